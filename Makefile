@@ -1,0 +1,49 @@
+# Every target sets up what it needs in .venv, then runs. PYTHON chooses the interpreter.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint format bench docs clean
+
+demo: .venv/.base
+	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
+
+test: lint
+	$(BIN)/python -m pytest -q
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# WEKA comes from the system's packages; without it that row is left out, with its reason.
+bench: .venv/.dev .bench/skrough/.ready
+	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
+	$(BIN)/python benchmarks/local.py
+
+docs: .venv/.dev
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+.venv/.base: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e .
+	@touch $@
+
+.venv/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) -e ".[dev]"
+	@touch $@ .venv/.base
+
+# The peer needs an old scikit-learn, so it lives in a place of its own.
+.bench/skrough/.ready:
+	$(PYTHON) -m venv .bench/skrough
+	.bench/skrough/bin/python -m pip install --quiet --disable-pip-version-check "scikit-rough==0.1.3" "scikit-learn<1.5"
+	@touch $@
+
+clean:
+	rm -rf .venv .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
