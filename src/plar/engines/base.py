@@ -1,0 +1,56 @@
+"""What an engine supplies. `plar.search` knows nothing else, so that every engine gives the same reduct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from plar.granules import Granules
+from plar.measures import Measure
+
+__all__ = ["Engine", "Evaluation", "Inner"]
+
+
+class Inner(NamedTuple):
+    """Θ(D|B∖{a}), unnormalised, and whether it equals Θ(D|C), decided exactly."""
+
+    theta: int
+    equal: bool
+
+
+class Evaluation(Protocol):
+    """U/R for a growing R, empty at first. All Θ are unnormalised integers: Σ θ(E) over the classes E of U/B."""
+
+    @property
+    def theta_all(self) -> int:
+        """Θ(D|C)."""
+
+    @property
+    def theta(self) -> int:
+        """Θ(D|R)."""
+
+    @property
+    def active(self) -> int:
+        """Objects in classes of U/R that are not settled; 0 if and only if Θ(D|R) = Θ(D|C)."""
+
+    @property
+    def consistent(self) -> bool:
+        """Whether every class of U/C is pure."""
+
+    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+        """Θ(D|B∖{a}) for every a of B, and whether it equals Θ(D|C); B is C unless attributes are given."""
+
+    def with_each(self, candidates: Sequence[int]) -> list[int]:
+        """Θ(D|R∪{a}) for every candidate, in one pass over the data."""
+
+    def select(self, attribute: int) -> int:
+        """R ← R ∪ {a}: refine U/R; returns Θ(D|R)."""
+
+
+class Engine(Protocol):
+    """Where and how the evaluation is done."""
+
+    name: str
+
+    def open(self, granules: Granules, measure: Measure) -> Evaluation:
+        """Hold the granules ready for one search."""

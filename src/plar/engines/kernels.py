@@ -1,0 +1,328 @@
+"""Kernels of the local engine: Θ of every candidate from rows that stand class by class, decision by decision.
+
+A *run* is the part of a class with one decision. Θ(D|R∪{a}) is a sum over the cells (class, value of a) and
+(run, value of a). Sums are kept in three 64-bit words, low to high of weights 1, 2^32 and 2^64, so that no sum
+overflows below 2^40 objects and none depends on the order of adding. Every index is unsigned: a signed one
+costs a wrap-around check.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.jit import jit
+from plar.partition import Codes, Index
+
+__all__ = ["add_cells", "add_pure", "add_words", "find_runs", "mixed_objects", "partition_theta", "split"]
+
+Words = NDArray[np.int64]
+_ONE = np.uint64(1)
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+
+
+def add_words(words: Words) -> int:
+    """Put the three words of a sum together."""
+    return int(words[0]) + (int(words[1]) << 32) + (int(words[2]) << 64)
+
+
+@jit
+def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+    # 64 × 64 → 128 bits from 32-bit halves, since neither numba nor CUDA's dialect of it has wider integers.
+    a0, a1, b0, b1 = a & _LOW, a >> _32, b & _LOW, b >> _32
+    low = a0 * b0
+    middle = a1 * b0 + (low >> _32)
+    cross = a0 * b1 + (middle & _LOW)
+    return a1 * b1 + (middle >> _32) + (cross >> _32), (cross << _32) | (low & _LOW)
+
+
+@jit
+def scaled_product(a: np.uint64, b: np.uint64) -> np.uint64:
+    # a·b in units of 2^-58
+    high, low = multiply(a, b)
+    return (high << np.uint64(6)) | (low >> np.uint64(58))
+
+
+@jit
+def log_beyond_table(n: np.uint64, anchors: Words) -> np.uint64:
+    # L(n) = round(2^32·ln n) for n ≥ 512 by integers alone: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9,
+    # ln n = ln q + s·ln 2 + r − r²/2 + r³/3 − r⁴/4 + r⁵/5 − r⁶/6, in units of 2^-58.
+    s = np.uint64(0)
+    while (n >> s) >= np.uint64(1024):
+        s += _ONE
+    q = n >> s
+    whole = q << s
+    rest = n - whole  # < 2^31
+    quotient = (rest << _32) // whole
+    left = (rest << _32) - quotient * whole  # < 2^41
+    half = np.uint64(22)
+    r = (quotient << np.uint64(26)) | (((left << half) // whole) << np.uint64(4))
+    r2 = scaled_product(r, r)
+    r3 = scaled_product(r2, r)
+    r4 = scaled_product(r2, r2)
+    r5 = scaled_product(r4, r)
+    r6 = scaled_product(r3, r3)
+    log1p = (r + r3 // np.uint64(3) + r5 // np.uint64(5)) - (r2 >> _ONE) - (r4 >> np.uint64(2)) - r6 // np.uint64(6)
+    total = np.uint64(anchors[q - np.uint64(511)]) + s * np.uint64(anchors[0]) + log1p
+    return (total + (_ONE << np.uint64(25))) >> np.uint64(26)
+
+
+@jit
+def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Words, words: Words) -> None:
+    # words += sign · f(n)
+    if n < np.uint64(len(table)):
+        f = np.uint64(table[n])
+        words[0] += sign * np.int64(f & _LOW)
+        words[1] += sign * np.int64(f >> _32)
+        return
+    if kind == 1:
+        high, low = multiply(n, log_beyond_table(n, anchors))
+    elif kind == 2:
+        high, low = multiply(n, n - _ONE)
+    else:
+        square_high, square_low = multiply(n, n)
+        high, low = multiply(square_low, n - _ONE)
+        high += square_high * (n - _ONE)
+    words[0] += sign * np.int64(low & _LOW)
+    words[1] += sign * np.int64(low >> _32)
+    words[2] += sign * np.int64(high)
+
+
+@jit
+def find_runs(decisions: Index, starts: Index, runs: Index, class_runs: Index) -> int:
+    # runs: where each run begins; class_runs[c]: the first run of class c. Both end with a sentinel.
+    made = np.uint64(0)
+    for c in range(np.uint64(len(starts)) - _ONE):
+        class_runs[c] = made
+        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        for i in range(low, high):
+            if i == low or decisions[i] != decisions[i - _ONE]:
+                runs[made] = i
+                made += _ONE
+    class_runs[len(starts) - 1] = made
+    runs[made] = starts[len(starts) - 1]
+    return int(made)
+
+
+@jit
+def _add_class(
+    kind: int,
+    decisions: Index,
+    counts: Words,
+    order: Index,
+    low: np.uint64,
+    high: np.uint64,
+    table: Words,
+    anchors: Words,
+    words: Words,
+) -> None:
+    # words += θ(E) of a class that stands decision by decision
+    size, run = np.uint64(0), np.uint64(0)
+    pure = True
+    last = decisions[order[low]]
+    for i in range(low, high):
+        row = np.uint64(order[i])
+        if decisions[row] != last:
+            if kind:
+                add_f(kind, run, -1, table, anchors, words)
+            pure = False
+            last = decisions[row]
+            run = np.uint64(0)
+        run += np.uint64(counts[row])
+        size += np.uint64(counts[row])
+    if kind:
+        add_f(kind, run, -1, table, anchors, words)
+        add_f(kind, size, 1, table, anchors, words)
+    elif pure:
+        words[0] -= np.int64(size)
+
+
+@jit
+def partition_theta(
+    kind: int, decisions: Index, counts: Words, order: Index, starts: Index, table: Words, anchors: Words, words: Words
+) -> None:
+    # words += Θ of a partition whose classes stand decision by decision
+    for c in range(np.uint64(len(starts)) - _ONE):
+        _add_class(
+            kind, decisions, counts, order, np.uint64(starts[c]), np.uint64(starts[c + _ONE]), table, anchors, words
+        )
+
+
+@jit
+def split(
+    kind: int,
+    column: Codes,
+    n_values: int,
+    decisions: Index,
+    n_decisions: int,
+    leaves: Index,
+    counts: Words,
+    order: Index,
+    starts: Index,
+    table: Words,
+    anchors: Words,
+    new_order: Index,
+    places: Index,
+    new_starts: Index,
+    words: Words,
+) -> tuple[int, int]:
+    # Refine every class by the column; a new class of one leaf key leaves, and words += its θ. places: where each
+    # row that stays stood before. Rows keep their order within a class. Returns how many rows and classes stay.
+    #
+    # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
+    # least and largest keys are equal, and then its rows go to the far end of the arrays, which is not kept.
+    few = n_values <= 16
+    slots = np.zeros(n_values, np.uint32)
+    least, largest = np.full(n_values, 0xFFFFFFFF, np.uint32), np.zeros(n_values, np.uint32)
+    met = np.arange(n_values).astype(np.uint32)
+    codes = np.empty(len(order), column.dtype)
+    far = np.uint64(len(order))
+    n_kept, classes = np.uint64(0), np.uint64(0)
+    for c in range(np.uint64(len(starts)) - _ONE):
+        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        if high - low == np.uint64(2):
+            # the commonest class by far: its two rows stay together or leave, each alone in a pure class
+            a, b = np.uint64(order[low]), np.uint64(order[low + _ONE])
+            stays = column[a] == column[b]
+            new_starts[classes] = n_kept
+            new_order[n_kept], new_order[n_kept + _ONE] = a, b
+            places[n_kept], places[n_kept + _ONE] = low, low + _ONE
+            n_kept += np.uint64(2) if stays else np.uint64(0)
+            classes += np.uint64(stays)
+            if kind == 0 and not stays:
+                words[0] -= counts[a] + counts[b]
+            continue
+        n_met = np.uint64(n_values) if few else np.uint64(0)
+        for i in range(low, high):
+            row = np.uint64(order[i])
+            v = np.uint64(column[row])
+            codes[i - low] = v
+            if not few and slots[v] == 0:
+                met[n_met] = v
+                n_met += _ONE
+            slots[v] += np.uint32(1)
+            least[v] = min(least[v], leaves[row])
+            largest[v] = max(largest[v], leaves[row])
+        gone = far
+        for t in range(n_met):
+            v = np.uint64(met[t])
+            size = np.uint64(slots[v])
+            stays = least[v] < largest[v]
+            new_starts[classes] = n_kept
+            slots[v] = n_kept if stays else gone
+            n_kept += size if stays else np.uint64(0)
+            gone += np.uint64(0) if stays else size
+            classes += np.uint64(stays)
+        for i in range(low, high):
+            v = np.uint64(codes[i - low])
+            place = np.uint64(slots[v])
+            new_order[place] = order[i]
+            places[place] = i
+            slots[v] = place + _ONE
+        gone = far
+        for t in range(n_met):
+            v = np.uint64(met[t])
+            if least[v] == largest[v]:
+                # the θ of a pure class is 0 but for PR: nothing to add, mostly
+                if kind == 0 or largest[v] >= n_decisions:
+                    _add_class(
+                        kind, decisions, counts, new_order, gone, np.uint64(slots[v]), table, anchors, words
+                    )
+                gone = np.uint64(slots[v])
+            slots[v] = 0
+            least[v], largest[v] = 0xFFFFFFFF, 0
+    new_starts[classes] = n_kept
+    return int(n_kept), int(classes)
+
+
+@jit
+def mixed_objects(labels: Index, counts: Words, order: Index, starts: Index) -> int:
+    # how many objects are in classes of more than one label
+    objects = np.int64(0)
+    for c in range(np.uint64(len(starts)) - _ONE):
+        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        label, size, mixed = labels[order[low]], np.int64(0), False
+        for i in range(low, high):
+            row = np.uint64(order[i])
+            mixed |= labels[row] != label
+            size += counts[row]
+        objects += size if mixed else np.int64(0)
+    return int(objects)
+
+
+@jit
+def add_pure(values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
+    # words −= weight of the cells (class, value) that lie in one run. Runs and classes are numbered from 1 through
+    # the whole pass, so that nothing has to be cleared between classes.
+    last_run = np.zeros(n_values, np.uint32)
+    mixed_in = np.zeros(n_values, np.uint32)
+    pure = np.int64(0)
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        number = np.uint32(c + _ONE)
+        for run in range(first, last):
+            for i in range(np.uint64(runs[run]), np.uint64(runs[run + _ONE])):
+                v = np.uint64(values[i])
+                seen = np.uint64(last_run[v])
+                if seen > first and seen != run + _ONE:
+                    mixed_in[v] = number
+                last_run[v] = run + _ONE
+        for i in range(np.uint64(runs[first]), np.uint64(runs[last])):
+            if mixed_in[np.uint64(values[i])] != number:
+                pure += weights[i]
+    words[0] -= pure
+
+
+@jit
+def add_cells(
+    kind: int,
+    values: Index,
+    weights: Words,
+    runs: Index,
+    class_runs: Index,
+    n_values: int,
+    table: Words,
+    anchors: Words,
+    words: Words,
+) -> None:
+    # words += Σ f over the cells (class, value) − Σ f over the cells (run, value). A row of weight w that meets a
+    # count n adds f(n + w) − f(n), without a branch; a class of s rows costs O(s) for any number of values.
+    in_run = np.zeros(n_values, np.int64)
+    in_class = np.zeros(n_values, np.int64)
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        low, high = np.uint64(runs[first]), np.uint64(runs[last])
+        size = np.uint64(0)
+        for i in range(low, high):
+            size += np.uint64(weights[i])
+        if size < np.uint64(len(table)):
+            theta = np.int64(0)
+            for run in range(first, last):
+                start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+                for i in range(start, end):
+                    v, w = np.uint64(values[i]), np.uint64(weights[i])
+                    d, e = np.uint64(in_run[v]), np.uint64(in_class[v])
+                    theta += table[e + w] - table[e] - table[d + w] + table[d]
+                    in_run[v] = d + w
+                    in_class[v] = e + w
+                for i in range(start, end):
+                    in_run[np.uint64(values[i])] = 0
+            words[0] += np.int64(np.uint64(theta) & _LOW)
+            words[1] += np.int64(np.uint64(theta) >> _32)
+        else:
+            for run in range(first, last):
+                start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+                for i in range(start, end):
+                    in_run[np.uint64(values[i])] += weights[i]
+                    in_class[np.uint64(values[i])] += weights[i]
+                for i in range(start, end):
+                    v = np.uint64(values[i])
+                    add_f(kind, np.uint64(in_run[v]), -1, table, anchors, words)
+                    in_run[v] = 0
+            for i in range(low, high):
+                v = np.uint64(values[i])
+                add_f(kind, np.uint64(in_class[v]), 1, table, anchors, words)
+                in_class[v] = 0
+        for i in range(low, high):
+            in_class[np.uint64(values[i])] = 0
