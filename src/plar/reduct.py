@@ -1,0 +1,194 @@
+"""The result: the chosen attributes, how they were found, and what is proven about them."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from plar.errors import TableError
+
+__all__ = ["Certificate", "Reduct", "Step", "load", "write_atomically"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One greedy step.
+
+    Parameters
+    ----------
+    attribute : str
+        The attribute added.
+    theta : float
+        Θ(D|R) with it.
+    significance : float
+        How much it took off Θ(D|R): the outer significance.
+    ties : tuple of str
+        All candidates that were as good, in the order of the conditions; the first was taken.
+    candidates : mapping of str to float
+        The outer significance of every candidate.
+    active : int
+        Objects still in classes of U/R that are not settled.
+    seconds : float
+    """
+
+    attribute: str
+    theta: float
+    significance: float
+    ties: tuple[str, ...]
+    candidates: Mapping[str, float]
+    active: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is proven about a reduct, exactly and whatever the measure.
+
+    Parameters
+    ----------
+    preserved : bool
+        Θ(D|R) = Θ(D|C).
+    redundant : tuple of str
+        Attributes that could each go alone without changing Θ(D|R).
+    minimal : bool
+        None could.
+    """
+
+    preserved: bool
+    redundant: tuple[str, ...]
+    minimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reduct:
+    """The attributes that keep what the table knows about the decision; what `plar.reduce` returns.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        The core in the order of the conditions, then as selected; may be empty.
+    core : tuple of str
+        The attributes that no reduct can do without.
+    conditions, decision : tuple of str
+        The columns that were searched.
+    measure, engine : str
+    theta, theta_all : float
+        Θ(D|R) and Θ(D|C).
+    complete : bool
+        Whether the search met its stop rule.
+    consistent : bool
+        Whether objects equal on all conditions always share a decision.
+    steps : tuple of Step
+    certificate : Certificate
+    n_objects, n_granules : int
+    seconds : mapping of str to float
+        By phase: read, granulate, core, search, certificate.
+
+    Examples
+    --------
+    >>> import plar
+    >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["N", "Y", "Y"]}, "d", measure="PR")
+    >>> r.attributes, r.certificate.preserved, r.certificate.minimal
+    (('b',), True, True)
+    """
+
+    attributes: tuple[str, ...]
+    core: tuple[str, ...]
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    measure: str
+    engine: str
+    theta: float
+    theta_all: float
+    complete: bool
+    consistent: bool
+    steps: tuple[Step, ...]
+    certificate: Certificate
+    n_objects: int
+    n_granules: int
+    seconds: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Turn the result into what JSON can hold; its keys are the fields' names."""
+        return {**asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON, whole or not at all; `plar.load` reads it."""
+        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
+        write_atomically(path, (text + "\n").encode())
+
+    def transform(self, data: Any) -> Any:
+        """Take the chosen columns of a table.
+
+        Parameters
+        ----------
+        data : any table that `plar.reduce` takes
+            It has the chosen columns; the decision is kept if it is there.
+
+        Returns
+        -------
+        A table of the same kind (a polars frame for a path)
+            All rows, original values, the chosen columns in table order, then the decision.
+        """
+        from plar.table import select_columns
+
+        return select_columns(data, self.attributes, self.decision)
+
+
+def load(path: str | os.PathLike[str]) -> Reduct:
+    """Read a result that `Reduct.save` wrote.
+
+    Examples
+    --------
+    >>> import plar, tempfile, pathlib
+    >>> r = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "r.json"
+    ...     r.save(path)
+    ...     plar.load(path) == r
+    True
+    """
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+    except ValueError as error:
+        raise TableError(f"{str(path)!r} is not a saved reduct: it is no valid JSON.") from error
+    try:
+        known = {f.name: found[f.name] for f in fields(Reduct)}
+        known["certificate"] = Certificate(**_tuples(known["certificate"]))
+        known["steps"] = tuple(Step(**_tuples(step)) for step in known["steps"])
+        return Reduct(**_tuples(known))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise TableError(f"{str(path)!r} is not a saved reduct: {error} does not fit.") from error
+
+
+def _tuples(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+
+
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file whole or not at all: to a temporary one beside it, then rename."""
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise TableError(f"Cannot write {str(path)!r}: {error.strerror}. Choose another place.") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        # mkstemp's files are private; this one is to have the permissions of any new file
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException as error:
+        os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise TableError(f"Cannot write {str(path)!r}: {error.strerror}. Choose another place.") from error
+        raise
