@@ -1,0 +1,334 @@
+"""The command line: the library's words for the shell. Data and JSON go to stdout, messages to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import plar
+from plar.engines import ENGINES, why_unavailable
+from plar.errors import PlarError
+from plar.reduct import Reduct, Step
+from plar.search import Progress
+from plar.table import DecisionTable, check_output, open_granules, read_table
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Attribute reduction (rough-set feature selection) for decision tables of any size.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+File = Annotated[str, typer.Argument(help="A table, or a glob of tables: .csv .tsv .parquet .arff .ndjson .gz …")]
+Decision = Annotated[
+    list[str] | None,
+    typer.Option("--decision", "-d", help="Decision column: a name, or a position such as 0 or -1. Repeatable."),
+]
+Conditions = Annotated[str | None, typer.Option(help="Columns to choose from, as a,b,c. Default: all others.")]
+Drop = Annotated[str | None, typer.Option(help="Columns to leave out, as a,b,c.")]
+NoHeader = Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")]
+Separator = Annotated[str | None, typer.Option(help="Between fields of text; default: found out.")]
+Missing = Annotated[str, typer.Option(help="Missing values: 'value' of their own, 'drop' the rows, 'error'.")]
+Na = Annotated[list[str] | None, typer.Option(help="A further spelling of missing, e.g. '?'. Repeatable.")]
+Weights = Annotated[str | None, typer.Option(help="Column of whole-number multiplicities.")]
+MeasureName = Annotated[str, typer.Option("--measure", "-m", help="PR, SCE, LCE or CCE.")]
+EngineName = Annotated[str, typer.Option("--engine", "-e", help="Where to compute: auto, local; see 'plar engines'.")]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. Default: all cores.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Epsilon = Annotated[float, typer.Option(help="The core's least inner significance.")]
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+    if version:
+        print(f"plar {plar.__version__}")
+        raise typer.Exit
+
+
+@app.command(epilog="Example: plar reduce examples/tic_tac_toe.csv --decision x_wins")
+def reduce(
+    file: File,
+    decision: Decision = None,
+    measure: MeasureName = "SCE",
+    engine: EngineName = "auto",
+    conditions: Conditions = None,
+    drop: Drop = None,
+    no_header: NoHeader = False,
+    separator: Separator = None,
+    missing: Missing = "value",
+    na: Na = None,
+    weights: Weights = None,
+    include: Annotated[str | None, typer.Option(help="Attributes that the reduct must hold, as a,b.")] = None,
+    epsilon: Epsilon = 0.0,
+    tolerance: Annotated[float, typer.Option(help="Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
+    max_attributes: Annotated[int | None, typer.Option(help="Stop at this many attributes.")] = None,
+    minimal: Annotated[bool, typer.Option("--minimal", help="Try to remove each attribute in the end.")] = False,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", help="Write the reduced table; its name says the format.")
+    ] = None,
+) -> None:
+    """Find the core and a reduct of a table."""
+    if output:
+        check_output(output, file)
+    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
+    if output and not isinstance(data, DecisionTable):
+        raise plar.TableError(f"{file!r} holds granules, not rows, so there is no table to write to {output!r}.")
+    with _progress() as progress:
+        found = plar.reduce(
+            data,
+            measure=measure,
+            engine=engine,
+            include=_list(include) or (),
+            epsilon=epsilon,
+            tolerance=tolerance,
+            max_attributes=max_attributes,
+            minimal=minimal,
+            n_jobs=jobs,
+            progress=progress,
+        )
+        if output and isinstance(data, DecisionTable):
+            if progress:
+                progress("write", 0, 0)
+            data.sink(found.attributes, output)
+    print(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else _summary(found, file))
+    if output:
+        print(f"Wrote {output}.", file=sys.stderr)
+
+
+@app.command(epilog="Example: plar core examples/tic_tac_toe.csv --decision x_wins --measure PR")
+def core(
+    file: File,
+    decision: Decision = None,
+    measure: MeasureName = "SCE",
+    engine: EngineName = "auto",
+    conditions: Conditions = None,
+    drop: Drop = None,
+    no_header: NoHeader = False,
+    separator: Separator = None,
+    missing: Missing = "value",
+    na: Na = None,
+    weights: Weights = None,
+    epsilon: Epsilon = 0.0,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Find the attributes that no reduct can do without, one per line."""
+    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
+    found = plar.core(data, measure=measure, engine=engine, epsilon=epsilon, n_jobs=jobs)
+    if as_json:
+        print(json.dumps({"core": found, "measure": measure.upper()}, ensure_ascii=False))
+    else:
+        for name in found:
+            print(_shown(name))
+        if not found:
+            print("The core is empty.", file=sys.stderr)
+
+
+@app.command(epilog="Example: plar theta examples/tic_tac_toe.csv --decision x_wins --attributes top_left,top_right")
+def theta(
+    file: File,
+    attributes: Annotated[str, typer.Option("--attributes", "-a", help="The subset B, as a,b,c.")],
+    decision: Decision = None,
+    measure: MeasureName = "SCE",
+    engine: EngineName = "auto",
+    conditions: Conditions = None,
+    drop: Drop = None,
+    no_header: NoHeader = False,
+    separator: Separator = None,
+    missing: Missing = "value",
+    na: Na = None,
+    weights: Weights = None,
+    jobs: Jobs = None,
+    as_json: Json = False,
+) -> None:
+    """Compute Θ(D|B) of a subset of the attributes."""
+    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
+    wanted = _list(attributes) or []
+    value = plar.theta(data, wanted, measure=measure, engine=engine, n_jobs=jobs)
+    found = {"theta": value, "attributes": wanted, "measure": measure.upper()}
+    print(json.dumps(found, ensure_ascii=False) if as_json else value)
+
+
+@app.command(epilog="Example: plar granulate examples/tic_tac_toe.csv --decision x_wins -o granules.parquet")
+def granulate(
+    file: File,
+    output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file to write.")],
+    decision: Decision = None,
+    conditions: Conditions = None,
+    drop: Drop = None,
+    no_header: NoHeader = False,
+    separator: Separator = None,
+    missing: Missing = "value",
+    na: Na = None,
+    weights: Weights = None,
+) -> None:
+    """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
+    if not output.endswith(".parquet"):
+        raise plar.TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
+    check_output(output, file)
+    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
+    with _progress() as progress:
+        if progress:
+            progress("granulate", 0, 0)
+        granules = plar.granulate(data)
+        granules.save(output)
+    print(f"{granules.n_objects} objects, {len(granules)} granules. Wrote {output}.", file=sys.stderr)
+
+
+@app.command(epilog="Example: plar engines")
+def engines(as_json: Json = False) -> None:
+    """List the engines, and why one cannot be used here."""
+    found = {name: why_unavailable(name) for name in ENGINES}
+    if as_json:
+        print(json.dumps(found))
+        return
+    for name, reason in found.items():
+        print(f"{name:<6} {ENGINES[name].about:<26} {'ready' if reason is None else reason}")
+
+
+def _open(
+    file: str,
+    decision: list[str] | None,
+    conditions: str | None,
+    drop: str | None,
+    no_header: bool,
+    separator: str | None,
+    missing: str,
+    na: list[str] | None,
+    weights: str | None,
+) -> Any:
+    """Open a table, or a file of granules, which knows its decision itself."""
+    columns = [_column(d) for d in decision] if decision else None
+    granules = open_granules(file)
+    if granules is not None:
+        return granules.with_roles(columns, _list(conditions))
+    return read_table(
+        file,
+        columns,
+        conditions=_list(conditions),
+        header=not no_header,
+        separator=None if separator is None else separator.encode().decode("unicode_escape"),
+        drop=_list(drop) or (),
+        missing=missing,
+        na=tuple(na or ()),
+        weights=None if weights is None else _column(weights),
+    )
+
+
+def _column(word: str) -> str | int:
+    """A position if it looks like a whole number, else a name."""
+    return int(word) if re.fullmatch(r"-?\d+", word) else word
+
+
+def _list(words: str | None) -> list[str | int] | None:
+    return None if words is None else [_column(word.strip()) for word in words.split(",") if word.strip()]
+
+
+def _shown(text: str) -> str:
+    """A name without what could steer the terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _summary(found: Reduct, file: str) -> str:
+    """What a person reads after `plar reduce`."""
+    certificate = found.certificate
+    kept = "exactly as all of them together" if certificate.preserved else f"less than all of them ({found.theta_all:.6g})"
+    lines = [
+        f"{_shown(file)}: {found.n_objects:,} objects, {found.n_granules:,} granules, "
+        + ("consistent" if found.consistent else "inconsistent: equal objects with different decisions"),
+        f"{len(found.conditions):,} attributes → {len(found.attributes):,}, measure {found.measure}"
+        + ("" if found.complete else "; stopped before the goal was met"),
+        "",
+        f"core    {_names(found.core)}",
+        f"reduct  {_names(found.attributes)}",
+        *_steps(found.steps),
+        "",
+        f"Θ(D|R) = {found.theta:.6g}: these attributes tell {kept}.",
+        f"Could go alone: {_names(certificate.redundant)}."
+        if certificate.redundant
+        else "Minimal: without any one of them something is lost.",
+        f"{sum(found.seconds.values()):.2f} s, engine {found.engine}",
+    ]
+    return "\n".join(lines)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(_shown(name) for name in names) or "(empty)"
+
+
+def _steps(steps: Sequence[Step]) -> list[str]:
+    if not steps:
+        return []
+    shown = [_shown(step.attribute) for step in steps]
+    width = max(9, *(len(name) for name in shown))
+    head = f"{'step':>6}  {'attribute':<{width}}  {'significance':>12}  {'Θ(D|R)':>12}  {'still mixed':>12}  ties"
+    return ["", head] + [
+        f"{i:>6}  {name:<{width}}  {step.significance:>12.6g}  {step.theta:>12.6g}  {step.active:>12,}"
+        + (f"  {_names(step.ties[1:4])}{' …' if len(step.ties) > 4 else ''}" if len(step.ties) > 1 else "")
+        for i, (name, step) in enumerate(zip(shown, steps, strict=True), 1)
+    ]
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """Show what is going on, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    words = {"read": "opening", "granulate": "reading and granulating", "core": "core", "certificate": "certificate"}
+    with console.status("opening") as status:
+
+        def show(phase: str, done: int, total: int) -> None:
+            if phase == "search":
+                status.update(f"step {done + 1}, {total:,} objects still mixed")
+            else:
+                status.update(words.get(phase, phase))
+
+        yield show
+
+
+def main() -> None:
+    """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
+    try:
+        app(standalone_mode=False)
+        sys.stdout.flush()
+    except PlarError as error:
+        _fail(f"Error: {error}", 2)
+    except typer.TyperException as error:
+        _fail(f"Error: {error.format_message()} See 'plar --help'.", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("Interrupted.", 130)
+    except BrokenPipeError:
+        # the reader has gone; nothing is to be said when Python closes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _fail("Error: Out of memory. Choose fewer columns, or a machine with more of it.", 1)
+    except OSError as error:
+        where = f" {Path(error.filename)}" if error.filename else ""
+        _fail(f"Error: {error.strerror or error}{where}.", 1)
+
+
+def _fail(message: str, code: int) -> None:
+    print(_shown(message), file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
