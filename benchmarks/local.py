@@ -1,0 +1,357 @@
+"""The local engine against named references, in one run; every row asserts its answer while it times.
+
+    python benchmarks/local.py                 # all rows (make bench)
+    python benchmarks/local.py with_each kdd99 # some rows
+
+Each row prints plar's time, the reference's, their ratio and the bar it must meet. Figures go to .bench/local.json.
+Files that are generated or too big for the repository live in .bench/.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+import numpy as np
+
+import plar
+from plar import datasets
+from plar.engines import LocalEngine
+from plar.granules import Granules
+from plar.measures import SCE
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / ".bench"
+PLAR = str(Path(sys.executable).parent / "plar")
+RESULTS: list[dict[str, Any]] = []
+
+
+class Skip(Exception):
+    """A row that cannot be had here, with its reason."""
+
+
+def report(work: str, ours: float, reference: float, bar: float, unit: str = "s", at_least: bool = False) -> None:
+    """Print one row; `bar` is the ratio not to exceed, or with `at_least` the speed-up to reach."""
+    ratio = reference / ours if at_least else ours / reference
+    met = ratio >= bar if at_least else ratio <= bar
+    RESULTS.append({"work": work, "ours": ours, "reference": reference, "ratio": ratio, "bar": bar, "met": met})
+    sign = "≥" if at_least else "≤"
+    print(f"{'  ok' if met else 'MISS'}  {work:<74} {ours:9.4g} {unit:<3} : {reference:9.4g} {unit:<3} "
+          f"ratio {ratio:7.3f}  (bar {sign} {bar:g})", flush=True)  # fmt: skip
+
+
+def best(function: Callable[[], Any], repeat: int = 5) -> float:
+    """Least seconds of several calls: the least disturbed by a noisy machine."""
+    times = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def process(*command: str, repeat: int = 3) -> tuple[float, float, str]:
+    """Run a whole process: least seconds, largest peak memory in MB, output of the last."""
+    seconds, peak, out = [], 0.0, ""
+    for _ in range(repeat):
+        began = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
+            assert child.stdout is not None
+            out = child.stdout.read()
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        seconds.append(time.perf_counter() - began)
+        assert child.returncode == 0, command
+        peak = max(peak, usage.ru_maxrss / 1024)
+    return min(seconds), peak, out
+
+
+# --- against scikit-rough -------------------------------------------------------------------------------------
+
+PEER = """
+import sys, time, numpy as np
+from skrough.algorithms.reducts import get_approx_reduct_greedy_heuristic
+from skrough.disorder_measures import entropy
+table = np.load(sys.argv[1])
+x, y = table[:, :-1].astype(int), table[:, -1].astype(int)
+find = lambda: get_approx_reduct_greedy_heuristic(x, y, entropy, 0.0, seed=0)[0]
+find()
+times = []
+for _ in range(3):
+    began = time.perf_counter()
+    found = find()
+    times.append(time.perf_counter() - began)
+print(min(times), len(found.attrs))
+"""
+
+
+def scikit_rough() -> None:
+    python = HERE / "skrough" / "bin" / "python"
+    if not python.exists():
+        raise Skip("scikit-rough is not installed in .bench/skrough; 'make bench' does it")
+    x, y = datasets.random_table(100_000, 20, values=4, classes=3, seed=1)
+    path = HERE / "peer.npy"
+    np.save(path, np.column_stack([x, y]))
+    peer, size = subprocess.check_output([str(python), "-c", PEER, str(path)], text=True).split()
+    found = plar.reduce(x, y=y)
+    assert found.certificate.preserved
+    assert len(found.attributes) <= int(size)
+    report("100,000 × 20: core + reduct + certificate from arrays : scikit-rough, no core",
+           best(lambda: plar.reduce(x, y=y)), float(peer), 10, at_least=True)  # fmt: skip
+
+
+# --- SDSS shape -----------------------------------------------------------------------------------------------
+
+CLASSES = (1, 10, 100, 1_000, 4_000, 20_000, 100_000)
+
+
+def bincount_ns(x: Any, y: Any) -> float:
+    """Nanoseconds per cell of numpy.bincount(column * m + decision) over all columns, one thread."""
+    m, decision = np.uint8(y.max() + 1), y.astype(np.int64)
+    columns = x.T
+    began = time.perf_counter()
+    for column in columns:
+        np.bincount(column * m + decision, minlength=136)
+    return (time.perf_counter() - began) / x.size * 1e9
+
+
+def sdss(weighted: bool = False) -> tuple[Any, Any, Granules]:
+    x, y = datasets.sdss_like()
+    counts = np.random.default_rng(7).integers(1, 5, len(y)) if weighted else np.ones(len(y), np.int64)
+    granules = Granules(
+        conditions=tuple(f"x{j}" for j in range(x.shape[1])),
+        columns=tuple(x.T),
+        dictionaries=(range(8),) * x.shape[1],
+        decision=("y",),
+        classes=y.astype(np.uint32),
+        decision_values=(range(17),),
+        counts=counts,
+        n_objects=int(counts.sum()),
+    )
+    return x, y, granules
+
+
+def with_classes(granules: Granules, n_classes: int) -> Granules:
+    """Add an attribute that cuts the rows into so many classes, each with several decisions: all stay active."""
+    rank = np.empty(len(granules), np.uint32)
+    rank[np.argsort(granules.classes, kind="stable")] = np.arange(len(granules), dtype=np.uint32)
+    return Granules(
+        conditions=(*granules.conditions, "cut"),
+        columns=(*granules.columns, rank % np.uint32(n_classes)),
+        dictionaries=(*granules.dictionaries, range(n_classes)),
+        decision=granules.decision,
+        classes=granules.classes,
+        decision_values=granules.decision_values,
+        counts=granules.counts,
+        n_objects=granules.n_objects,
+    )
+
+
+def expected_theta(granules: Granules, by: tuple[int, ...]) -> int:
+    """Θ of SCE straight from numpy.unique, for the assertion."""
+    key = np.zeros(len(granules), np.int64)
+    for j in by:
+        key = key * (int(granules.columns[j].max()) + 1) + granules.columns[j]
+    log = SCE.theta.__globals__["exact_log"]
+    _, e_of = np.unique(key, return_inverse=True)
+    _, d_of = np.unique(key * granules.n_classes + granules.classes, return_inverse=True)
+    e, d = (np.bincount(of, weights=granules.counts).astype(np.int64) for of in (e_of, d_of))
+    logs = {n: log(n) for n in {*e.tolist(), *d.tolist()}}
+    return sum(n * logs[n] for n in e.tolist()) - sum(n * logs[n] for n in d.tolist())
+
+
+def with_each() -> None:
+    for weighted in (False, True):
+        x, y, base = sdss(weighted)
+        reference = bincount_ns(x, y)
+        for n_classes in CLASSES:
+            granules = with_classes(base, n_classes)
+            candidates = range(x.shape[1])
+            evaluation = LocalEngine(n_jobs=1).open(granules, SCE)
+            evaluation.select(x.shape[1])
+            assert evaluation.active == granules.n_objects
+            found = evaluation.with_each(candidates)
+            for j in (0, 77):
+                assert found[j] == expected_theta(granules, (j, x.shape[1]))
+            ours = best(lambda e=evaluation, c=candidates: e.with_each(c), 2) / x.size * 1e9
+            bar = (0.6 if n_classes in (1_000, 4_000) else 0.35) * (2 if weighted else 1)
+            report(f"SDSS shape, with_each, {n_classes:>7,} classes{', weights 1–4' if weighted else ''} : bincount",
+                   ours, reference, bar, "ns")  # fmt: skip
+
+
+def iterations() -> None:
+    unweighted = 0.0
+    for weighted in (False, True):
+        x, y, granules = sdss(weighted)
+        reference = bincount_ns(x, y)
+        evaluation = LocalEngine(n_jobs=1).open(granules, SCE)
+        warm = LocalEngine(n_jobs=1).open(granules.coarsen(range(64)), SCE)
+        warm.with_each(range(64))
+        times, chosen = [], []
+        for _ in range(5):
+            began = time.perf_counter()
+            candidates = [a for a in range(x.shape[1]) if a not in chosen]
+            thetas = evaluation.with_each(candidates)
+            chosen.append(candidates[thetas.index(min(thetas))])
+            evaluation.select(chosen[-1])
+            times.append(time.perf_counter() - began)
+        assert evaluation.theta == expected_theta(granules, tuple(chosen))
+        ours = mean(times) / x.size * 1e9
+        if weighted:
+            report("SDSS shape, five iterations, weights 1–4 : without weights", ours, unweighted, 2, "ns")
+        else:
+            unweighted = ours
+            report("SDSS shape, mean of five whole iterations : bincount", ours, reference, 0.7, "ns")
+
+
+MEMORY = """
+import resource, sys, plar
+from plar import datasets
+x, y = datasets.sdss_like()
+plar.reduce(x[:1000], y=y[:1000], max_attributes=2)
+with open("/proc/self/status") as status:
+    before = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+found = plar.reduce(x, y=y, max_attributes=5)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert len(found.attributes) == 5
+print((peak - before) / 1024, x.nbytes / 2**20, sum(found.seconds.values()))
+"""
+
+
+def memory() -> None:
+    _, _, out = process(sys.executable, "-c", MEMORY, repeat=1)
+    beyond, encoded, seconds = (float(word) for word in out.split())
+    report(f"SDSS shape, plar.reduce from arrays ({seconds:.0f} s): peak beyond them : encoded columns + 120 MB",
+           beyond, encoded + 120, 2.5, "MB")  # fmt: skip
+
+
+# --- real tables ----------------------------------------------------------------------------------------------
+
+
+def _data() -> Path:
+    if "PLAR_DATA" not in os.environ:
+        raise Skip("PLAR_DATA does not name the folder with the real tables")
+    return Path(os.environ["PLAR_DATA"])
+
+
+def nine_datasets() -> None:
+    expected = json.loads((_data() / "expected.json").read_text())
+    tables = {name: plar.granulate(datasets.load(name)) for name in expected}
+
+    def run() -> None:
+        for name, granules in tables.items():
+            for measure in ("PR", "SCE", "LCE", "CCE"):
+                found = plar.reduce(granules, measure=measure)
+                positions = [granules.conditions.index(a) for a in found.attributes]
+                assert positions == expected[name][measure]["reduct"], (name, measure)
+
+    run()
+    reference, _, _ = process(sys.executable, "-c", "import sklearn.feature_selection")
+    report("nine datasets × 4 measures, from granules : import sklearn.feature_selection", best(run, 3), reference, 1.5)
+
+
+def kdd99() -> None:
+    path = str(_data() / "kddcup.data_10_percent.gz")
+    read = f"import polars; assert polars.read_csv({path!r}, has_header=False).shape == (494021, 42)"
+    command = (PLAR, "reduce", path, "--no-header", "--decision", "-1", "--json")
+    process(*command, repeat=1)
+    reference, _, _ = process(sys.executable, "-c", read)
+    ours, peak, out = process(*command)
+    found = json.loads(out)
+    assert found["n_objects"] == 494_021
+    assert found["certificate"]["preserved"]
+    report(f"KDD99 10 %, plar reduce, whole process ({peak:.0f} MB) : polars reads it", ours, reference, 4)
+
+
+WEKA_COUNT = """
+import polars as pl
+frame = pl.scan_csv({path!r}, has_header=False, skip_rows={skip}, comment_prefix="%")
+frame = frame.group_by(pl.all()).agg(pl.len())
+assert frame.collect(engine="streaming").height == 1048575
+"""
+
+
+def weka15360() -> None:
+    jar = next((p for p in ("/usr/share/java/weka.jar",) if os.path.exists(p)), None)
+    path = HERE / "weka15360.arff"
+    if not path.exists():
+        if jar is None or shutil.which("java") is None:
+            raise Skip("needs Java and the package weka")
+        maker = "weka.datagenerators.classifiers.classification.RDG1"
+        part = path.with_suffix(".part")
+        subprocess.run(["java", "-cp", jar, maker, "-S", "1", "-n", "15360000", "-a", "20", "-c", "10", "-o", str(part)],
+                       check=True)  # fmt: skip
+        part.rename(path)
+    with path.open() as lines:
+        skip = next(i for i, line in enumerate(lines, 1) if line.strip().lower() == "@data")
+    command = (PLAR, "reduce", str(path), "--decision", "-1", "--json")
+    reference, _, _ = process(sys.executable, "-c", WEKA_COUNT.format(path=str(path), skip=skip), repeat=2)
+    ours, peak, out = process(*command, repeat=2)
+    found = json.loads(out)
+    assert (found["n_objects"], found["n_granules"]) == (15_360_000, 1_048_575)
+    assert found["consistent"]
+    assert found["certificate"]["preserved"]
+    report("WEKA15360, plar reduce, whole process : polars counts its distinct rows", ours, reference, 1.5)
+    report("WEKA15360, plar reduce, peak memory : 2 GB", peak, 2048, 1, "MB")
+
+
+def tic_tac_toe() -> None:
+    command = (PLAR, "reduce", "examples/tic_tac_toe.csv", "--decision", "x_wins", "--json")
+    process(*command, repeat=1)
+    reference, _, _ = process(sys.executable, "-c", "import numba, polars", repeat=7)
+    ours, _, out = process(*command, repeat=7)
+    assert len(json.loads(out)["attributes"]) == 8
+    report("plar reduce tic_tac_toe.csv, second run, whole process : import numba, polars", ours, reference, 2)
+
+
+def growth() -> None:
+    def seconds(rows: int, columns: int) -> float:
+        x, y = datasets.sdss_like(rows, columns)
+        evaluation = LocalEngine(n_jobs=1).open(plar.granulate(x, y=y), SCE)
+        evaluation.select(10)
+        evaluation.with_each(range(columns))
+        times = [best(lambda: evaluation.with_each(range(columns)), 1) for _ in range(5)]
+        return median(times)
+
+    once = seconds(100_000, 512)
+    report("growth: 200,000 × 512 : 100,000 × 512, one pass", seconds(200_000, 512), once, 2.3)
+    report("growth: 100,000 × 1,024 : 100,000 × 512, one pass", seconds(100_000, 1_024), once, 2.3)
+
+
+ROWS: dict[str, Callable[[], None]] = {
+    f.__name__: f
+    for f in (tic_tac_toe, nine_datasets, scikit_rough, kdd99, weka15360, growth, memory, iterations, with_each)
+}
+
+
+def wanted() -> Iterator[Callable[[], None]]:
+    for name in sys.argv[1:] or ROWS:
+        if name not in ROWS:
+            sys.exit(f"Unknown row {name!r}. Choose one of: {', '.join(ROWS)}.")
+        yield ROWS[name]
+
+
+def main() -> None:
+    HERE.mkdir(exist_ok=True)
+    print(f"plar {plar.__version__}, {os.cpu_count()} cores; ours : reference")
+    for row in list(wanted()):
+        try:
+            row()
+        except Skip as reason:
+            print(f"skip  {row.__name__}: {reason}", flush=True)
+    (HERE / "local.json").write_text(json.dumps(RESULTS, indent=1) + "\n")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{sum(r['met'] for r in RESULTS)} of {len(RESULTS)} bars met; peak memory here {peak:,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()
