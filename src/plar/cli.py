@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -306,13 +307,15 @@ def _progress() -> Iterator[Progress | None]:
 def main() -> None:
     """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
     try:
-        app(standalone_mode=False)
+        if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
+            raise KeyboardInterrupt
         sys.stdout.flush()
     except PlarError as error:
         _fail(f"Error: {error}", 2)
     except typer.TyperException as error:
         _fail(f"Error: {error.format_message()} See 'plar --help'.", 2)
     except (KeyboardInterrupt, typer.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         _fail("Interrupted.", 130)
     except BrokenPipeError:
         # the reader has gone; nothing is to be said when Python closes stdout

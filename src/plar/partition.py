@@ -1,20 +1,21 @@
 """Partitions U/B of the rows of a table, made by refinement: one attribute at a time splits every class.
 
 A partition is two arrays: `order`, the rows class by class, and `starts`, where each class begins in `order`
-(one more entry than classes). A refinement costs O(rows) whatever the number of values.
+(one more entry than classes). A refinement costs O(rows) whatever the number of values, keeps the order of the rows
+within a class, and sets aside the classes that need no further one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.jit import jit
 
-__all__ = ["Array", "Codes", "Index", "distinct", "refine", "smallest_codes"]
+__all__ = ["Array", "Codes", "Index", "Split", "distinct", "smallest_codes", "split"]
 
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]
@@ -36,88 +37,124 @@ def smallest_codes(codes: Array, n_values: int) -> Codes:
     return np.ascontiguousarray(codes, dtype=kind)
 
 
-@jit
-def _refine(values: Index, starts: Index, slots: Index, perm: Index, new_starts: Index) -> int:
-    # values[i]: the code of the row at place i. Stable: rows of a new class keep their order.
-    # slots, zeroed, has one entry per code; only touched ones are used and cleared, so that a class of
-    # s rows costs O(s) for any number of codes.
-    one = np.uint64(1)
-    touched = np.empty(len(slots), np.uint32)
-    made = np.uint64(0)
-    for c in range(np.uint64(len(starts)) - one):
-        low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
-        if high - low == one:
-            perm[low] = low
-            new_starts[made] = low
-            made += one
-            continue
-        n_touched = np.uint64(0)
-        for i in range(low, high):
-            v = np.uint64(values[i])
-            if slots[v] == 0:
-                touched[n_touched] = v
-                n_touched += one
-            slots[v] += np.uint32(1)
-        place = low
-        for t in range(n_touched):
-            v = np.uint64(touched[t])
-            size = np.uint64(slots[v])
-            new_starts[made] = place
-            made += one
-            slots[v] = place
-            place += size
-        for i in range(low, high):
-            v = np.uint64(values[i])
-            perm[slots[v]] = i
-            slots[v] += np.uint32(1)
-        for t in range(n_touched):
-            slots[np.uint64(touched[t])] = 0
-    new_starts[made] = starts[len(starts) - 1]
-    return int(made)
+class Split(NamedTuple):
+    """A refined partition, and what left it."""
+
+    #: rows that stay, class by class, and where each class begins
+    order: Index
+    starts: Index
+    #: where each row that stays stood before
+    places: Index
+    #: the same for the classes that left
+    gone: Index
+    gone_starts: Index
 
 
-def refine(column: Codes, n_values: int, order: Index, starts: Index) -> tuple[Index, Index]:
-    """Split every class by the column's values.
+def split(column: Codes, n_values: int, keys: Index, order: Index, starts: Index) -> Split:
+    """Split every class by the column's values; new classes whose rows share one key leave.
 
-    Returns
-    -------
-    perm : (n,) array
-        The new order is ``order[perm]``; within a new class the rows keep their order.
-    starts : (k + 1,) array
-        Where the new classes begin.
+    Parameters
+    ----------
+    column : (n,) array
+        Codes by row, below `n_values`.
+    keys : (n,) array of uint32
+        By row. Every class given must hold at least two keys.
+    order, starts
+        The partition.
 
     Examples
     --------
     >>> order, starts = np.arange(4, dtype=np.uint32), np.array([0, 4], np.uint32)
-    >>> perm, starts = refine(np.array([1, 0, 1, 0], np.uint8), 2, order, starts)
-    >>> perm.tolist(), starts.tolist()
-    ([0, 2, 1, 3], [0, 2, 4])
+    >>> keys = np.array([5, 6, 7, 6], np.uint32)
+    >>> after = split(np.array([1, 0, 1, 0], np.uint8), 2, keys, order, starts)
+    >>> after.order.tolist(), after.gone.tolist()
+    ([0, 2], [1, 3])
     """
-    n = len(order)
-    perm, new_starts = np.empty(n, np.uint32), np.empty(n + 1, np.uint32)
-    values = column[order].astype(np.uint32, copy=False)
-    made = _refine(values, starts, np.zeros(n_values, np.uint32), perm, new_starts)
-    return perm, new_starts[: made + 1].copy()
+    n, classes = len(order), len(starts) - 1
+    new_order, places = np.empty(2 * n, np.uint32), np.empty(2 * n, np.uint32)
+    new_starts, gone_starts = np.empty(n + n_values + 1, np.uint32), np.empty(n + n_values + 1, np.uint32)
+    kept, classes, left = _split(
+        column, n_values, keys, order, starts, new_order, places, new_starts, gone_starts
+    )
+    return Split(
+        new_order[:kept],
+        new_starts[: classes + 1],
+        places[:kept],
+        new_order[n : 2 * n - kept],
+        gone_starts[: left + 1],
+    )
 
 
 @jit
-def _set_singletons_aside(order: Index, starts: Index, alone: Index) -> tuple[int, int, int]:
-    # Compacts order and starts in place to the classes of two rows and more; the other rows go to `alone`.
-    one = np.uint64(1)
-    n_alone, place, classes = np.uint64(0), np.uint64(0), np.uint64(0)
+def _split(
+    column: Codes,
+    n_values: int,
+    keys: Index,
+    order: Index,
+    starts: Index,
+    new_order: Index,
+    places: Index,
+    new_starts: Index,
+    gone_starts: Index,
+) -> tuple[int, int, int]:
+    # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
+    # least and largest keys are equal, and then its rows go to the second half of the arrays.
+    one, two = np.uint64(1), np.uint64(2)
+    few = n_values <= 16
+    slots = np.zeros(n_values, np.uint32)
+    least, largest = np.full(n_values, 0xFFFFFFFF, np.uint32), np.zeros(n_values, np.uint32)
+    met = np.arange(n_values).astype(np.uint32)
+    codes = np.empty(len(order), column.dtype)
+    half = np.uint64(len(order))
+    kept, classes, gone, left = np.uint64(0), np.uint64(0), half, np.uint64(0)
     for c in range(np.uint64(len(starts)) - one):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
-        if high - low == one:
-            alone[n_alone] = order[low]
-            n_alone += one
+        if high - low == two:
+            # the commonest class by far: its two rows stay together, or each leaves alone
+            a, b = np.uint64(order[low]), np.uint64(order[low + one])
+            stays = column[a] == column[b]
+            target = kept if stays else gone
+            new_order[target], new_order[target + one] = a, b
+            places[target], places[target + one] = low, low + one
+            new_starts[classes] = kept
+            gone_starts[left], gone_starts[left + one] = gone - half, gone - half + one
+            kept += two if stays else np.uint64(0)
+            classes += np.uint64(stays)
+            gone += np.uint64(0) if stays else two
+            left += np.uint64(0) if stays else two
             continue
-        starts[classes] = place
-        classes += one
+        n_met = np.uint64(n_values) if few else np.uint64(0)
         for i in range(low, high):
-            order[place] = order[i]
-            place += one
-    starts[classes] = place
-    return int(n_alone), int(place), int(classes)
+            row = np.uint64(order[i])
+            v = np.uint64(column[row])
+            codes[i - low] = v
+            if not few and slots[v] == 0:
+                met[n_met] = v
+                n_met += one
+            slots[v] += np.uint32(1)
+            least[v] = min(least[v], keys[row])
+            largest[v] = max(largest[v], keys[row])
+        for t in range(n_met):
+            v = np.uint64(met[t])
+            size = np.uint64(slots[v])
+            stays, leaves = least[v] < largest[v], least[v] == largest[v]
+            new_starts[classes], gone_starts[left] = kept, gone - half
+            slots[v] = kept if stays else gone
+            kept += size if stays else np.uint64(0)
+            gone += size if leaves else np.uint64(0)
+            classes += np.uint64(stays)
+            left += np.uint64(leaves)
+        for i in range(low, high):
+            v = np.uint64(codes[i - low])
+            place = np.uint64(slots[v])
+            new_order[place] = order[i]
+            places[place] = i
+            slots[v] = place + one
+        for t in range(n_met):
+            v = np.uint64(met[t])
+            slots[v], least[v], largest[v] = 0, 0xFFFFFFFF, 0
+    new_starts[classes], gone_starts[left] = kept, gone - half
+    return int(kept), int(classes), int(left)
 
 
 def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, Index]:
@@ -133,7 +170,7 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, 
     Returns
     -------
     order, starts
-        All rows, class by class.
+        All rows, class by class; those that are alone first.
 
     Examples
     --------
@@ -141,19 +178,16 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, 
     >>> sorted(sorted(c.tolist()) for c in np.split(order, starts[1:-1]))
     [[0, 2], [1]]
     """
-    order = np.arange(n_rows, dtype=np.uint32)
-    starts = np.array([0, n_rows] if n_rows else [0], np.uint32)
-    done = np.empty(n_rows, np.uint32)
-    n_done = 0
+    rows = np.arange(n_rows, dtype=np.uint32)
+    order, starts = rows, np.array([0, n_rows] if n_rows else [0], np.uint32)
+    alone = []
     for column, n_values in columns:
-        if not len(order):
+        if len(order) < 2:
             break
-        if n_values < 2:
-            continue
-        perm, starts = refine(column, n_values, order, starts)
-        order = order[perm]
-        alone, kept, classes = _set_singletons_aside(order, starts, done[n_done:])
-        order, starts = order[:kept], starts[: classes + 1]
-        n_done += alone
-    singles = np.arange(n_done, dtype=np.uint32)
-    return np.concatenate([done[:n_done], order]), np.concatenate([singles, starts + np.uint32(n_done)])
+        if n_values > 1:
+            order, starts, _, gone, _ = split(column, n_values, rows, order, starts)
+            alone.append(gone)
+    singles = np.concatenate([*alone, order[:0]])
+    n_singles = np.uint32(len(singles))
+    every = np.concatenate([singles, order])
+    return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])

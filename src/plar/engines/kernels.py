@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.jit import jit
-from plar.partition import Codes, Index
+from plar.partition import Index
 
-__all__ = ["add_cells", "add_pure", "add_words", "find_runs", "mixed_objects", "partition_theta", "split"]
+__all__ = ["add_cells", "add_pure", "add_words", "find_runs", "mixed_objects", "partition_theta"]
 
 Words = NDArray[np.int64]
 _ONE = np.uint64(1)
@@ -106,134 +106,30 @@ def find_runs(decisions: Index, starts: Index, runs: Index, class_runs: Index) -
 
 
 @jit
-def _add_class(
-    kind: int,
-    decisions: Index,
-    counts: Words,
-    order: Index,
-    low: np.uint64,
-    high: np.uint64,
-    table: Words,
-    anchors: Words,
-    words: Words,
-) -> None:
-    # words += θ(E) of a class that stands decision by decision
-    size, run = np.uint64(0), np.uint64(0)
-    pure = True
-    last = decisions[order[low]]
-    for i in range(low, high):
-        row = np.uint64(order[i])
-        if decisions[row] != last:
-            if kind:
-                add_f(kind, run, -1, table, anchors, words)
-            pure = False
-            last = decisions[row]
-            run = np.uint64(0)
-        run += np.uint64(counts[row])
-        size += np.uint64(counts[row])
-    if kind:
-        add_f(kind, run, -1, table, anchors, words)
-        add_f(kind, size, 1, table, anchors, words)
-    elif pure:
-        words[0] -= np.int64(size)
-
-
-@jit
 def partition_theta(
     kind: int, decisions: Index, counts: Words, order: Index, starts: Index, table: Words, anchors: Words, words: Words
 ) -> None:
     # words += Θ of a partition whose classes stand decision by decision
     for c in range(np.uint64(len(starts)) - _ONE):
-        _add_class(
-            kind, decisions, counts, order, np.uint64(starts[c]), np.uint64(starts[c + _ONE]), table, anchors, words
-        )
-
-
-@jit
-def split(
-    kind: int,
-    column: Codes,
-    n_values: int,
-    decisions: Index,
-    n_decisions: int,
-    leaves: Index,
-    counts: Words,
-    order: Index,
-    starts: Index,
-    table: Words,
-    anchors: Words,
-    new_order: Index,
-    places: Index,
-    new_starts: Index,
-    words: Words,
-) -> tuple[int, int]:
-    # Refine every class by the column; a new class of one leaf key leaves, and words += its θ. places: where each
-    # row that stays stood before. Rows keep their order within a class. Returns how many rows and classes stay.
-    #
-    # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
-    # least and largest keys are equal, and then its rows go to the far end of the arrays, which is not kept.
-    few = n_values <= 16
-    slots = np.zeros(n_values, np.uint32)
-    least, largest = np.full(n_values, 0xFFFFFFFF, np.uint32), np.zeros(n_values, np.uint32)
-    met = np.arange(n_values).astype(np.uint32)
-    codes = np.empty(len(order), column.dtype)
-    far = np.uint64(len(order))
-    n_kept, classes = np.uint64(0), np.uint64(0)
-    for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
-        if high - low == np.uint64(2):
-            # the commonest class by far: its two rows stay together or leave, each alone in a pure class
-            a, b = np.uint64(order[low]), np.uint64(order[low + _ONE])
-            stays = column[a] == column[b]
-            new_starts[classes] = n_kept
-            new_order[n_kept], new_order[n_kept + _ONE] = a, b
-            places[n_kept], places[n_kept + _ONE] = low, low + _ONE
-            n_kept += np.uint64(2) if stays else np.uint64(0)
-            classes += np.uint64(stays)
-            if kind == 0 and not stays:
-                words[0] -= counts[a] + counts[b]
-            continue
-        n_met = np.uint64(n_values) if few else np.uint64(0)
+        size, run = np.uint64(0), np.uint64(0)
+        pure = True
+        last = decisions[order[low]]
         for i in range(low, high):
             row = np.uint64(order[i])
-            v = np.uint64(column[row])
-            codes[i - low] = v
-            if not few and slots[v] == 0:
-                met[n_met] = v
-                n_met += _ONE
-            slots[v] += np.uint32(1)
-            least[v] = min(least[v], leaves[row])
-            largest[v] = max(largest[v], leaves[row])
-        gone = far
-        for t in range(n_met):
-            v = np.uint64(met[t])
-            size = np.uint64(slots[v])
-            stays = least[v] < largest[v]
-            new_starts[classes] = n_kept
-            slots[v] = n_kept if stays else gone
-            n_kept += size if stays else np.uint64(0)
-            gone += np.uint64(0) if stays else size
-            classes += np.uint64(stays)
-        for i in range(low, high):
-            v = np.uint64(codes[i - low])
-            place = np.uint64(slots[v])
-            new_order[place] = order[i]
-            places[place] = i
-            slots[v] = place + _ONE
-        gone = far
-        for t in range(n_met):
-            v = np.uint64(met[t])
-            if least[v] == largest[v]:
-                # the θ of a pure class is 0 but for PR: nothing to add, mostly
-                if kind == 0 or largest[v] >= n_decisions:
-                    _add_class(
-                        kind, decisions, counts, new_order, gone, np.uint64(slots[v]), table, anchors, words
-                    )
-                gone = np.uint64(slots[v])
-            slots[v] = 0
-            least[v], largest[v] = 0xFFFFFFFF, 0
-    new_starts[classes] = n_kept
-    return int(n_kept), int(classes)
+            if decisions[row] != last:
+                if kind:
+                    add_f(kind, run, -1, table, anchors, words)
+                pure = False
+                last = decisions[row]
+                run = np.uint64(0)
+            run += np.uint64(counts[row])
+            size += np.uint64(counts[row])
+        if kind:
+            add_f(kind, run, -1, table, anchors, words)
+            add_f(kind, size, 1, table, anchors, words)
+        elif pure:
+            words[0] -= np.int64(size)
 
 
 @jit

@@ -289,6 +289,40 @@ def add_cells(
 
 
 @jit
+def _add_unmatched(
+    x: Block, weights: Words, runs: Index, first: np.uint64, last: np.uint64, pure: Block, matched: Block
+) -> None:
+    # pure[k] += weight of the rows of a class that equal no row of another run in lane k
+    zero = np.uint8(0)
+    match, total = matched[0], pure[0]
+    low, high = np.uint64(runs[first]), np.uint64(runs[last])
+    for run in range(first, last):
+        start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+        for i in range(start, end):
+            row, weight = x[i], np.uint8(weights[i])
+            for k in range(_W):
+                match[k] = 0
+            for j in range(low, start):
+                other = x[j]
+                for k in range(_W):
+                    match[k] |= np.uint8(row[k] == other[k])
+            for j in range(end, high):
+                other = x[j]
+                for k in range(_W):
+                    match[k] |= np.uint8(row[k] == other[k])
+            for k in range(_W):
+                total[k] = np.uint8(total[k] + (weight if match[k] == zero else zero))
+
+
+@jit
+def _flush(sums: Block, words: Words) -> None:
+    total = sums[0]
+    for k in range(_W):
+        words[k, 0] -= total[k]
+        total[k] = 0
+
+
+@jit
 def add_pure(
     x: Block,
     weights: Words,
@@ -297,29 +331,21 @@ def add_pure(
     n_values: np.uint64,
     words: Words,
     counts: Block,
-    short_class: Block,
-    row: Block,
+    in_short_class: Block,
+    pure: Block,
 ) -> None:
     # words[k] −= weight of the cells (class, value) that lie in one run: the run's count equals the class's
-    pure = row[0]
     in_class = np.zeros((MAX_VALUES, LANES), np.int64)
     in_run = np.zeros((MAX_VALUES, LANES), np.int64)
+    matched = in_short_class[-1:]
     zero = np.uint8(0)
+    pure[:] = 0
+    bytes_left = _FULL
     for c in range(np.uint64(len(class_runs)) - _ONE):
         first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
         low, high = np.uint64(runs[first]), np.uint64(runs[last])
-        if _weight(weights, low, high) <= _FULL:
-            _count(x, weights, low, high, n_values, short_class)
-            pure[:] = 0
-            for run in range(first, last):
-                _count(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts)
-                for v in range(n_values):
-                    count, whole = counts[v], short_class[v]
-                    for k in range(_W):
-                        pure[k] = np.uint8(pure[k] + (count[k] if count[k] == whole[k] else zero))
-            for k in range(_W):
-                words[k, 0] -= pure[k]
-        else:
+        weight = _weight(weights, low, high)
+        if weight > _FULL:
             _count_long(x, weights, low, high, n_values, counts, in_class)
             for run in range(first, last):
                 _count_long(
@@ -329,3 +355,20 @@ def add_pure(
                     for k in range(_W):
                         if in_run[v, k] == in_class[v, k]:
                             words[k, 0] -= in_run[v, k]
+            continue
+        if weight > bytes_left:
+            _flush(pure, words)
+            bytes_left = _FULL
+        bytes_left -= weight
+        if high - low <= np.uint64(2) * n_values:
+            _add_unmatched(x, weights, runs, first, last, pure, matched)
+            continue
+        _count(x, weights, low, high, n_values, in_short_class)
+        total = pure[0]
+        for run in range(first, last):
+            _count(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts)
+            for v in range(n_values):
+                count, whole = counts[v], in_short_class[v]
+                for k in range(_W):
+                    total[k] = np.uint8(total[k] + (count[k] if count[k] == whole[k] else zero))
+    _flush(pure, words)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -23,13 +24,13 @@ from plar.engines.base import Inner
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Codes, Index, distinct, refine
+from plar.partition import Index, Split, distinct, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
 T = TypeVar("T")
 #: below this many cells a pass is too short to share
-_SHARED = 1 << 16
+_SHARED = 1 << 20
 #: blocks of lanes pay from here on
 _LANE_COLUMNS, _LANE_CELLS = 12, 1 << 17
 
@@ -88,7 +89,9 @@ class LocalEvaluation:
         self._granules = granules
         self._measure = measure
         self._n_jobs = n_jobs
-        self._own = _own_kernel(measure) if measure.kind == OWN else None
+        #: its threads end with the evaluation
+        self._pool: ThreadPoolExecutor | None = None
+        self._own = _own_kernel(measure.theta) if measure.kind == OWN else None
         self._table = f_table(measure.kind, granules.n_objects)
         self._anchors = log_anchors() if granules.n_objects >= len(self._table) else np.zeros(1, np.int64)
         self._label_rows()
@@ -251,42 +254,27 @@ class LocalEvaluation:
         return self.theta
 
     def _one_class(self) -> _Partition:
-        every, whole = np.arange(len(self._granules), dtype=np.uint32), np.array([0, len(self._granules)], np.uint32)
-        by_decision, _ = refine(self._granules.classes, self._granules.n_classes, every, whole)
-        nothing = np.zeros(len(every), np.uint8)
-        return self._split(_Partition(by_decision, whole, every, 0), nothing, 1)
+        order = _by_decision(self._granules)
+        whole = np.array([0, len(order)], np.uint32)
+        if (self._leaves == self._leaves[0]).all():
+            return _Partition(order[:0], whole[:1], order[:0], self._sum(order, whole))
+        return _Partition(order, whole, order, 0)
 
     def _refined(self, partition: _Partition, attributes: Iterable[int]) -> _Partition:
+        g = self._granules
         for a in attributes:
             if not len(partition.order):
                 break
-            partition = self._split(partition, self._granules.columns[a], self._granules.cardinalities[a])
+            after = split(g.columns[a], g.cardinalities[a], self._leaves, partition.order, partition.starts)
+            left = partition.left + self._sum_of_gone(after)
+            partition = _Partition(after.order, after.starts, after.places, left)
         return partition
 
-    def _split(self, partition: _Partition, column: Codes, n_values: int) -> _Partition:
-        # Classes that no refinement can change go; their θ is kept in `left`.
-        g, words = self._granules, np.zeros(3, np.int64)
-        n, largest = len(partition.order), int(np.diff(partition.starts).max())
-        order, places, starts = (np.empty(n + e, np.uint32) for e in (largest, largest, n_values + 1))
-        kept, classes = kernels.split(
-            self._measure.kind,
-            column,
-            n_values,
-            g.classes,
-            g.n_classes,
-            self._leaves,
-            g.counts,
-            partition.order,
-            partition.starts,
-            self._table,
-            self._anchors,
-            order,
-            places,
-            starts,
-            words,
-        )
-        left = partition.left + kernels.add_words(words)
-        return _Partition(order[:kept], starts[: classes + 1], places[:kept], left)
+    def _sum_of_gone(self, after: Split) -> int:
+        # Σ θ(E) over the classes that left; in a consistent table all are pure, and that is 0 but for PR
+        if self.consistent and self._own is None:
+            return -int(self._granules.counts[after.gone].sum()) if self._measure.kind == PURE else 0
+        return self._sum(after.gone, after.gone_starts)
 
     def _theta_of(self, partition: _Partition) -> int:
         return partition.left + self._sum(partition.order, partition.starts)
@@ -303,15 +291,14 @@ class LocalEvaluation:
         return kernels.add_words(words)
 
     def _own_with(self, attribute: int) -> int:
-        g, now = self._granules, self._now
-        perm, starts = refine(g.columns[attribute], g.cardinalities[attribute], now.order, now.starts)
-        return self._sum(now.order[perm], starts)
+        return self._theta_of(self._refined(self._now, [attribute])) - self._now.left
 
     def _in_threads(self, function: Callable[[Any], T], tasks: Sequence[Any], cells: int) -> list[T]:
         if self._n_jobs == 1 or len(tasks) < 2 or cells < _SHARED:
             return [function(task) for task in tasks]
-        with ThreadPoolExecutor(min(self._n_jobs, len(tasks))) as pool:
-            return list(pool.map(function, tasks))
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._n_jobs)
+        return list(self._pool.map(function, tasks))
 
 
 class _Block:
@@ -375,6 +362,12 @@ class _Blocks:
         return self._blocks
 
 
+def _by_decision(granules: Granules) -> Index:
+    # numpy sorts 16-bit keys in linear time
+    keys = granules.classes.astype(np.uint16) if granules.n_classes <= 1 << 16 else granules.classes
+    return np.argsort(keys, kind="stable").astype(np.uint32)
+
+
 def _usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
@@ -401,9 +394,10 @@ def _class_ranges(starts: Index, n_jobs: int, n_tasks: int) -> list[slice]:
     return [slice(int(a), int(b) + 1) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
 
 
-def _own_kernel(measure: Measure) -> Callable[..., None]:
+@lru_cache(maxsize=64)
+def _own_kernel(function: Callable[..., Any]) -> Callable[..., None]:
     """Compile the sum of a user's θ over the classes of a partition."""
-    theta = measure.theta if hasattr(measure.theta, "py_func") else numba.njit(measure.theta)
+    theta = function if hasattr(function, "py_func") else numba.njit(function)
 
     def add(classes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
         for c in range(len(starts) - 1):

@@ -1,0 +1,106 @@
+"""Dictionary codes of polars columns: text by its hash, everything of fixed width by its bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from plar.coding.codes import Column, encode_distinct, encode_objects, factorize, factorize_bits
+from plar.errors import TableError
+from plar.partition import Array, Index
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["encode_series", "encode_strings", "not_flat"]
+
+
+def _first_rows(codes: Array, n_values: int) -> Index:
+    first = np.empty(n_values, np.uint32)
+    first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
+    return first
+
+
+def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
+    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> codes, values = encode_strings(pl.Series(["b", "a", "b", None]))
+    >>> codes.tolist(), values
+    ([0, 1, 0, 2], ['b', 'a', None])
+    """
+    codes = np.empty(len(series), np.uint32)
+    first = factorize(series.hash().to_numpy(), codes)
+    values = series.gather(first)
+    if series.eq_missing(values.gather(codes)).all():
+        return codes, values.to_list()
+    return _encode_collisions(series)
+
+
+def _encode_collisions(series: pl.Series) -> tuple[Array, list[str | None]]:
+    """Codes of strings of which some share a hash."""
+    import polars as pl
+
+    values = series.unique()
+    known = values.drop_nulls()
+    codes = series.cast(pl.Enum(known)).to_physical().cast(pl.UInt32).fill_null(len(known))
+    return codes.to_numpy(), [*known.to_list(), *([None] if len(known) < len(values) else [])]
+
+
+def not_flat(name: str, dtype: pl.DataType) -> TableError:
+    """Say that lists and structs are no values."""
+    return TableError(f"Column {name!r} holds {dtype}. Only flat values compare: unnest it, or drop it.")
+
+
+def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
+    """Code a polars Series of any flat type.
+
+    Parameters
+    ----------
+    series : polars.Series
+    na : iterable of str
+        Spellings of the missing value, for text.
+    text : bool
+        The values are as written in a text file: blanks around them do not count, and empty is missing.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> column = encode_series(pl.Series(["a", " a", "", "?"]), na=["?"], text=True)
+    >>> [column.values[code] for code in column.codes]
+    ['a', 'a', None, None]
+    """
+    import polars as pl
+
+    spellings, dtype = frozenset(na), series.dtype
+    if dtype.is_nested():
+        raise not_flat(series.name, dtype)
+    if dtype == pl.Object:
+        return encode_objects(series.to_list(), spellings, name=series.name)
+    if dtype == pl.Null or not len(series):
+        return Column(np.zeros(len(series), np.uint8), [None] if len(series) else [])
+    if dtype == pl.String:
+        codes, values = encode_strings(series)
+        return encode_distinct(codes, values, na=spellings, trim=text)
+    if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
+        written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
+        codes, values = encode_strings(written)
+        return encode_distinct(codes, series.gather(_first_rows(codes, len(values))).to_list(), na=spellings)
+    numbers = series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
+    null = numbers.is_null().to_numpy() if numbers.null_count() else None
+    present, first = factorize_bits(numbers.drop_nulls().to_numpy())
+    if null is not None:
+        first = np.flatnonzero(~null)[first].astype(np.uint32)
+    distinct = series.gather(first)
+    if getattr(dtype, "time_unit", None) == "ns":
+        distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
+    values = distinct.to_list()
+    if null is None:
+        return encode_distinct(present, values, na=spellings, trim=text)
+    codes = np.full(len(series), len(values), np.uint32)
+    codes[~null] = present
+    return encode_distinct(codes, [*values, None], na=spellings, trim=text)

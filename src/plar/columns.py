@@ -1,0 +1,127 @@
+"""Which columns play which part: names and positions resolved, what makes no sense refused, once and here."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+from plar.errors import TableError, unknown_name
+
+__all__ = [
+    "ColumnName",
+    "check_names",
+    "column_list",
+    "missing_policy",
+    "resolve",
+    "resolve_all",
+    "roles_of",
+    "spellings",
+]
+
+#: a column by name, or by position (negative from the end)
+ColumnName: TypeAlias = str | int
+
+
+def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
+    """Refuse names that occur twice.
+
+    Examples
+    --------
+    >>> check_names(["a", "b"], "the table")
+    ('a', 'b')
+    """
+    if len(set(names)) < len(names):
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
+        raise TableError(f"Duplicate column names in {where}: {shown}. Rename them.")
+    return tuple(names)
+
+
+def column_list(given: Any) -> list[Any]:
+    """Take one column or several as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, (str, int)) or not isinstance(given, Iterable) else list(given)
+
+
+def resolve(names: Collection[str], given: Any, kind: str) -> str:
+    """Name of a column given by name or position.
+
+    Examples
+    --------
+    >>> resolve(["a", "b"], -1, "decision")
+    'b'
+    """
+    if isinstance(given, str):
+        if given not in names:
+            raise unknown_name(kind, given, names)
+        return given
+    try:
+        place = operator.index(given)
+    except TypeError:
+        raise TableError(
+            f"The {kind} {given!r} is neither a name nor a position. Pass a str or an int."
+        ) from None
+    if isinstance(given, bool) or not -len(names) <= place < len(names):
+        raise unknown_name(kind, given, names)
+    return next(islice(names, place % len(names), None))
+
+
+def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
+    """Names of several columns, each once."""
+    known = dict.fromkeys(names)  # found at once, also among thousands
+    found = [resolve(known, one, kind) for one in column_list(given)]
+    if len(set(found)) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise TableError(f"The {kind} {twice!r} is given twice. Name it once.")
+    return tuple(found)
+
+
+def roles_of(
+    names: Sequence[str], decision: tuple[str, ...], conditions: Any, drop: Any, weights: Any
+) -> tuple[tuple[str, ...], str | None]:
+    """Names of the conditions, and of the weights if there are any.
+
+    Examples
+    --------
+    >>> roles_of(["a", "b", "w", "d"], ("d",), None, ["a"], "w")
+    (('b',), 'w')
+    """
+    weight = None if weights is None else resolve(names, weights, "weights column")
+    dropped = resolve_all(names, drop, "column to drop")
+    for name in decision:
+        if name == weight:
+            raise TableError(f"{name!r} is both the decision and the weights. Choose one.")
+        if name in dropped:
+            raise TableError(f"{name!r} is both the decision and to be dropped. Choose one.")
+    if conditions is None:
+        others = {*decision, *dropped, weight}
+        chosen = tuple(name for name in names if name not in others)
+    else:
+        chosen = tuple(n for n in resolve_all(names, conditions, "condition") if n not in dropped)
+        for name in chosen:
+            if name in decision:
+                raise TableError(f"{name!r} is both a condition and the decision. Choose one.")
+            if name == weight:
+                raise TableError(f"{name!r} is both a condition and the weights. Choose one.")
+    if not chosen:
+        raise TableError("No condition is left. Leave at least one column beside the decision.")
+    return chosen, weight
+
+
+def missing_policy(word: Any) -> str:
+    """Check the policy for missing values."""
+    if word not in ("value", "drop", "error"):
+        raise TableError(f"Unknown missing policy {word!r}. Choose one of: value, drop, error.")
+    return str(word)
+
+
+def spellings(na: Any) -> tuple[str, ...]:
+    """Spellings of missing, as a tuple."""
+    words = (na,) if isinstance(na, str) else tuple(na or ())
+    for word in words:
+        if not isinstance(word, str):
+            raise TableError(f"na holds spellings of missing, as text. Got {word!r}; pass it as a str.")
+    return tuple(word.strip() for word in words)

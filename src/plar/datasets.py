@@ -1,0 +1,249 @@
+"""Tables to try plar on: the paper's real ones from a folder of yours, and seeded ones of any shape.
+
+A source at the head of the data's way: `load` gives a `DecisionTable`, the generators plain numpy arrays.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.errors import TableError, unknown_name
+from plar.table import DecisionTable, read_table
+
+__all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
+
+Cells = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a dataset lies and how the paper prepared it."""
+
+    files: str
+    decision: int = -1
+    separator: str = ","
+    drop: tuple[int, ...] = ()
+    missing: Literal["value", "drop"] = "value"
+
+
+_SOURCES = {
+    "mushroom": _Source("agaricus-lepiota.data", decision=0, missing="drop"),
+    "tic-tac-toe": _Source("tic-tac-toe.data"),
+    "dermatology": _Source("dermatology.data", missing="drop"),
+    "kr-vs-kp": _Source("kr-vs-kp.data"),
+    "breast": _Source("breast-cancer-wisconsin.data", drop=(0,), missing="drop"),
+    "backup-large": _Source("soybean-large.test", decision=0),
+    "shuttle": _Source("shuttle.t[rs][nt]", separator=" "),
+    "letter": _Source("letter-recognition.data", decision=0),
+    "ticdata2000": _Source("ticdata2000.txt", separator="\t"),
+    "kdd99": _Source("kddcup.data_10_percent.gz"),
+}
+
+
+def names() -> tuple[str, ...]:
+    """Names of the real datasets that `load` knows, in the paper's order.
+
+    Examples
+    --------
+    >>> from plar import datasets
+    >>> datasets.names()[:3]
+    ('mushroom', 'tic-tac-toe', 'dermatology')
+    """
+    return tuple(_SOURCES)
+
+
+def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTable:
+    """Read one of the paper's datasets, prepared as the paper did.
+
+    Mushroom, Dermatology and Breast-cancer-wisconsin lose the rows with a ``?``, the last also its id. In the
+    others a ``?`` is a value. ``"backup-large"`` is soybean-large.test, a stand-in of the same shape, and
+    ``"kdd99"`` the 10 % file.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    folder : path, optional
+        Where the original UCI and KDD-Cup files lie; by default the folder that the environment variable
+        ``PLAR_DATA`` names.
+
+    Returns
+    -------
+    DecisionTable
+        Columns are named ``x0, x1, …`` by their position in the file.
+
+    References
+    ----------
+    Zhang, Li, Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, table of datasets.
+
+    Examples
+    --------
+    >>> from plar import datasets
+    >>> datasets.load("iris", folder=".")
+    Traceback (most recent call last):
+        ...
+    plar.errors.UnknownNameError: Unknown dataset 'iris'. Choose one of: mushroom, tic-tac-toe, dermatology, \
+kr-vs-kp, breast, backup-large, shuttle, letter, ticdata2000, kdd99.
+    """
+    if name not in _SOURCES:
+        raise unknown_name("dataset", name, _SOURCES)
+    where = folder if folder is not None else os.environ.get("PLAR_DATA")
+    if not where:
+        raise TableError(
+            f"No folder to read dataset {name!r} from. Set the environment variable PLAR_DATA to the folder "
+            "with the original files, or pass folder=."
+        )
+    source = _SOURCES[name]
+    return read_table(
+        Path(where) / source.files,
+        decision=source.decision,
+        header=False,
+        separator=source.separator,
+        drop=source.drop,
+        missing=source.missing,
+        na="?",
+    )
+
+
+def random_table(
+    n: int = 100_000, attributes: int = 20, values: int = 4, classes: int = 3, seed: int = 0
+) -> tuple[Cells, Cells]:
+    """Uniform noise: every cell and every decision drawn on its own.
+
+    Parameters
+    ----------
+    n, attributes : int
+        Shape of the table.
+    values, classes : int
+        How many values a column, and the decision, may take; 256 at most.
+    seed : int
+        Equal seeds give equal tables.
+
+    Returns
+    -------
+    X : (n, attributes) array of uint8
+        In Fortran order: each column is contiguous.
+    y : (n,) array of uint8
+
+    Examples
+    --------
+    >>> from plar import datasets
+    >>> X, y = datasets.random_table(1_000, 5, values=4, classes=3)
+    >>> X.shape, int(X.max()), int(y.max())
+    ((1000, 5), 3, 2)
+    """
+    _check(n=n, attributes=attributes, values=values, classes=classes)
+    decision, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
+    X = np.empty((n, attributes), np.uint8, order="F")
+    for j, state in enumerate(columns):
+        X[:, j] = _noise(np.random.default_rng(state), n, values)
+    return X, _noise(np.random.default_rng(decision), n, classes)
+
+
+def sdss_like(
+    n: int = 320_000, attributes: int = 5_201, values: int = 8, classes: int = 17, seed: int = 0
+) -> tuple[Cells, Cells]:
+    """Generate a table of the shape of the paper's SDSS, with structure, so that greedy iterations differ.
+
+    Twelve hidden variables decide, with noise, on the class. Every twentieth column shows one of them, its
+    values renamed, in 30 % to 90 % of the rows; all else is noise.
+
+    Parameters
+    ----------
+    n, attributes : int
+        Shape of the table.
+    values, classes : int
+        How many values a column, and the decision, may take; 256 at most.
+    seed : int
+        Equal seeds give equal tables.
+
+    Returns
+    -------
+    X : (n, attributes) array of uint8
+        In Fortran order: each column is contiguous. Beside it only a few columns' worth of memory is needed.
+    y : (n,) array of uint8
+
+    Examples
+    --------
+    >>> from plar import datasets
+    >>> X, y = datasets.sdss_like(n=2_000, attributes=60)
+    >>> X.shape, X.flags.f_contiguous, len(set(y.tolist()))
+    ((2000, 60), True, 17)
+    """
+    return _latent_table(n, attributes, values, classes, seed, latents=12, every=20)
+
+
+def gisette_like(
+    n: int = 6_000, attributes: int = 5_000, values: int = 10, classes: int = 2, seed: int = 0
+) -> tuple[Cells, Cells]:
+    """Generate a table of the shape of the paper's Gisette: as `sdss_like`, half of the columns noise.
+
+    Parameters
+    ----------
+    n, attributes : int
+        Shape of the table.
+    values, classes : int
+        How many values a column, and the decision, may take; 256 at most.
+    seed : int
+        Equal seeds give equal tables.
+
+    Returns
+    -------
+    X : (n, attributes) array of uint8
+        In Fortran order: each column is contiguous.
+    y : (n,) array of uint8
+
+    Examples
+    --------
+    >>> from plar import datasets
+    >>> X, y = datasets.gisette_like(n=500, attributes=40)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((500, 40), [0, 1])
+    """
+    return _latent_table(n, attributes, values, classes, seed, latents=30, every=2)
+
+
+def _latent_table(
+    n: int, attributes: int, values: int, classes: int, seed: int, *, latents: int, every: int
+) -> tuple[Cells, Cells]:
+    """Columns of which each `every`-th shows one of the hidden variables that decide on the class."""
+    _check(n=n, attributes=attributes, values=values, classes=classes)
+    # a stream of its own for each column: a column does not depend on how many there are
+    head, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
+    rng = np.random.default_rng(head)
+    hidden = [_noise(rng, n, values) for _ in range(latents)]
+    score = rng.normal(0.0, 0.1 * values, n)
+    for k, latent in enumerate(hidden):
+        # effects of unequal size, not monotonous in the value: no single column gives the class away
+        score += rng.normal(0.0, 1.0 / (1 + k % 4), values)[latent] * values
+    edges = np.quantile(score, np.arange(1, classes) / classes)
+    y = np.searchsorted(edges, score, side="right").astype(np.uint8)
+
+    X = np.empty((n, attributes), np.uint8, order="F")
+    for j, state in enumerate(columns):
+        rng = np.random.default_rng(state)
+        column = _noise(rng, n, values)
+        if j % every == every // 2:
+            renamed = rng.permutation(values).astype(np.uint8)[hidden[j // every % latents]]
+            shown = rng.random(n, np.float32) < rng.uniform(0.3, 0.9)
+            np.copyto(column, renamed, where=shown)
+        X[:, j] = column
+    return X, y
+
+
+def _noise(rng: np.random.Generator, n: int, values: int) -> Cells:
+    return rng.integers(0, values, n, np.uint8)
+
+
+def _check(**sizes: int) -> None:
+    for name, size in sizes.items():
+        most = 256 if name in ("values", "classes") else None
+        if size < 1 or (most is not None and size > most):
+            limit = f" and at most {most}" if most is not None else ""
+            raise TableError(f"The {name!r} parameter must be at least 1{limit}. Got {size!r} instead.")

@@ -1,0 +1,117 @@
+"""Tables that other libraries hold in memory: numpy, pandas and plain columns, coded without polars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plar.coding.codes import Column, encode_distinct, encode_matrix, encode_objects, encode_values
+from plar.errors import TableError
+from plar.coding.series import encode_series
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["check_mapping", "encode_column", "encode_columns", "matrix_names", "to_polars"]
+
+
+def _column(data: Any, kind: str, place: int) -> Any:
+    if kind == "numpy":
+        return np.ascontiguousarray(data[:, place])
+    return data.iloc[:, place] if kind == "pandas" else list(data.values())[place]
+
+
+def encode_columns(
+    data: Any, kind: str, names: Sequence[str], wanted: Sequence[str], na: tuple[str, ...]
+) -> Iterable[Column]:
+    """Code columns of an array, a pandas DataFrame or a mapping.
+
+    Examples
+    --------
+    >>> [c.values for c in encode_columns({"a": [1, 1], "b": ["x", None]}, "mapping", ["a", "b"], ["b"], ())]
+    [['x', None]]
+    """
+    at = {name: place for place, name in enumerate(names)}
+    places = [at[name] for name in wanted]
+    if kind == "numpy":
+        return encode_matrix(data, places, na)
+    return (encode_column(_column(data, kind, at[name]), na, name) for name in wanted)
+
+
+def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
+    """Code one column of any library.
+
+    Examples
+    --------
+    >>> encode_column([3, 3.0, "3"], (), "x").values
+    [3, '3']
+    """
+    root = type(values).__module__.partition(".")[0]
+    if root == "pandas" and hasattr(values, "factorize"):
+        return _encode_pandas(values, na, name)
+    if root == "polars":
+        return encode_series(values, na)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        import polars as pl
+
+        return encode_series(pl.Series(values), na)
+    if isinstance(values, np.ndarray):
+        return encode_values(values, na, name=name)
+    return encode_objects(values, na, name=name)
+
+
+def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
+    try:
+        codes, values = series.factorize()
+    except TypeError:
+        return encode_objects(series, na, name=name)  # says which values cannot be compared
+    lacking = codes < 0
+    distinct = list(values)
+    if lacking.any():
+        codes = np.where(lacking, len(distinct), codes)
+        distinct.append(None)
+    return encode_distinct(codes, distinct, na=na)
+
+
+def matrix_names(data: np.ndarray[Any, Any]) -> tuple[str, ...]:
+    """Names of the columns of a 2-D array: x0, x1, …."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise TableError("A masked array has two kinds of missing. Fill it, e.g. with data.filled(np.nan).")
+    if data.ndim != 2 or data.dtype.kind == "V":
+        raise TableError(
+            f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it."
+        )
+    return tuple(f"x{j}" for j in range(data.shape[1]))
+
+
+def check_mapping(data: Mapping[Any, Any]) -> None:
+    """Refuse columns of different lengths."""
+    lengths = {str(name): len(column) for name, column in data.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
+        raise TableError(f"The columns differ in length: {shown}. Make them the same.")
+
+
+def to_polars(data: Any, kind: str, names: Sequence[str], wanted: Sequence[str]) -> pl.DataFrame:
+    """Columns in memory as a polars frame; what has no polars type is written as text.
+
+    Examples
+    --------
+    >>> to_polars(np.array([[1, 2]]), "numpy", ["x0", "x1"], ["x1"]).rows()
+    [(2,)]
+    """
+    import polars as pl
+
+    series = []
+    for name in wanted:
+        values = _column(data, kind, list(names).index(name))
+        try:
+            made = pl.Series(name, values, strict=True)
+        except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
+            made = pl.Series(name, [None], dtype=pl.Object)
+        if made.dtype == pl.Object:
+            made = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
+        series.append(made)
+    return pl.DataFrame(series)

@@ -1,0 +1,291 @@
+"""Files in: a path or glob in any known format becomes a lazy polars frame, with nothing read but its header.
+
+Formats go by suffix, behind which text formats may also carry .gz or .zst:
+
+====================================================  =================================================
+.csv .tsv .tab .txt                                   text, one row a line
+.data .data… .all .trn .tst .train .test .dat         the same, as the UCI repository names it
+.arff .dat                                            WEKA's ARFF, KEEL's .dat (begins with @relation)
+.ndjson .jsonl                                        one JSON object a line
+.parquet .arrow .feather .ipc                         typed columns
+====================================================  =================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plar.reading.arff import arff_source, is_arff
+from plar.errors import TableError
+from plar.reading.lines import BLANKS, LineFile, line_source
+from plar.reading.source import BLANK, Source, TextFile, text_lines
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["duplicates", "find_files", "open_source", "suffix_of"]
+
+_TEXT = (".csv", ".tsv", ".tab", ".txt", ".data", ".all", ".trn", ".tst", ".train", ".test")
+_JSON = (".ndjson", ".jsonl")
+_ARROW = (".arrow", ".feather", ".ipc")
+_KNOWN = (*_TEXT, ".dat", ".arff", *_JSON, ".parquet", *_ARROW)
+_SEPARATORS = ",;\t|"
+_NAMED_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
+_HEADER_LINES = 10_000
+
+
+def suffix_of(path: Path) -> tuple[str, str]:
+    """Suffix that tells the format, and the one of compression behind it.
+
+    Examples
+    --------
+    >>> suffix_of(Path("Census.CSV.gz")), suffix_of(Path("t.parquet"))
+    (('.csv', '.gz'), ('.parquet', ''))
+    """
+    last = path.suffix.lower()
+    return (path.with_suffix("").suffix.lower(), last) if last in (".gz", ".zst") else (last, "")
+
+
+def find_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Files that a path or glob names, sorted."""
+    text = os.fspath(path)
+    place = Path(text).expanduser()
+    if place.is_dir():
+        raise TableError(
+            f"{text!r} is a directory. Name a file, or a glob such as {os.path.join(text, '*.csv')!r}."
+        )
+    if place.exists():
+        return [place]
+    if any(mark in text for mark in "*?["):
+        found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
+        if found:
+            return found
+        raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
+    raise TableError(f"No such file: {text!r}. Check the path.")
+
+
+def open_source(path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None) -> Source:
+    r"""Open a file, or all files of a glob as one table.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        A file, or a glob whose files have the same columns; they follow each other in sorted order.
+    header : bool
+        Whether text files begin with a line of names; without, columns are x0, x1, ….
+    separator : str, optional
+        The character between fields of text files; a blank means any run of blanks. Default: a tab for .tsv,
+        else the one of comma, semicolon, tab, bar and blank that the first line shows.
+
+    Returns
+    -------
+    Source
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = Path(folder.name, "t.csv")
+    >>> _ = file.write_text("a,d\n1,x\n")
+    >>> open_source(file).names
+    ('a', 'd')
+    >>> folder.cleanup()
+    """
+    files = find_files(path)
+    kinds = {_kind(file, separator) for file in files}
+    if len(kinds) > 1:
+        raise TableError(
+            f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}."
+        )
+    for file in files:
+        _check_readable(file)
+    kind = kinds.pop()
+    if kind == "dat":
+        kind = "arff" if is_arff(files[0]) else "text"
+    if kind == "text":
+        source = _text_source(files, header, separator)
+    elif kind == "arff":
+        source = arff_source(files)
+    else:
+        source = _typed_source(files, _scanner(kind))
+    repeated = duplicates(source.names)
+    if repeated:
+        raise TableError(
+            f"Column names appear twice in {str(files[0])!r}: {', '.join(repeated)}. Rename them."
+        )
+    return source
+
+
+def duplicates(names: Sequence[str]) -> list[str]:
+    """Names that occur more than once, quoted."""
+    return (
+        [repr(name) for name in dict.fromkeys(names) if names.count(name) > 1]
+        if len(set(names)) < len(names)
+        else []
+    )
+
+
+def _kind(path: Path, separator: str | None) -> str:
+    suffix, packed = suffix_of(path)
+    if suffix == ".dat":
+        return "dat"
+    if suffix == ".arff":
+        return "arff"
+    if suffix in _JSON:
+        return "ndjson"
+    if not packed and suffix == ".parquet":
+        return "parquet"
+    if not packed and suffix in _ARROW:
+        return "ipc"
+    if suffix in _TEXT or suffix.startswith(".data") or (separator and suffix not in _KNOWN):
+        return "text"
+    shown = suffix + packed or path.name
+    raise TableError(
+        f"Unknown format {shown!r} of {str(path)!r}. Known: {' '.join(_KNOWN)}, text also .gz .zst. "
+        "Pass separator= to read it as text."
+    )
+
+
+def _check_readable(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise TableError(f"Cannot read {str(path)!r}: {error.strerror}. Check its permissions.") from None
+    if empty:
+        raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
+
+
+def _scanner(kind: str) -> Callable[[Path], pl.LazyFrame]:
+    import polars as pl
+
+    if kind == "parquet":
+        return lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False)
+    if kind == "ipc":
+        return lambda path: pl.scan_ipc(path, glob=False, hive_partitioning=False)
+    # the first lines do not tell all columns and types, so all are looked at
+    return lambda path: pl.scan_ndjson(path, infer_schema_length=None)
+
+
+def _typed_source(files: list[Path], scan: Callable[[Path], pl.LazyFrame]) -> Source:
+    import polars as pl
+
+    frames, names = [], None
+    for file in files:
+        try:
+            frame = scan(file)
+            found = tuple(frame.collect_schema().names())
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            blank = Source(pl.LazyFrame(), (), (file,), text=False)
+            raise blank.explain(error) from None
+        if names is not None and found != names:
+            raise TableError(_other_columns(file, files[0]))
+        names = found
+        frames.append(frame)
+    together = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
+    return Source(together, names or (), tuple(files), text=False)
+
+
+def _other_columns(file: Path, first: Path) -> str:
+    return (
+        f"{str(file)!r} has other columns than {str(first)!r}. Give all files of the glob the same columns."
+    )
+
+
+def _separator(path: Path, given: str | None, line: str) -> str:
+    """Separator of a text file: the one given, or what its first line shows."""
+    if given is not None:
+        given = _NAMED_SEPARATORS.get(given, given)
+        if len(given) != 1 or not given.isascii() or given in '"\n\r':
+            raise TableError(
+                f"The separator must be one ASCII character, got {given!r}. Choose , ; | tab or a blank."
+            )
+        return given
+    if suffix_of(path)[0] in (".tsv", ".tab"):
+        return "\t"
+    outside = "".join(line.split('"')[::2])
+    best = max(_SEPARATORS, key=outside.count)
+    if outside.count(best):
+        return best
+    return " " if " " in outside.strip() else ","
+
+
+def _text_source(files: list[Path], header: bool, separator: str | None) -> Source:
+    import polars as pl
+
+    texts: list[TextFile] = []
+    names = None
+    for file in files:
+        found, text = _layout(file, header, separator)
+        if names is not None and found != names:
+            raise TableError(_other_columns(file, files[0]))
+        if texts and text.separator != texts[0].separator:
+            raise TableError(f"{str(file)!r} has another separator than {str(files[0])!r}. Pass separator=.")
+        names = found
+        texts.append(text)
+    names = names or ()
+    if texts[0].separator == " ":
+        return line_source([LineFile(text.path, text.skip, BLANKS) for text in texts], names)
+    if duplicates(names):
+        return Source(pl.LazyFrame(), names, tuple(files), text=True)
+    frames = [
+        pl.scan_csv(
+            text.path,
+            has_header=False,
+            schema=dict.fromkeys(names, pl.String),
+            separator=text.separator,
+            skip_lines=text.skip,
+            glob=False,
+        )
+        for text in texts
+    ]
+    return Source(
+        pl.concat(frames) if len(frames) > 1 else frames[0],
+        names,
+        tuple(files),
+        text=True,
+        texts=tuple(texts),
+    )
+
+
+def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str, ...], TextFile]:
+    """Names of a text file, and how its rows lie."""
+    lines = text_lines(path, _HEADER_LINES)
+    first, skip = "", 0
+    for first in lines:
+        if first.strip(BLANK):
+            break
+        skip += 1
+    if not first.strip(BLANK):
+        raise TableError(f"{str(path)!r} holds blank lines only. A table needs a header and rows.")
+    cut = _separator(path, separator, first)
+
+    def rest() -> Iterator[str]:
+        yield first
+        yield from lines
+
+    if cut == " ":
+        row, used = [f.strip('"') for f in re.findall(BLANKS, first.strip())], 1
+    else:
+        reader = csv.reader(rest(), delimiter=cut, strict=True)
+        try:
+            row, used = next(reader), reader.line_num
+        except csv.Error as error:
+            raise TableError(
+                f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends."
+            ) from None
+    names = tuple(f"x{j}" for j in range(len(row)))
+    if header:
+        names = tuple(name.strip() or unnamed for name, unnamed in zip(row, names, strict=True))
+        skip += used
+        for line in lines:
+            if line.strip(BLANK):
+                break
+            skip += 1
+    return names, TextFile(path, cut, '"', skip, len(names))

@@ -1,0 +1,50 @@
+"""Engines to run on, the folder of real data, and how Hypothesis behaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+# random on purpose, with what it takes to repeat a failure printed; the machine may be slow, so no deadline
+settings.register_profile(
+    "plar",
+    deadline=None,
+    print_blob=True,
+    max_examples=60,
+    phases=set(Phase) - {Phase.explain},  # explaining a failure of a large table takes a minute
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("plar")
+
+
+def _local(lanes: bool) -> Any:
+    from plar.engines import LocalEngine
+
+    return LocalEngine(n_jobs=2, lanes=lanes)
+
+
+#: every engine must give the same answers; a new one is added here
+ENGINES: dict[str, Callable[[], Any]] = {
+    "local-tables": lambda: _local(lanes=False),
+    "local-lanes": lambda: _local(lanes=True),
+}
+
+
+@pytest.fixture(scope="session", params=list(ENGINES))
+def engine(request: pytest.FixtureRequest) -> Any:
+    """An engine object; a test that takes it runs on all of them."""
+    return ENGINES[request.param]()
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder with the paper's datasets, or a skip."""
+    folder = os.environ.get("PLAR_DATA")
+    if not folder:
+        pytest.skip("PLAR_DATA is not set: the folder with the paper's datasets")
+    return Path(folder)

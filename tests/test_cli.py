@@ -1,0 +1,250 @@
+"""The command line through its real entry point."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import plar
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = str(ROOT / "examples" / "tic_tac_toe.csv")
+PLAR = str(Path(sys.executable).parent / "plar")
+COMMANDS = ("reduce", "core", "theta", "granulate", "engines")
+
+
+def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PLAR, *words], capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+
+
+def ok(*words: str, cwd: Path | None = None) -> str:
+    done = run(*words, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_reduce_says_what_the_library_finds() -> None:
+    out = ok("reduce", TABLE, "--decision", "x_wins")
+    found = plar.reduce(TABLE, decision="x_wins")
+    assert f"reduct  {', '.join(found.attributes)}" in out
+    assert "9 attributes → 8" in out
+    assert "Minimal" in out
+
+
+@pytest.mark.parametrize("measure", ["PR", "SCE", "LCE", "CCE"])
+def test_json_is_to_dict_but_for_seconds(measure: str) -> None:
+    def plain(found: dict[str, object]) -> dict[str, object]:
+        found.pop("seconds")
+        for step in found["steps"]:  # type: ignore[attr-defined]
+            step.pop("seconds")
+        return found
+
+    out = json.loads(ok("reduce", TABLE, "-d", "-1", "-m", measure, "--json"))
+    library = json.loads(json.dumps(plar.reduce(TABLE, decision=-1, measure=measure).to_dict()))
+    assert plain(out) == plain(library)
+
+
+def test_options_reach_the_search() -> None:
+    out = json.loads(
+        ok("reduce", TABLE, "-d", "x_wins", "--conditions", "top_left,1,top_right,middle_left", "--include", "top_right",
+           "--max-attributes", "2", "--jobs", "2", "--json")
+    )  # fmt: skip
+    assert out["conditions"] == ["top_left", "top_middle", "top_right", "middle_left"]
+    assert "top_right" in out["attributes"]
+    assert len(out["attributes"]) == 2
+    assert out["complete"] is False
+
+
+@pytest.mark.parametrize(
+    "name", ["r.csv", "r.tsv", "r.parquet", "r.feather", "r.ndjson", "r.csv.gz", "r.csv.zst"]
+)
+def test_output_in_the_format_its_name_says(name: str, tmp_path: Path) -> None:
+    done = run("reduce", TABLE, "-d", "x_wins", "-o", str(tmp_path / name))
+    assert done.returncode == 0, done.stderr
+    assert "Wrote" in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    again = json.loads(ok("reduce", str(tmp_path / name), "-d", "x_wins", "--json"))
+    assert again["n_objects"] == 958
+    assert set(again["attributes"]) == set(plar.reduce(TABLE, decision="x_wins").attributes)
+    assert again["conditions"] == [c for c in pl.read_csv(TABLE).columns if c in again["attributes"]]
+
+
+def test_core_theta_granulate(tmp_path: Path) -> None:
+    weather = tmp_path / "t.txt"
+    weather.write_text("0 0 Y\n0 0 Y\n0 0 N\n0 1 Y\n0 1 Y\n0 1 Y\n1 0 N\n1 1 Y\n")
+    plain = [str(weather), "--no-header", "-d", "-1"]
+    assert ok("core", *plain).split() == ["x0", "x1"]
+    assert json.loads(ok("core", *plain, "-m", "pr", "--json")) == {"core": ["x0", "x1"], "measure": "PR"}
+    assert float(ok("theta", *plain, "-m", "LCE", "-a", "x1")) == 8 / 64
+    assert json.loads(ok("theta", *plain, "-m", "PR", "-a", "0,1", "--json"))["theta"] == -5 / 8
+    granules = tmp_path / "g.parquet"
+    done = run("granulate", *plain, "-o", str(granules))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "8 objects, 5 granules" in done.stderr
+    assert ok("core", str(granules)).split() == ["x0", "x1"]
+    assert json.loads(ok("reduce", str(granules), "--json"))["n_objects"] == 8
+
+
+def test_engines_lists_them_with_reasons() -> None:
+    assert "ready" in ok("engines").splitlines()[0]
+    assert json.loads(ok("engines", "--json"))["local"] is None
+
+
+def test_version() -> None:
+    assert ok("--version").strip() == f"plar {plar.__version__}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_an_example_and_is_documented(command: str) -> None:
+    assert f"Example: plar {command}" in ok(command, "--help")
+    assert f"plar {command}" in (ROOT / "README.md").read_text()
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> Path:
+    files = {
+        "empty.csv": b"",
+        "header.csv": b"a,b,d\n",
+        "ragged.csv": b"a,b,d\n1,2,3\n1,2\n4,5,6\n",
+        "long.csv": b"a,b,d\n1,2,3\n1,2,3,4\n",
+        "latin.csv": "a,d\nmüde,1\n".encode("latin-1"),
+        "twice.csv": b"a,a,d\n1,2,3\n",
+        "missing.csv": b"a,d\n1,x\n,y\n?,x\n",
+        "weights.csv": b"a,w,d\n1,2,x\n2,-1,y\n",
+        "halves.csv": b"a,w,d\n1,2.5,x\n2,1,y\n",
+        "zeros.csv": b"a,w,d\n1,0,x\n2,0,y\n",
+        "good.csv": b"colour,d\n1,x\n2,y\n",
+        "only.csv": b"d\n1\n2\n",
+        "table.xyz": b"a,d\n1,2\n",
+        "cut.gz": b"\x1f\x8b\x08\x00\x00\x00",
+        "cut.parquet": b"PAR1 cut off",
+        "cut.arff": b"@relation x\n@attribute a {1,2}\n",
+        "cut.ndjson": b'{"a": 1, "d": 2}\n{"a": 1, "d"\n',
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+BAD = [
+    (("reduce", "nowhere.csv", "-d", "d"), ["nowhere.csv"]),
+    (("reduce", "*.nothing", "-d", "d"), ["*.nothing"]),
+    (("reduce", ".", "-d", "d"), ["directory"]),
+    (("reduce", "empty.csv", "-d", "d"), ["empty.csv", "empty"]),
+    (("reduce", "header.csv", "-d", "d"), ["header.csv", "no rows"]),
+    (("reduce", "ragged.csv", "-d", "d"), ["ragged.csv", "line 3"]),
+    (("reduce", "long.csv", "-d", "d"), ["long.csv", "line 3"]),
+    (("reduce", "latin.csv", "-d", "d"), ["latin.csv", "UTF-8"]),
+    (("reduce", "twice.csv", "-d", "d"), ["'a'", "twice"]),
+    (("reduce", "good.csv", "-d", "e"), ["'e'", "colour, d"]),
+    (("reduce", "good.csv", "-d", "7"), ["7"]),
+    (("reduce", "good.csv", "-d", "d", "--conditions", "color"), ["'color'", "Did you mean 'colour'?"]),
+    (("reduce", "good.csv", "-d", "d", "--conditions", "colour,d"), ["'d'", "condition"]),
+    (("reduce", "good.csv", "-d", "d", "--include", "color"), ["'color'", "colour"]),
+    (("reduce", "good.csv"), ["decision"]),
+    (("reduce", "only.csv", "-d", "d"), ["condition"]),
+    (("reduce", "missing.csv", "-d", "d", "--missing", "error", "--na", "?"), ["'a'", "2"]),
+    (("reduce", "missing.csv", "-d", "d", "--missing", "perhaps"), ["'perhaps'", "value, drop, error"]),
+    (("reduce", "missing.csv", "-d", "d", "--missing", "drop", "--na", "?", "--na", "1"), ["row"]),
+    (("reduce", "weights.csv", "-d", "d", "--weights", "w"), ["-1", "w"]),
+    (("reduce", "halves.csv", "-d", "d", "--weights", "w"), ["2.5", "w"]),
+    (("reduce", "zeros.csv", "-d", "d", "--weights", "w"), ["row"]),
+    (("reduce", "good.csv", "-d", "d", "--measure", "gini"), ["'gini'", "PR, SCE, LCE, CCE"]),
+    (("reduce", "good.csv", "-d", "d", "--engine", "gpu"), ["'gpu'", "local"]),
+    (("reduce", "good.csv", "-d", "d", "--engine", "spark"), ["spark", "Ready here: local"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "good.csv"), ["good.csv"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "nowhere/r.csv"), ["nowhere"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "r.docx"), ["docx", ".parquet"]),
+    (("reduce", "table.xyz", "-d", "d"), ["table.xyz", ".csv"]),
+    (("reduce", "cut.gz", "-d", "d"), ["cut.gz"]),
+    (("reduce", "cut.parquet", "-d", "d"), ["cut.parquet"]),
+    (("reduce", "cut.arff", "-d", "a"), ["cut.arff"]),
+    (("reduce", "cut.ndjson", "-d", "d"), ["cut.ndjson"]),
+    (("reduce", "good.csv", "-d", "d", "--epsilon", "-1"), ["epsilon", "-1"]),
+    (("reduce", "good.csv", "-d", "d", "--tolerance", "nan"), ["tolerance"]),
+    (("reduce", "good.csv", "-d", "d", "--max-attributes", "0"), ["max_attributes", "0"]),
+    (("reduce", "good.csv", "-d", "d", "--jobs", "0"), ["0"]),
+    (("theta", "good.csv", "-d", "d", "-a", "color"), ["'color'", "colour"]),
+    (("granulate", "good.csv", "-d", "d", "-o", "g.csv"), ["g.csv", ".parquet"]),
+    (("reduce", "good.csv", "--what"), ["--what"]),
+    (("reduce",), ["file"]),
+    (("perform",), ["perform"]),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BAD, ids=[" ".join(words) for words, _ in BAD])
+def test_bad_input_is_one_line_and_exit_2(words: tuple[str, ...], said: list[str], bad: Path) -> None:
+    before = {p: p.read_bytes() for p in bad.iterdir()}
+    done = run(*words, cwd=bad)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("Error: ")
+    for word in said:
+        assert word in done.stderr
+    assert {p: p.read_bytes() for p in bad.iterdir()} == before
+
+
+def test_one_class_and_inconsistency_are_no_errors(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("a,d\n1,x\n2,x\n")
+    found = json.loads(ok("reduce", str(tmp_path / "one.csv"), "-d", "d", "--json"))
+    assert (found["attributes"], found["complete"]) == ([], True)
+    (tmp_path / "two.csv").write_text("a,d\n1,x\n1,y\n2,y\n")
+    assert "inconsistent" in ok("reduce", str(tmp_path / "two.csv"), "-d", "d")
+
+
+def test_names_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('"\x1b[31mred",d\n1,x\n2,y\n')
+    out = ok("reduce", str(tmp_path / "t.csv"), "-d", "d")
+    assert "\x1b" not in out
+    assert "\\x1b[31mred" in out
+
+
+def on_a_terminal(*words: str, interrupt_at: bytes | None = None) -> tuple[int, str]:
+    parent, child = pty.openpty()
+    with subprocess.Popen([PLAR, *words], stdout=subprocess.PIPE, stderr=child) as process:
+        os.close(child)
+        shown = b""
+        try:
+            while piece := os.read(parent, 4096):
+                shown += piece
+                if interrupt_at and interrupt_at in shown:
+                    process.send_signal(signal.SIGINT)
+                    interrupt_at = None
+        except OSError:  # the terminal's end, on Linux
+            pass
+    os.close(parent)
+    return process.returncode, shown.decode()
+
+
+def test_progress_on_a_terminal_and_silence_in_a_pipe() -> None:
+    assert run("reduce", TABLE, "-d", "x_wins").stderr == ""
+    code, shown = on_a_terminal("reduce", TABLE, "-d", "x_wins")
+    assert code == 0
+    assert "core" in shown
+
+
+def test_interrupt_ends_with_130(tmp_path: Path) -> None:
+    big = tmp_path / "big.csv"
+    big.write_text("a,b,d\n" + "\n".join(f"{i},{i % 7},{i % 3}" for i in range(1_000_000)) + "\n")
+    code, shown = on_a_terminal("reduce", str(big), "-d", "d", interrupt_at=b"granulating")
+    assert code == 130
+    assert "Interrupted." in shown
+    assert "Traceback" not in shown
+
+
+def test_a_reader_that_leaves_early_is_no_traceback() -> None:
+    with subprocess.Popen([PLAR, "reduce", TABLE, "-d", "x_wins", "--json"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""

@@ -1,0 +1,31 @@
+"""What `import plar` loads, and what it does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+OPTIONAL = ("pyspark", "sklearn", "numba.cuda", "numba_cuda", "matplotlib", "jinja2", "pandas", "pyarrow")
+
+
+def python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_loads_no_optional_library() -> None:
+    loaded = python(f"import sys, plar; print(*[m for m in {OPTIONAL!r} if m in sys.modules])")
+    assert loaded == ""
+
+
+def test_kernels_and_search_need_no_polars() -> None:
+    python(
+        "import sys; sys.modules['polars'] = None\n"
+        "import plar.granules, plar.measures, plar.search, plar.engines.local"
+    )
+
+
+def test_everything_public_exists() -> None:
+    missing = python("import plar; print(*[n for n in plar.__all__ if not hasattr(plar, n)])")
+    assert missing == ""

@@ -1,0 +1,366 @@
+"""Every format from real files, and every way in which a file can be wrong."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from plar.errors import TableError
+from plar.granules import Granules
+from plar.reading.readers import open_source
+from plar.table import read_table
+
+ROWS = [("a", "x", "0"), ("b", "x", "1"), ("a", "x", "0")]
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def rows_of(granules: Granules) -> Counter[tuple[Any, ...]]:
+    """The objects that granules stand for, as values."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    for i in range(len(granules)):
+        row = [d[c[i]] for c, d in zip(granules.columns, granules.dictionaries, strict=True)]
+        row += [values[granules.classes[i]] for values in granules.decision_values]
+        found[tuple(row)] += int(granules.counts[i])
+    return found
+
+
+def read(path: Path, decision: Any = -1, **options: Any) -> Counter[tuple[Any, ...]]:
+    return rows_of(read_table(path, decision, **options).granulate())
+
+
+def body(separator: str, header: str = "a b d", end: str = "\n") -> str:
+    lines = [separator.join(header.split())] if header else []
+    return "".join(line + end for line in [*lines, *(separator.join(row) for row in ROWS)])
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"),
+    [
+        ("t.csv", ","),
+        ("t.txt", ";"),
+        ("t.data", "|"),
+        ("t.tsv", "\t"),
+        ("t.tab", "\t"),
+        ("t.txt", " "),
+        ("t.trn", "  "),
+    ],
+)
+def test_text_with_any_separator(tmp_path: Path, name: str, separator: str) -> None:
+    for end in ("\n", "\r\n"):
+        path = write(tmp_path, name, body(separator, end=end))
+        assert open_source(path).names == ("a", "b", "d")
+        assert read(path, "d") == Counter(ROWS)
+        assert read(write(tmp_path, name, "\ufeff" + body(separator, end=end)), "d") == Counter(ROWS)
+        headless = write(tmp_path, name, "\ufeff" + body(separator, header="", end=end))
+        assert open_source(headless, header=False).names == ("x0", "x1", "x2")
+        assert read(headless, header=False) == Counter(ROWS)
+
+
+def test_given_separator_reads_unknown_suffixes(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.weird", body("^"))
+    assert read(path, "d", separator="^") == Counter(ROWS)
+    assert read(write(tmp_path, "t.csv", body("\t")), "d", separator="\\t") == Counter(ROWS)
+
+
+def test_blanks_around_and_between(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.trn", '  a   x 0 \nb\t x 1\n\n a x 0\n"a b" x 1')
+    assert read(path, header=False) == Counter([*ROWS, ("a b", "x", "1")])
+    with pytest.raises(TableError, match=r"line 3: 2 fields where 3 are expected"):
+        read(write(tmp_path, "t.trn", "a x 0\n\nb x\n"), header=False)
+
+
+def test_quoted_fields(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.csv", '"a ""q""","b\nc",d\n"x,y","1\n2",0\n"x,y","1\n2",0\nz,"",1\n')
+    assert open_source(path).names == ('a "q"', "b\nc", "d")
+    assert read(path) == Counter({("x,y", "1\n2", "0"): 2, ("z", None, "1"): 1})
+
+
+def test_compressed(tmp_path: Path) -> None:
+    packed = write(tmp_path, "t.csv.gz", gzip.compress(body(",").encode()))
+    assert read(packed, "d") == Counter(ROWS)
+    zst = tmp_path / "t.csv.zst"
+    pl.DataFrame(ROWS, schema=["a", "b", "d"], orient="row").lazy().sink_csv(zst, compression="zstd")
+    assert read(zst, "d") == Counter(ROWS)
+    arff = write(tmp_path, "t.arff.gz", gzip.compress(ARFF.encode()))
+    assert read(arff) == ARFF_ROWS
+    lines = write(tmp_path, "t.ndjson.gz", gzip.compress(b'{"a":1,"d":"x"}\n{"a":1,"d":"x"}\n'))
+    assert read(lines) == Counter({(1, "x"): 2})
+
+
+def test_typed_formats(tmp_path: Path) -> None:
+    frame = pl.DataFrame(
+        {"a": [1, 2, 1, None], "b": [0.5, float("nan"), 0.5, None], "d": ["x", "y", "x", "y"]}
+    )
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ipc(tmp_path / "t.arrow")
+    frame.write_ipc(tmp_path / "t.feather")
+    expected = Counter({(1, 0.5, "x"): 2, (2, None, "y"): 1, (None, None, "y"): 1})
+    for name in ("t.parquet", "t.arrow", "t.feather"):
+        assert read(tmp_path / name) == expected
+    frame.with_columns(b=pl.col("b").fill_nan(None)).write_ndjson(tmp_path / "t.ndjson")
+    assert read(tmp_path / "t.ndjson") == expected
+
+
+def test_ndjson_looks_at_every_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.jsonl", '{"a":1,"d":0}\n' * 3000 + '{"a":"x","d":0,"late":true}\n')
+    assert open_source(path).names == ("a", "d", "late")
+    assert sum(read(path, "d").values()) == 3001
+
+
+def test_globs_follow_in_order_and_agree(tmp_path: Path) -> None:
+    write(tmp_path, "p2.csv", "a,d\n3,x\n")
+    write(tmp_path, "p1.csv", "a,d\n1,x\n2,y\n")
+    table = read_table(tmp_path / "p*.csv", "d")
+    assert table.select(["a"])["a"].to_list() == ["1", "2", "3"]
+    assert table.granulate().n_objects == 3
+    write(tmp_path, "p3.csv", "a,e\n3,x\n")
+    with pytest.raises(TableError, match=r"p3\.csv' has other columns than .*p1\.csv"):
+        read_table(tmp_path / "p*.csv", "d")
+    with pytest.raises(TableError, match="No file matches"):
+        read_table(tmp_path / "q*.csv", "d")
+    pl.DataFrame({"a": [1], "d": [1]}).write_parquet(tmp_path / "p1.parquet")
+    pl.DataFrame({"a": [1.5], "d": [1]}).write_parquet(tmp_path / "p2.parquet")
+    assert read_table(tmp_path / "p*.parquet", "d").granulate().n_objects == 2
+    with pytest.raises(TableError, match="different formats"):
+        read_table(tmp_path / "p1.*", "d")
+
+
+ARFF = """% a comment with 'quotes
+@RELATION 'some thing'
+@attribute plain {no,yes}
+@ATTRIBUTE flag {false, true}
+@attribute size NUMERIC
+@attribute class {c0,'c 1'}
+
+@DATA
+% a comment
+no,true,1,c0
+no,true,1,c0
+
+yes,false,?,c0
+% the end
+"""
+ARFF_ROWS = Counter({("no", "true", "1", "c0"): 2, ("yes", "false", None, "c0"): 1})
+
+
+def test_arff(tmp_path: Path) -> None:
+    for text in (ARFF, ARFF.replace("\n", "\r\n"), ARFF + "\n\n"):
+        assert read(write(tmp_path, "t.arff", text)) == ARFF_ROWS
+    spaced = ARFF.replace("no,true,1,c0", "no, true ,1,\tc0", 1)
+    assert read(write(tmp_path, "t.arff", spaced)) == ARFF_ROWS
+    assert read(write(tmp_path, "t.arff", ARFF.replace("yes,false,?", "yes,false,? "))) == ARFF_ROWS
+
+
+def test_arff_that_needs_care_from_some_line_on(tmp_path: Path) -> None:
+    many = ARFF + "no,true,1,c0\n" * 3000
+    base = ARFF_ROWS + Counter({("no", "true", "1", "c0"): 3000})
+    for line, row in [
+        ("yes,true,2,'c 1'", ("yes", "true", "2", "c 1")),
+        ("?,?,?,?", (None, None, None, None)),
+        ("yes,true,'a\\'b, c',c0", ("yes", "true", "a'b, c", "c0")),
+        ('yes, "true" ,"\\"",c0', ("yes", "true", '"', "c0")),
+        ("yes,true,'?',c0", ("yes", "true", "?", "c0")),
+        ("undeclared,true,1,c0", ("undeclared", "true", "1", "c0")),
+        ("yes,true,7,c0 % why", ("yes", "true", "7", "c0")),
+        ("yes,true,7 % why", None),
+        ("  % indented", None),
+    ]:
+        path = write(tmp_path, "t.arff", many + line + "\n")
+        if row is not None:
+            assert read(path) == base + Counter([row]), line
+        elif "indented" in line:
+            assert read(path) == base
+        else:
+            with pytest.raises(TableError, match=r"line 3015: 3 fields where 4 are expected"):
+                read(path)
+
+
+def test_arff_values_come_back_as_written(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path, "t.arff", ARFF), "class")
+    assert table.select(["flag", "size"]).rows() == [
+        ("true", "1", "c0"),
+        ("true", "1", "c0"),
+        ("false", None, "c0"),
+    ]
+    late = read_table(
+        write(tmp_path, "t.arff", ARFF + "no,true,1,c0\n" * 2000 + "no,true,'1 %','c 1'\n"), "class"
+    )
+    assert late.select(["flag"]).rows()[-1] == ("true", "c 1")
+    assert late.select(["size"]).rows()[-1] == ("1 %", "c 1")
+    late.sink(["size"], tmp_path / "r.csv")
+    assert read_table(tmp_path / "r.csv", "class").select(["size"]).rows()[-1] == ("1 %", "c 1")
+    quoted = read_table(write(tmp_path, "t.arff", ARFF + "no,true,'1 %','c 1'\n"), "class")
+    assert quoted.select(["size"]).rows()[-1] == ("1 %", "c 1")
+
+
+def test_arff_sparse_and_malformed(tmp_path: Path) -> None:
+    head, _, _ = ARFF.partition("% a comment\nno")
+    for text, message in [
+        (head + "{1 true, 3 c0}\n", "sparse rows"),
+        (head, "no rows"),
+        ("@relation r\n@attribute a {x\n@data\n", "line 2: .*closing brace"),
+        ("@relation r\n@attribute a relational\n@data\nx\n", "line 2: unknown type 'relational'"),
+        ("@relation r\n@attribute\n@data\nx\n", "line 2: cannot read"),
+        ("@relation r\n@attribute a {x}\n", "no @data line"),
+        ("@relation r\n@nonsense a {x}\n@data\n", "line 2: .* is no ARFF declaration"),
+        ("@relation r\n@data\n", "declares no attribute"),
+        ("@relation r\n@attribute a {x}\n@attribute a {x}\n@data\nx,x\n", "'a'"),
+        (ARFF + "no,true,1\n", "line 15: 3 fields where 4 are expected"),
+        (ARFF + "no,true,1,c0,c0\n", "line 15: 5 fields where 4 are expected"),
+    ]:
+        with pytest.raises(TableError, match=message):
+            read(write(tmp_path, "t.arff", text))
+    with pytest.raises(TableError, match="No decision is given"):
+        read_table(write(tmp_path, "t.arff", ARFF))
+
+
+def test_keel(tmp_path: Path) -> None:
+    text = (
+        "@relation iris\n@attribute SepalLength real [4.3, 7.9]\n@attribute Colour{red, blue}\n"
+        "@attribute Class {setosa, virginica}\n@inputs SepalLength, Colour\n@outputs Class\n@data\n"
+        "5.1, red, setosa\n5.1, red, setosa\n<null>, blue, virginica\n"
+    )
+    path = write(tmp_path, "iris.dat", text)
+    table = read_table(path)
+    assert (table.conditions, table.decision) == (("SepalLength", "Colour"), ("Class",))
+    assert rows_of(table.granulate()) == Counter(
+        {("5.1", "red", "setosa"): 2, (None, "blue", "virginica"): 1}
+    )
+    assert read_table(path, "Colour").conditions == ("SepalLength", "Class")
+    assert read(write(tmp_path, "plain.dat", body(" ")), "d") == Counter(ROWS)
+
+
+@pytest.mark.parametrize("used", [None, ["a"]])
+def test_ragged_rows_name_the_line(tmp_path: Path, used: list[str] | None) -> None:
+    for rows, message in [
+        ("1,2,3\n1,2\n", "line 3: 2 fields where 3 are expected"),
+        ("1,2,3\n\n1,2,3,4\n", "line 4: 4 fields where 3 are expected"),
+        ("1,2,3\n1,2,3,\n", "line 3: 4 fields"),
+        ("1,2\n", "line 2: 2 fields"),
+        ("1,2,3,4\n", "line 2: 4 fields"),
+        ('1,"2\n2",3\n1,2\n', "line 4: 2 fields"),
+        ('1,2,3\n1,"2,3\n', "line 3: "),
+        ('1,2,3\n1,"2"x,3\n', "line 3: "),
+        ("1,2,3\n" * 5000 + "1\n" + "1,2,3\n" * 5000, "line 5002: 1 field where 3"),
+        ("1,2,3\n" * 5000 + "1,2,3,4\n" + "1,2,3\n" * 5000, "line 5002: 4 fields"),
+    ]:
+        path = write(tmp_path, "t.csv", "a,b,d\n" + rows)
+        with pytest.raises(TableError, match=message):
+            read(path, "d", conditions=used)
+        with pytest.raises(TableError, match=message):
+            read_table(path, "d").select(["a"])
+
+
+def test_blank_lines_are_no_rows_but_empty_values_are(tmp_path: Path) -> None:
+    text = "a,d,z\n\n1,x,\n,,\n\n  \n1,x,\n,,\n\n"
+    path = write(tmp_path, "t.csv", text)
+    assert read(path, "d") == Counter({("1", None, "x"): 2, (None, None, None): 2})
+    assert read(path, "d", conditions=["a"]) == Counter({("1", "x"): 2, (None, None): 2})
+    path = write(tmp_path, "t.csv", "a,w,d\n1,2,x\n\n3,4,y\n\n")
+    assert read(path, "d", weights="w") == Counter({("1", "x"): 2, ("3", "y"): 4})
+    path = write(tmp_path, "t.csv", "a,d,w\n1,x,2\n\n3,y,4\n")
+    assert read(path, "d", weights="w") == Counter({("1", "x"): 2, ("3", "y"): 4})
+    assert read_table(path, "d").select(["a"]).rows() == [("1", "x"), ("3", "y")]
+
+
+def test_wide_text(tmp_path: Path) -> None:
+    names = [f"c{j}" for j in range(300)]
+    lines = [
+        ",".join(names),
+        ",".join(" a" * 300),
+        ",".join("a" for _ in names),
+        ",".join(["b", *[""] * 299]),
+    ]
+    lines[1] = ",".join([" a"] * 300)
+    path = write(tmp_path, "w.csv", "\n".join([*lines, "", ""]))
+    granules = read_table(path, -1).granulate()
+    assert sorted(granules.counts.tolist()) == [1, 2]
+    assert granules.dictionaries[0] == ["a", "b"]
+    assert granules.n_missing == dict.fromkeys(names[1:], 1)
+    path = write(tmp_path, "w.csv", "\n".join([*lines, "a,b"]))
+    with pytest.raises(TableError, match="line 5: 2 fields where 300"):
+        read_table(path, -1).granulate()
+    weighted = read_table(
+        write(tmp_path, "w.csv", "\n".join([lines[0], *["7," + ",".join("a" * 299)] * 2])), -1, weights=0
+    )
+    assert weighted.granulate().n_objects == 14
+
+
+def test_wide_parquet(tmp_path: Path) -> None:
+    frame = pl.DataFrame({f"c{j}": [j, j, 1] for j in range(300)})
+    frame.write_parquet(tmp_path / "w.parquet")
+    assert sorted(read_table(tmp_path / "w.parquet", 0).granulate().counts.tolist()) == [1, 2]
+
+
+def test_duplicate_names(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"appear twice in .*: 'a'\. Rename"):
+        open_source(write(tmp_path, "t.csv", "a,b,a\n1,2,3\n"))
+    with pytest.raises(TableError, match="appear twice"):
+        open_source(write(tmp_path, "t.txt", "a b a\n1 2 3\n"))
+    assert open_source(write(tmp_path, "t.csv", ",b\n1,2\n")).names == ("x0", "b")
+
+
+def test_not_utf8_names_the_line(tmp_path: Path) -> None:
+    for name, text, line in [
+        ("t.csv", b"a,d\n1,x\n\xff,y\n", 3),
+        ("t.csv", b"a,\xff\n1,x\n", 1),
+        ("t.txt", b"a d\n1 x\n\xff y\n", 3),
+        ("t.arff", b"@relation r\n@attribute a string\n@attribute b {x}\n@data\nx,x\n\xff,x\n", 6),
+        ("t.arff", ARFF.encode() + b"\xff,true,1,c0\n", 15),
+        ("t.csv.gz", gzip.compress(b"a,d\n1,x\n\xff,y\n"), 3),
+    ]:
+        with pytest.raises(TableError, match=rf"line {line}: byte 0xff is not UTF-8\. Convert"):
+            read_table(write(tmp_path, name, text), -1).granulate()
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    for name, content, message in [
+        ("t.csv", b"", "is empty"),
+        ("t.csv", b"\n\n", "blank lines only"),
+        ("t.parquet", b"PAR1 junk", "Cannot read"),
+        ("t.arrow", b"junk", "Cannot read"),
+        ("t.ndjson", b'{"a":1,"d":1}\n{"a":}\n', "Cannot read"),
+        ("t.csv.gz", b"a,d\n1,2\n", "not compressed as its name says"),
+        ("t.csv.gz", gzip.compress(os.urandom(5000).hex().encode() + b"\n")[:2000], "Cannot read"),
+        ("t.csv.zst", b"a,d\n1,2\n", "not compressed as its name says"),
+        ("t.xlsx", b"x", "Unknown format '.xlsx'.*Known: .csv"),
+        ("noname", b"x", "Unknown format"),
+        ("t.parquet.gz", b"x", "Unknown format"),
+        ("t.csv", b"a,d\r1,2\r", "line 1: "),
+    ]:
+        with pytest.raises(TableError, match=message) as caught:
+            read_table(write(tmp_path, name, content), 0).granulate()
+        assert "\n" not in str(caught.value)
+    with pytest.raises(TableError, match=r"No such file: 'nowhere\.csv'"):
+        read_table("nowhere.csv", 0)
+    with pytest.raises(TableError, match="is a directory"):
+        read_table(tmp_path, 0)
+    with pytest.raises(TableError, match="one ASCII character"):
+        read_table(write(tmp_path, "t.csv", body(",")), 0, separator="::")
+    with pytest.raises(TableError, match="no rows"):
+        read_table(write(tmp_path, "t.csv", "a,d\n"), "d").granulate()
+
+
+def test_truncated_gzip(tmp_path: Path) -> None:
+    packed = gzip.compress(("a,d\n" + "".join(f"{i * 7919 % 10007},{i}\n" for i in range(20000))).encode())
+    with pytest.raises(TableError, match="Cannot read"):
+        read_table(write(tmp_path, "t.csv.gz", packed[: len(packed) // 2]), "d").granulate()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_unreadable(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.csv", body(","))
+    path.chmod(0)
+    with pytest.raises(TableError, match="Permission denied"):
+        read_table(path, 0)
