@@ -7,13 +7,17 @@
 
 from __future__ import annotations
 
-from plar import engines
-from plar.api import core, granulate, reduce, significance, theta
-from plar.errors import EngineUnavailable, PlarError, TableError, UnknownNameError
-from plar.granules import Granules
-from plar.measures import Measure
-from plar.reduct import Certificate, Reduct, Step, load
-from plar.table import DecisionTable, read_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plar import datasets, engines
+    from plar.api import core, granulate, reduce, significance, theta
+    from plar.errors import EngineUnavailable, PlarError, TableError, UnknownNameError
+    from plar.granules import Granules
+    from plar.measures import Measure
+    from plar.reduct import Certificate, Reduct, Step, load
+    from plar.table import DecisionTable, read_table
 
 __version__ = "0.1.0"
 
@@ -29,6 +33,7 @@ __all__ = [
     "TableError",
     "UnknownNameError",
     "core",
+    "datasets",
     "engines",
     "granulate",
     "load",
@@ -37,3 +42,27 @@ __all__ = [
     "significance",
     "theta",
 ]
+
+_HOMES = {
+    "api": ("core", "granulate", "reduce", "significance", "theta"),
+    "errors": ("EngineUnavailable", "PlarError", "TableError", "UnknownNameError"),
+    "granules": ("Granules",),
+    "measures": ("Measure",),
+    "reduct": ("Certificate", "Reduct", "Step", "load"),
+    "table": ("DecisionTable", "read_table"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names are fetched when they are first used: numba and polars take longer to import than most tables to reduce.
+    if name in ("datasets", "engines"):
+        return import_module(f"plar.{name}")
+    for module, names in _HOMES.items():
+        if name in names:
+            found = globals()[name] = getattr(import_module(f"plar.{module}"), name)
+            return found
+    raise AttributeError(f"module 'plar' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

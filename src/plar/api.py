@@ -29,7 +29,7 @@ def reduce(
     conditions: Sequence[Column] | None = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
-    include: Iterable[Column] = (),
+    include: Column | Iterable[Column] = (),
     epsilon: float = 0.0,
     tolerance: float = 0.0,
     max_attributes: int | None = None,
@@ -97,7 +97,7 @@ def reduce(
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    options = Options(tuple(include), epsilon, tolerance, max_attributes, minimal)
+    options = Options(tuple(_columns(include)), epsilon, tolerance, max_attributes, minimal)
     seconds: dict[str, float] = {}
     granules = _granulated(data, decision, y, conditions, missing, na, weights, seconds, progress)
     return find_reduct(
@@ -145,7 +145,7 @@ def core(
 
 def theta(
     data: Any,
-    attributes: Iterable[Column],
+    attributes: Column | Iterable[Column],
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     *,
@@ -173,7 +173,7 @@ def theta(
 
 def significance(
     data: Any,
-    attributes: Iterable[Column] = (),
+    attributes: Column | Iterable[Column] = (),
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     *,
@@ -267,5 +267,5 @@ def _granulated(
     return granules
 
 
-def _columns(attributes: Iterable[Column]) -> list[Column]:
-    return [attributes] if isinstance(attributes, str) else list(attributes)
+def _columns(attributes: Column | Iterable[Column]) -> list[Column]:
+    return [attributes] if isinstance(attributes, (str, int)) else list(attributes)

@@ -1,7 +1,11 @@
-"""The command line: the library's words for the shell. Data and JSON go to stdout, messages to stderr."""
+"""The command line: the library's words for the shell. Data and JSON go to stdout, messages to stderr.
+
+What a command needs is imported when it runs, so that help is instant and an early Ctrl-C is caught.
+"""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -10,16 +14,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import plar
-from plar.engines import ENGINES, why_unavailable
 from plar.errors import PlarError
-from plar.reduct import Reduct, Step
-from plar.search import Progress
-from plar.table import DecisionTable, check_output, open_granules, read_table
+
+if TYPE_CHECKING:
+    from plar.reduct import Reduct, Step
+    from plar.search import Progress
 
 __all__ = ["app", "main"]
 
@@ -82,10 +86,12 @@ def reduce(
     ] = None,
 ) -> None:
     """Find the core and a reduct of a table."""
+    from plar.table import check_output
+
     if output:
         check_output(output, file)
     data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
-    if output and not isinstance(data, DecisionTable):
+    if output and not isinstance(data, plar.DecisionTable):
         raise plar.TableError(f"{file!r} holds granules, not rows, so there is no table to write to {output!r}.")
     with _progress() as progress:
         found = plar.reduce(
@@ -100,7 +106,7 @@ def reduce(
             n_jobs=jobs,
             progress=progress,
         )
-        if output and isinstance(data, DecisionTable):
+        if output:
             if progress:
                 progress("write", 0, 0)
             data.sink(found.attributes, output)
@@ -177,6 +183,8 @@ def granulate(
     weights: Weights = None,
 ) -> None:
     """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
+    from plar.table import check_output
+
     if not output.endswith(".parquet"):
         raise plar.TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
     check_output(output, file)
@@ -192,6 +200,8 @@ def granulate(
 @app.command(epilog="Example: plar engines")
 def engines(as_json: Json = False) -> None:
     """List the engines, and why one cannot be used here."""
+    from plar.engines import ENGINES, why_unavailable
+
     found = {name: why_unavailable(name) for name in ENGINES}
     if as_json:
         print(json.dumps(found))
@@ -212,11 +222,14 @@ def _open(
     weights: str | None,
 ) -> Any:
     """Open a table, or a file of granules, which knows its decision itself."""
+    from plar.table import open_granules
+
+    gc.enable()
     columns = [_column(d) for d in decision] if decision else None
     granules = open_granules(file)
     if granules is not None:
         return granules.with_roles(columns, _list(conditions))
-    return read_table(
+    return plar.read_table(
         file,
         columns,
         conditions=_list(conditions),
@@ -306,6 +319,10 @@ def _progress() -> Iterator[Progress | None]:
 
 def main() -> None:
     """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
+    # Imports are most of a short run. numba would import scipy, if it is there, for BLAS routines that no kernel of
+    # plar calls; and there is no garbage to collect among modules, neither while they load nor when they go.
+    sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
+    gc.disable()
     try:
         if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
             raise KeyboardInterrupt
@@ -326,6 +343,8 @@ def main() -> None:
     except OSError as error:
         where = f" {Path(error.filename)}" if error.filename else ""
         _fail(f"Error: {error.strerror or error}{where}.", 1)
+    finally:
+        gc.freeze()
 
 
 def _fail(message: str, code: int) -> None:

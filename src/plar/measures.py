@@ -141,7 +141,7 @@ def exact_log(n: int) -> int:
 @lru_cache(maxsize=1 << 14)
 def _fixed_log(n: int, unit: int) -> int:
     with localcontext() as context:
-        context.prec = 40
+        context.prec = 50
         return int((Decimal(n).ln() * unit).to_integral_value())
 
 
@@ -155,9 +155,10 @@ def f_of(kind: int, n: int) -> int:
 
 
 @cache
-def log_anchors() -> NDArray[np.int64]:
-    """ln 2 and ln 512 … ln 1023 in units of 2^-58: from them the kernels compute L(n) beyond the table."""
-    return np.array([_fixed_log(q, 1 << 58) for q in (2, *range(512, 1024))], np.int64)
+def log_anchors() -> NDArray[np.uint64]:
+    """ln 2 and ln 512 … ln 1023 in units of 2^-120, as high and low words: the kernels' way beyond the table."""
+    exact = [_fixed_log(q, 1 << 120) for q in (2, *range(512, 1024))]
+    return np.array([divmod(value, 1 << 64) for value in exact], np.uint64)
 
 
 @lru_cache(maxsize=8)
@@ -165,7 +166,7 @@ def _log_table(size: int) -> NDArray[np.int64]:
     scaled = LOG_UNIT * np.log(np.maximum(np.arange(size), 1))
     table = np.rint(scaled).astype(np.int64)
     # A float logarithm is good to some 2^-15 units, not the same on every machine:
-    # whatever lies that close to a half is rounded from 40 digits.
+    # whatever lies that close to a half is rounded from 50 digits.
     for n in np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 2.0**-12):
         table[n] = exact_log(int(n))
     return table

@@ -8,6 +8,8 @@ costs a wrap-around check.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,9 @@ from plar.partition import Index
 __all__ = ["add_cells", "add_pure", "add_words", "find_runs", "mixed_objects", "partition_theta"]
 
 Words = NDArray[np.int64]
+#: a number of 128 bits, high word first
+Pair: TypeAlias = tuple[np.uint64, np.uint64]
+Anchors = NDArray[np.uint64]
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -28,7 +33,7 @@ def add_words(words: Words) -> int:
 
 
 @jit
-def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
+def multiply(a: np.uint64, b: np.uint64) -> Pair:
     # 64 × 64 → 128 bits from 32-bit halves, since neither numba nor CUDA's dialect of it has wider integers.
     a0, a1, b0, b1 = a & _LOW, a >> _32, b & _LOW, b >> _32
     low = a0 * b0
@@ -38,38 +43,61 @@ def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 
 @jit
-def scaled_product(a: np.uint64, b: np.uint64) -> np.uint64:
-    # a·b in units of 2^-58
-    high, low = multiply(a, b)
-    return (high << np.uint64(6)) | (low >> np.uint64(58))
+def _plus(a: Pair, b: Pair) -> Pair:
+    low = a[1] + b[1]
+    return a[0] + b[0] + np.uint64(low < a[1]), low
 
 
 @jit
-def log_beyond_table(n: np.uint64, anchors: Words) -> np.uint64:
-    # L(n) = round(2^32·ln n) for n ≥ 512 by integers alone: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9,
-    # ln n = ln q + s·ln 2 + r − r²/2 + r³/3 − r⁴/4 + r⁵/5 − r⁶/6, in units of 2^-58.
+def _minus(a: Pair, b: Pair) -> Pair:
+    return a[0] - b[0] - np.uint64(a[1] < b[1]), a[1] - b[1]
+
+
+@jit
+def _times(a: Pair, b: Pair) -> Pair:
+    # a·b in units of 2^-120, for factors up to 1; what is left out is below 2^-111
+    high, low = multiply(a[0], b[0])
+    middle = _plus(multiply(a[0], b[1]), multiply(a[1], b[0]))
+    eight, rest = np.uint64(8), np.uint64(56)
+    shifted = (high << eight) | (low >> rest), low << eight
+    return _plus(shifted, (middle[0] >> rest, (middle[0] << eight) | (middle[1] >> rest)))
+
+
+@jit
+def _over(a: Pair, k: np.uint64) -> Pair:
+    high, rest = a[0] // k, a[0] % k
+    upper = (rest << _32) | (a[1] >> _32)
+    lower = ((upper % k) << _32) | (a[1] & _LOW)
+    return high, ((upper // k) << _32) | (lower // k)
+
+
+@jit
+def log_beyond_table(n: np.uint64, anchors: Anchors) -> np.uint64:
+    # L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees. In units of 2^-120:
+    # n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;  ln n = ln q + s·ln 2 + r·(1 − r·(1/2 − r·(1/3 − …))).
     s = np.uint64(0)
     while (n >> s) >= np.uint64(1024):
         s += _ONE
     q = n >> s
-    whole = q << s
-    rest = n - whole  # < 2^31
-    quotient = (rest << _32) // whole
-    left = (rest << _32) - quotient * whole  # < 2^41
-    half = np.uint64(22)
-    r = (quotient << np.uint64(26)) | (((left << half) // whole) << np.uint64(4))
-    r2 = scaled_product(r, r)
-    r3 = scaled_product(r2, r)
-    r4 = scaled_product(r2, r2)
-    r5 = scaled_product(r4, r)
-    r6 = scaled_product(r3, r3)
-    log1p = (r + r3 // np.uint64(3) + r5 // np.uint64(5)) - (r2 >> _ONE) - (r4 >> np.uint64(2)) - r6 // np.uint64(6)
-    total = np.uint64(anchors[q - np.uint64(511)]) + s * np.uint64(anchors[0]) + log1p
-    return (total + (_ONE << np.uint64(25))) >> np.uint64(26)
+    left, digits = n - (q << s), np.uint64(20)
+    r = np.uint64(0), np.uint64(0)
+    for _ in range(6):
+        left <<= digits
+        r = (r[0] << digits) | (r[1] >> np.uint64(44)), (r[1] << digits) | (left // (q << s))
+        left %= q << s
+    one = np.uint64(1) << np.uint64(56), np.uint64(0)
+    series = _over(one, np.uint64(13))
+    for k in range(12, 0, -1):
+        series = _minus(_over(one, np.uint64(k)), _times(r, series))
+    place = q - np.uint64(511)
+    total = _plus((anchors[place, 0], anchors[place, 1]), _times(r, series))
+    twos = multiply(s, anchors[0, 1])
+    total = _plus(total, (s * anchors[0, 0] + twos[0], twos[1]))
+    return (total[0] + (_ONE << np.uint64(23))) >> np.uint64(24)
 
 
 @jit
-def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Words, words: Words) -> None:
+def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Anchors, words: Words) -> None:
     # words += sign · f(n)
     if n < np.uint64(len(table)):
         f = np.uint64(table[n])
@@ -107,7 +135,7 @@ def find_runs(decisions: Index, starts: Index, runs: Index, class_runs: Index) -
 
 @jit
 def partition_theta(
-    kind: int, decisions: Index, counts: Words, order: Index, starts: Index, table: Words, anchors: Words, words: Words
+    kind: int, decisions: Index, counts: Words, order: Index, starts: Index, table: Words, anchors: Anchors, words: Words
 ) -> None:
     # words += Θ of a partition whose classes stand decision by decision
     for c in range(np.uint64(len(starts)) - _ONE):
@@ -179,7 +207,7 @@ def add_cells(
     class_runs: Index,
     n_values: int,
     table: Words,
-    anchors: Words,
+    anchors: Anchors,
     words: Words,
 ) -> None:
     # words += Σ f over the cells (class, value) − Σ f over the cells (run, value). A row of weight w that meets a

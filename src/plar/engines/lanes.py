@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.engines.kernels import Words, add_f
+from plar.engines.kernels import Anchors, Words, add_f
 from plar.jit import jit
 from plar.partition import Index
 
@@ -225,7 +225,7 @@ def add_cells(
     sign: int,
     n_values: np.uint64,
     table: Words,
-    anchors: Words,
+    anchors: Anchors,
     words: Words,
     counts: Block,
     histogram: Block,

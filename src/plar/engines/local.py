@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numba
 import numpy as np
@@ -29,6 +29,8 @@ from plar.partition import Index, Split, distinct, split
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
 T = TypeVar("T")
+#: runs a function over tasks that read so many cells in all
+InThreads: TypeAlias = Callable[[Callable[[Any], T], Sequence[Any], int], list[T]]
 #: below this many cells a pass is too short to share
 _SHARED = 1 << 20
 #: blocks of lanes pay from here on
@@ -93,7 +95,7 @@ class LocalEvaluation:
         self._pool: ThreadPoolExecutor | None = None
         self._own = _own_kernel(measure.theta) if measure.kind == OWN else None
         self._table = f_table(measure.kind, granules.n_objects)
-        self._anchors = log_anchors() if granules.n_objects >= len(self._table) else np.zeros(1, np.int64)
+        self._anchors = log_anchors() if granules.n_objects >= len(self._table) else np.zeros((1, 2), np.uint64)
         self._label_rows()
         #: U/∅
         self._root = self._one_class()
@@ -101,6 +103,7 @@ class LocalEvaluation:
         #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
         self._known: dict[int, int] = {}
         self.theta = self._theta_of(self._now)
+        self._selected: set[int] = set()
         self._use_lanes = use_lanes
         self._blocks: _Blocks | None = None
 
@@ -194,7 +197,7 @@ class LocalEvaluation:
             self._blocks = _Blocks(g, now.order, self._use_lanes, self._in_threads)
         wanted = set(candidates)
         columns = [a for a in candidates if a not in self._blocks.attributes]
-        blocks = self._blocks.up_to_date(wanted)
+        blocks = self._blocks.up_to_date(wanted, self._selected, self._in_threads)
         cells = len(now.order) * (len(columns) + lanes.LANES * len(blocks))
         parts = _class_ranges(now.starts, 1 if cells < _SHARED else self._n_jobs, len(columns) + len(blocks))
 
@@ -246,6 +249,7 @@ class LocalEvaluation:
     def select(self, attribute: int) -> int:
         """R ← R ∪ {a}; returns Θ(D|R)."""
         self._now = self._refined(self._now, [attribute])
+        self._selected.add(attribute)
         known = self._known.get(attribute)
         self.theta = self._theta_of(self._now) if known is None else known
         self._known = {}
@@ -315,8 +319,7 @@ class _Block:
 class _Blocks:
     """The blocks of lanes, brought into the order of U/R before they are read."""
 
-    def __init__(self, granules: Granules, order: Index, wanted: bool | None, in_threads: Callable[..., Any]) -> None:
-        self._in_threads = in_threads
+    def __init__(self, granules: Granules, order: Index, wanted: bool | None, in_threads: InThreads[Any]) -> None:
         #: where each row of the present order stands in the blocks; None if the blocks are in that order
         self._places: Index | None = order
         few = [a for a, n in enumerate(granules.cardinalities) if n <= lanes.MAX_VALUES]
@@ -340,12 +343,13 @@ class _Blocks:
         """Note that row i of the new order is row places[i] of the last one."""
         self._places = places if self._places is None else self._places[places]
 
-    def up_to_date(self, wanted: Set[int]) -> list[_Block]:
-        """Bring the blocks with a wanted attribute into the present order, and forget the others."""
-        self._blocks = [b for b in self._blocks if not wanted.isdisjoint(b.attributes)]
+    def up_to_date(self, wanted: Set[int], selected: Set[int], in_threads: InThreads[Any]) -> list[_Block]:
+        """Bring the blocks into the present order, but for those that are all selected; give the wanted ones."""
+        self._blocks = [b for b in self._blocks if not selected.issuperset(b.attributes)]
+        found = [b for b in self._blocks if not wanted.isdisjoint(b.attributes)]
         places, self._places = self._places, None
         if places is None:
-            return self._blocks
+            return found
         spare: SimpleQueue[lanes.Block] = SimpleQueue()
 
         def move(block: _Block) -> None:
@@ -358,8 +362,8 @@ class _Blocks:
             block.rows, old = target, block.rows
             spare.put(old)
 
-        self._in_threads(move, self._blocks, len(places) * lanes.LANES * len(self._blocks))
-        return self._blocks
+        in_threads(move, self._blocks, len(places) * lanes.LANES * len(self._blocks))
+        return found
 
 
 def _by_decision(granules: Granules) -> Index:
