@@ -67,6 +67,11 @@ class Granules:
         """Number of distinct values of each condition."""
         return tuple(len(d) for d in self.dictionaries)
 
+    @property
+    def coded(self) -> list[tuple[Codes, int]]:
+        """Codes and number of codes of each condition."""
+        return list(zip(self.columns, self.cardinalities, strict=True))
+
     @staticmethod
     def from_columns(
         conditions: Iterable[tuple[str, Column]],

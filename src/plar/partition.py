@@ -7,7 +7,8 @@ within a class, and sets aside the classes that need no further one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from plar.jit import jit
 
-__all__ = ["Array", "Codes", "Index", "Split", "distinct", "smallest_codes", "split"]
+__all__ = ["Array", "Codes", "Index", "Split", "distinct", "joined", "smallest_codes", "split"]
 
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]
@@ -50,13 +51,37 @@ class Split(NamedTuple):
     gone_starts: Index
 
 
-def split(column: Codes, n_values: int, keys: Index, order: Index, starts: Index) -> Split:
-    """Split every class by the column's values; new classes whose rows share one key leave.
+def joined(columns: Iterable[tuple[Codes, int]]) -> Iterator[list[tuple[Codes, int]]]:
+    """Group columns so that the values of a group, taken together, still fit a byte: one pass splits by them all.
+
+    Columns of one value split nothing and are left out.
+
+    Examples
+    --------
+    >>> column = np.zeros(3, np.uint8)
+    >>> [len(group) for group in joined([(column, 4)] * 6 + [(column, 300), (column, 2)])]
+    [4, 2, 1, 1]
+    """
+    group: list[tuple[Codes, int]] = []
+    together = 1
+    for column, n_values in columns:
+        if n_values < 2:
+            continue
+        if group and together * n_values > 256:
+            yield group
+            group, together = [], 1
+        group.append((column, n_values))
+        together *= n_values
+    if group:
+        yield group
+
+
+def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts: Index) -> Split:
+    """Split every class by the values of some columns together; new classes whose rows share one key leave.
 
     Parameters
     ----------
-    column : (n,) array
-        Codes by row, below `n_values`.
+    group : sequence of (codes by row, number of codes)
     keys : (n,) array of uint32
         By row. Every class given must hold at least two keys.
     order, starts
@@ -66,16 +91,17 @@ def split(column: Codes, n_values: int, keys: Index, order: Index, starts: Index
     --------
     >>> order, starts = np.arange(4, dtype=np.uint32), np.array([0, 4], np.uint32)
     >>> keys = np.array([5, 6, 7, 6], np.uint32)
-    >>> after = split(np.array([1, 0, 1, 0], np.uint8), 2, keys, order, starts)
+    >>> after = split([(np.array([1, 0, 1, 0], np.uint8), 2)], keys, order, starts)
     >>> after.order.tolist(), after.gone.tolist()
     ([0, 2], [1, 3])
     """
-    n, classes = len(order), len(starts) - 1
+    n, n_values = len(order), math.prod(of_column for _, of_column in group)
+    codes = smallest_codes(np.zeros(n, np.uint8), n_values)
+    for column, of_column in group:
+        _append(codes, of_column, column, order)
     new_order, places = np.empty(2 * n, np.uint32), np.empty(2 * n, np.uint32)
     new_starts, gone_starts = np.empty(n + n_values + 1, np.uint32), np.empty(n + n_values + 1, np.uint32)
-    kept, classes, left = _split(
-        column, n_values, keys, order, starts, new_order, places, new_starts, gone_starts
-    )
+    kept, classes, left = _split(codes, n_values, keys, order, starts, new_order, places, new_starts, gone_starts)
     return Split(
         new_order[:kept],
         new_starts[: classes + 1],
@@ -86,8 +112,15 @@ def split(column: Codes, n_values: int, keys: Index, order: Index, starts: Index
 
 
 @jit
+def _append(codes: Codes, n_values: int, column: Codes, order: Index) -> None:
+    # codes, in the order of the partition, with those of one more column
+    for i in range(np.uint64(len(order))):
+        codes[i] = codes[i] * n_values + column[order[i]]
+
+
+@jit
 def _split(
-    column: Codes,
+    codes: Codes,
     n_values: int,
     keys: Index,
     order: Index,
@@ -100,11 +133,10 @@ def _split(
     # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
     # least and largest keys are equal, and then its rows go to the second half of the arrays.
     one, two = np.uint64(1), np.uint64(2)
-    few = n_values <= 16
+    values = np.uint64(n_values)
     slots = np.zeros(n_values, np.uint32)
     least, largest = np.full(n_values, 0xFFFFFFFF, np.uint32), np.zeros(n_values, np.uint32)
-    met = np.arange(n_values).astype(np.uint32)
-    codes = np.empty(len(order), column.dtype)
+    met = np.empty(n_values, np.uint32)
     half = np.uint64(len(order))
     kept, classes, gone, left = np.uint64(0), np.uint64(0), half, np.uint64(0)
     for c in range(np.uint64(len(starts)) - one):
@@ -112,7 +144,7 @@ def _split(
         if high - low == two:
             # the commonest class by far: its two rows stay together, or each leaves alone
             a, b = np.uint64(order[low]), np.uint64(order[low + one])
-            stays = column[a] == column[b]
+            stays = codes[low] == codes[low + one]
             target = kept if stays else gone
             new_order[target], new_order[target + one] = a, b
             places[target], places[target + one] = low, low + one
@@ -123,17 +155,20 @@ def _split(
             gone += np.uint64(0) if stays else two
             left += np.uint64(0) if stays else two
             continue
-        n_met = np.uint64(n_values) if few else np.uint64(0)
+        # with few values go over all of them, else over those that are met
+        few = values <= np.uint64(16) or values <= high - low
+        if few:
+            for t in range(values):
+                met[t] = t
+        n_met = values if few else np.uint64(0)
         for i in range(low, high):
-            row = np.uint64(order[i])
-            v = np.uint64(column[row])
-            codes[i - low] = v
+            v, key = np.uint64(codes[i]), keys[order[i]]
             if not few and slots[v] == 0:
                 met[n_met] = v
                 n_met += one
             slots[v] += np.uint32(1)
-            least[v] = min(least[v], keys[row])
-            largest[v] = max(largest[v], keys[row])
+            least[v] = min(least[v], key)
+            largest[v] = max(largest[v], key)
         for t in range(n_met):
             v = np.uint64(met[t])
             size = np.uint64(slots[v])
@@ -145,7 +180,7 @@ def _split(
             classes += np.uint64(stays)
             left += np.uint64(leaves)
         for i in range(low, high):
-            v = np.uint64(codes[i - low])
+            v = np.uint64(codes[i])
             place = np.uint64(slots[v])
             new_order[place] = order[i]
             places[place] = i
@@ -181,12 +216,11 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, 
     rows = np.arange(n_rows, dtype=np.uint32)
     order, starts = rows, np.array([0, n_rows] if n_rows else [0], np.uint32)
     alone = []
-    for column, n_values in columns:
+    for group in joined(columns):
         if len(order) < 2:
             break
-        if n_values > 1:
-            order, starts, _, gone, _ = split(column, n_values, rows, order, starts)
-            alone.append(gone)
+        order, starts, _, gone, _ = split(group, rows, order, starts)
+        alone.append(gone)
     singles = np.concatenate([*alone, order[:0]])
     n_singles = np.uint32(len(singles))
     every = np.concatenate([singles, order])

@@ -197,8 +197,7 @@ def float_theta(granules: Granules, measure: Measure, total: int, consistent: bo
     """Θ(D|C) as a number; for SCE from the counts themselves, since L is good to 2^-33 only."""
     if measure.kind != ENTROPY or consistent:
         return measure.value(total, granules.n_objects)
-    coded = zip(granules.columns, granules.cardinalities, strict=True)
-    order, starts = distinct(coded, len(granules))
+    order, starts = distinct(granules.coded, len(granules))
     part = granules.counts[order].astype(np.float64)
     whole = np.repeat(np.add.reduceat(part, starts[:-1].astype(np.intp)), np.diff(starts))
     impure = part < whole

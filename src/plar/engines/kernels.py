@@ -118,16 +118,22 @@ def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Anchors, wo
 
 
 @jit
-def find_runs(decisions: Index, starts: Index, runs: Index, class_runs: Index) -> int:
-    # runs: where each run begins; class_runs[c]: the first run of class c. Both end with a sentinel.
+def find_runs(
+    decisions: Index, counts: Words, order: Index, starts: Index, weights: Words, runs: Index, class_runs: Index
+) -> int:
+    # weights: of the rows in their order; runs: where each run begins; class_runs[c]: the first run of class c.
+    # The last two end with a sentinel.
     made = np.uint64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
         class_runs[c] = made
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        last = np.uint32(0xFFFFFFFF)
         for i in range(low, high):
-            if i == low or decisions[i] != decisions[i - _ONE]:
-                runs[made] = i
-                made += _ONE
+            row = np.uint64(order[i])
+            weights[i] = counts[row]
+            runs[made] = i
+            made += np.uint64(decisions[row] != last)
+            last = decisions[row]
     class_runs[len(starts) - 1] = made
     runs[made] = starts[len(starts) - 1]
     return int(made)

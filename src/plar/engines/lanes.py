@@ -56,11 +56,12 @@ def scratch() -> tuple[Block, Block, Block]:
 
 @jit
 def interleave(columns: Block, block: Block) -> None:
-    # (64, n) columns to n rows of 64 lanes, a square at a time so that both stay in the first-level cache
+    # up to 64 columns to rows of 64 lanes, the others 0; some rows at a time, so that both stay in the fastest cache
     n = np.uint64(len(block))
     low = np.uint64(0)
     while low < n:
         high = min(n, low + _W)
+        block[low:high] = 0
         for k in range(np.uint64(len(columns))):
             column = columns[k]
             for i in range(low, high):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numba
 import numpy as np
@@ -24,7 +24,7 @@ from plar.engines.base import Inner
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Index, Split, distinct, split
+from plar.partition import Index, Split, distinct, joined, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
@@ -68,20 +68,17 @@ class LocalEngine:
         return LocalEvaluation(granules, measure, self.n_jobs or _usable_cores(), self.lanes)
 
 
-class _Partition:
-    """A partition of some rows; each class stands decision by decision. Classes that cannot change are left out."""
+class _Partition(NamedTuple):
+    """A partition of some rows; each class stands decision by decision, and none is left that cannot change."""
 
-    __slots__ = ("active", "left", "order", "places", "starts")
-
-    def __init__(self, order: Index, starts: Index, places: Index, left: int) -> None:
-        self.order = order
-        self.starts = starts
-        #: where each row stood in the partition that this one refines
-        self.places = places
-        #: Θ of the classes that have left
-        self.left = left
-        #: objects in classes of more than one label, once they were asked for
-        self.active: int | None = None if len(order) else 0
+    order: Index
+    starts: Index
+    #: where each row stood in the partition that this one refines
+    places: Index
+    #: objects that the rows stand for
+    objects: int
+    #: Θ of the classes that have left
+    left: int
 
 
 class LocalEvaluation:
@@ -89,6 +86,7 @@ class LocalEvaluation:
 
     def __init__(self, granules: Granules, measure: Measure, n_jobs: int, use_lanes: bool | None) -> None:
         self._granules = granules
+        self._coded = granules.coded
         self._measure = measure
         self._n_jobs = n_jobs
         #: its threads end with the evaluation
@@ -111,7 +109,7 @@ class LocalEvaluation:
         # Merging classes of U/C leaves Θ unchanged exactly when they carry one label; a class of U/R whose rows
         # share a leaf key has the same integer θ however it is refined. A pure class of U/C is one granule.
         g, kind = self._granules, self._measure.kind
-        order, starts = distinct(zip(g.columns, g.cardinalities, strict=True), len(g))
+        order, starts = distinct(self._coded, len(g))
         sizes = np.diff(starts)
         atom_of = np.empty(len(g), np.uint32)
         atom_of[order] = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
@@ -139,15 +137,12 @@ class LocalEvaluation:
     @property
     def active(self) -> int:
         """Objects in classes of U/R that are not settled."""
+        now = self._now
         if self._own is not None:  # a user's measure has no labels: its equality is by value
-            return 0 if self.theta == self.theta_all else max(1, int(self._granules.counts[self._now.order].sum()))
-        return self._active(self._now)
-
-    def _active(self, partition: _Partition) -> int:
-        if partition.active is None:
-            g = self._granules
-            partition.active = kernels.mixed_objects(self._labels, g.counts, partition.order, partition.starts)
-        return partition.active
+            return 0 if self.theta == self.theta_all else max(1, now.objects)
+        if self._labels is self._leaves:
+            return now.objects
+        return kernels.mixed_objects(self._labels, self._granules.counts, now.order, now.starts)
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
@@ -155,7 +150,7 @@ class LocalEvaluation:
             attributes = range(len(self._granules.columns))
         found: dict[int, Inner] = {}
         # Many-valued attributes first: they melt the partition fastest.
-        falling = sorted(attributes, key=lambda a: -self._granules.cardinalities[a])
+        falling = sorted(attributes, key=lambda a: -self._coded[a][1])
         if len(falling) < 2:
             self._leave_out(falling, self._root, found)
         else:
@@ -169,8 +164,7 @@ class LocalEvaluation:
 
     def _leave_out(self, attributes: Sequence[int], partition: _Partition, found: dict[int, Inner]) -> None:
         # `partition` is refined by all attributes but these
-        settled = not len(partition.order) or (self._labels is not self._leaves and not self._active(partition))
-        if settled:
+        if not len(partition.order) or (self._labels is not self._leaves and self._is_settled(partition)):
             found |= dict.fromkeys(attributes, Inner(self.theta_all, True))
         elif len(attributes) == 1:
             theta = self._theta_of(partition)
@@ -179,6 +173,9 @@ class LocalEvaluation:
             halves = attributes[0::2], attributes[1::2]
             for left_out, others in (halves, halves[::-1]):
                 self._leave_out(left_out, self._refined(partition, others), found)
+
+    def _is_settled(self, partition: _Partition) -> bool:
+        return not kernels.mixed_objects(self._labels, self._granules.counts, partition.order, partition.starts)
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate."""
@@ -189,10 +186,10 @@ class LocalEvaluation:
         if self._own is not None:
             found = self._in_threads(self._own_with, candidates, len(now.order) * len(candidates))
             return [now.left + theta for theta in found]
-        weights = g.counts[now.order]
-        runs = np.empty(len(now.order) + 1, np.uint32)
-        class_runs = np.empty(len(now.starts), np.uint32)
-        runs = runs[: kernels.find_runs(g.classes[now.order], now.starts, runs, class_runs) + 1]
+        weights = np.empty(len(now.order), np.int64)
+        runs, class_runs = np.empty(len(now.order) + 1, np.uint32), np.empty(len(now.starts), np.uint32)
+        n_runs = kernels.find_runs(g.classes, g.counts, now.order, now.starts, weights, runs, class_runs)
+        runs = runs[: n_runs + 1]
         if self._blocks is None:
             self._blocks = _Blocks(g, now.order, self._use_lanes, self._in_threads)
         wanted = set(candidates)
@@ -205,7 +202,7 @@ class LocalEvaluation:
             a, part = task
             words = np.zeros(3, np.int64)
             values = g.columns[a][now.order].astype(np.uint32, copy=False)
-            n_values = g.cardinalities[a]
+            n_values = self._coded[a][1]
             inner = class_runs[part]
             if self._measure.kind == PURE:
                 kernels.add_pure(values, weights, runs, inner, n_values, words)
@@ -248,12 +245,12 @@ class LocalEvaluation:
 
     def select(self, attribute: int) -> int:
         """R ← R ∪ {a}; returns Θ(D|R)."""
-        self._now = self._refined(self._now, [attribute])
+        before, self._now = self._now, self._refined(self._now, [attribute])
         self._selected.add(attribute)
         known = self._known.get(attribute)
         self.theta = self._theta_of(self._now) if known is None else known
         self._known = {}
-        if self._blocks is not None:
+        if self._blocks is not None and self._now is not before:
             self._blocks.moved(self._now.places)
         return self.theta
 
@@ -261,17 +258,17 @@ class LocalEvaluation:
         order = _by_decision(self._granules)
         whole = np.array([0, len(order)], np.uint32)
         if (self._leaves == self._leaves[0]).all():
-            return _Partition(order[:0], whole[:1], order[:0], self._sum(order, whole))
-        return _Partition(order, whole, order, 0)
+            return _Partition(order[:0], whole[:1], order[:0], 0, self._sum(order, whole))
+        return _Partition(order, whole, order, self._granules.n_objects, 0)
 
     def _refined(self, partition: _Partition, attributes: Iterable[int]) -> _Partition:
-        g = self._granules
-        for a in attributes:
+        for group in joined([self._coded[a] for a in attributes]):
             if not len(partition.order):
                 break
-            after = split(g.columns[a], g.cardinalities[a], self._leaves, partition.order, partition.starts)
+            after = split(group, self._leaves, partition.order, partition.starts)
+            objects = partition.objects - int(self._granules.counts[after.gone].sum())
             left = partition.left + self._sum_of_gone(after)
-            partition = _Partition(after.order, after.starts, after.places, left)
+            partition = _Partition(after.order, after.starts, after.places, objects, left)
         return partition
 
     def _sum_of_gone(self, after: Split) -> int:
@@ -329,15 +326,14 @@ class _Blocks:
         groups = [few[i : i + lanes.LANES] for i in range(0, len(few), lanes.LANES)]
 
         def build(group: Sequence[int]) -> _Block:
-            columns = np.zeros((lanes.LANES, len(granules)), np.uint8)
-            for k, a in enumerate(group):
-                columns[k] = granules.columns[a]
             rows = lanes.aligned(len(granules))
-            lanes.interleave(columns, rows)
+            lanes.interleave(np.stack([granules.columns[a] for a in group]), rows)
             return _Block(group, max(granules.cardinalities[a] for a in group), rows)
 
         self._blocks: list[_Block] = in_threads(build, groups, len(few) * len(granules))
         self.attributes = frozenset(few)
+        #: memory to move the next block to, as much as there are threads
+        self._spare: SimpleQueue[lanes.Block] = SimpleQueue()
 
     def moved(self, places: Index) -> None:
         """Note that row i of the new order is row places[i] of the last one."""
@@ -350,17 +346,16 @@ class _Blocks:
         places, self._places = self._places, None
         if places is None:
             return found
-        spare: SimpleQueue[lanes.Block] = SimpleQueue()
 
         def move(block: _Block) -> None:
             try:
-                out = spare.get_nowait()
+                out = self._spare.get_nowait()
             except Empty:
                 out = lanes.aligned(len(places))
             target = out[: len(places)]
             lanes.permute(block.rows, places, target)
             block.rows, old = target, block.rows
-            spare.put(old)
+            self._spare.put(old)
 
         in_threads(move, self._blocks, len(places) * lanes.LANES * len(self._blocks))
         return found
