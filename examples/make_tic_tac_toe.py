@@ -56,10 +56,7 @@ def rows() -> list[tuple[str, ...]]:
     def place(board: str) -> tuple[int, list[int]]:
         return ("x", "o", None).index(winner(board)), ["xob".index(square) for square in board]
 
-    return [
-        (*board, "positive" if winner(board) == "x" else "negative")
-        for board in sorted(final_boards(), key=place)
-    ]
+    return [(*board, "positive" if winner(board) == "x" else "negative") for board in sorted(final_boards(), key=place)]
 
 
 def main(path: Path) -> None:

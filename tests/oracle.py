@@ -337,6 +337,5 @@ def significance(table: Table, attributes: Sequence[str], measure: Measure) -> d
     members = inner(table, attributes, measure)
     whole = theta_int(table, attributes, measure)
     return {
-        a: members[a] if a in members else whole - theta_int(table, [*attributes, a], measure)
-        for a in table.conditions
+        a: members[a] if a in members else whole - theta_int(table, [*attributes, a], measure) for a in table.conditions
     }

@@ -77,9 +77,7 @@ def small_tables(draw: st.DrawFn) -> Sample:
     columns = _as_columns(rows, decisions)
     if draw(st.booleans()):
         return Sample(columns)
-    weight = draw(
-        st.sampled_from([st.integers(0, 4), st.sampled_from([1000, 1001, 1002]), st.integers(0, 2**36)])
-    )
+    weight = draw(st.sampled_from([st.integers(0, 4), st.sampled_from([1000, 1001, 1002]), st.integers(0, 2**36)]))
     return _with_weights(columns, draw(st.lists(weight, min_size=n, max_size=n)))
 
 

@@ -54,8 +54,8 @@ def test_json_is_to_dict_but_for_seconds(measure: str) -> None:
 
 def test_options_reach_the_search() -> None:
     out = json.loads(
-        ok("reduce", TABLE, "-d", "x_wins", "--conditions", "top_left,1,top_right,middle_left", "--include", "top_right",
-           "--max-attributes", "2", "--jobs", "2", "--json")
+        ok("reduce", TABLE, "-d", "x_wins", "--conditions", "top_left,1,top_right,middle_left",
+           "--include", "top_right", "--max-attributes", "2", "--jobs", "2", "--json")
     )  # fmt: skip
     assert out["conditions"] == ["top_left", "top_middle", "top_right", "middle_left"]
     assert "top_right" in out["attributes"]
@@ -63,9 +63,7 @@ def test_options_reach_the_search() -> None:
     assert out["complete"] is False
 
 
-@pytest.mark.parametrize(
-    "name", ["r.csv", "r.tsv", "r.parquet", "r.feather", "r.ndjson", "r.csv.gz", "r.csv.zst"]
-)
+@pytest.mark.parametrize("name", ["r.csv", "r.tsv", "r.parquet", "r.feather", "r.ndjson", "r.csv.gz", "r.csv.zst"])
 def test_output_in_the_format_its_name_says(name: str, tmp_path: Path) -> None:
     done = run("reduce", TABLE, "-d", "x_wins", "-o", str(tmp_path / name))
     assert done.returncode == 0, done.stderr
@@ -229,7 +227,7 @@ def test_progress_on_a_terminal_and_silence_in_a_pipe() -> None:
     assert run("reduce", TABLE, "-d", "x_wins").stderr == ""
     code, shown = on_a_terminal("reduce", TABLE, "-d", "x_wins")
     assert code == 0
-    assert "core" in shown
+    assert any(word in shown for word in ("opening", "granulating", "core", "step", "certificate"))
 
 
 def test_interrupt_ends_with_130(tmp_path: Path) -> None:

@@ -47,8 +47,7 @@ def test_granules_are_the_distinct_rows(rows: list[tuple[Any, ...]]) -> None:
     assert rows_of(granules) == Counter(rows)
     assert granules.n_objects == len(rows)
     lacking = {
-        name: sum(v is None for v in column)
-        for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)
+        name: sum(v is None for v in column) for name, column in zip(NAMES, zip(*rows, strict=True), strict=True)
     }
     assert granules.n_missing == {name: n for name, n in lacking.items() if n}
 
@@ -82,9 +81,7 @@ def test_refine_undoes_coarsen(rows: list[tuple[Any, ...]], order: list[str], ke
 
 
 @given(tables, st.sampled_from(["d", ["d"], ["c", "d"]]))
-def test_save_and_open(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]], decision: Any
-) -> None:
+def test_save_and_open(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[Any, ...]], decision: Any) -> None:
     path = tmp_path_factory.mktemp("granules") / "g.parquet"
     granules = granulate(rows, decision)
     granules.save(path)

@@ -53,9 +53,7 @@ def test_threads_on_a_larger_table(measure: str, lanes: bool) -> None:
     y = (X[:, 3] + X[:, 7] * X[:, 11] + (rng.random(5_000) < 0.1)) % 5
 
     def on(n: int) -> dict[str, Any]:
-        return facts(
-            plar.reduce(X, y=y, measure=measure, engine=plar.engines.LocalEngine(n_jobs=n, lanes=lanes))
-        )
+        return facts(plar.reduce(X, y=y, measure=measure, engine=plar.engines.LocalEngine(n_jobs=n, lanes=lanes)))
 
     assert on(1) == on(2) == on(7)
 
@@ -82,9 +80,7 @@ def rename(column: Column, pick: random.Random) -> Column:
 @given(sample=tables(), measure=measures, seed=st.integers(0, 2**32))
 def test_renamed_values(engine: Any, sample: Sample, measure: str, seed: int) -> None:
     pick = random.Random(seed)
-    renamed = Sample(
-        {name: list(c) if name == WEIGHTS else rename(c, pick) for name, c in sample.columns.items()}
-    )
+    renamed = Sample({name: list(c) if name == WEIGHTS else rename(c, pick) for name, c in sample.columns.items()})
     assert reduced(renamed, measure, engine=engine) == reduced(sample, measure, engine=engine)
 
 
@@ -127,9 +123,7 @@ def test_numpy(sample: Sample, measure: str) -> None:
 @given(sample=tables(), measure=measures)
 def test_granules_in_place_of_the_table(engine: Any, sample: Sample, measure: str) -> None:
     granules = plar.granulate(sample.frame(), **sample.roles)
-    assert facts(plar.reduce(granules, measure=measure, engine=engine)) == reduced(
-        sample, measure, engine=engine
-    )
+    assert facts(plar.reduce(granules, measure=measure, engine=engine)) == reduced(sample, measure, engine=engine)
     half = sample.conditions[: len(sample.conditions) // 2 + 1]
     on_half = reduced(sample, measure, conditions=half)
     assert facts(plar.reduce(granules, measure=measure, conditions=half)) == on_half

@@ -59,10 +59,7 @@ def test_liang_rewritten_by_the_user(engine: Any, sample: Sample) -> None:
         ours.certificate,
     )
     assert (theirs.theta, theirs.theta_all) == (ours.theta, ours.theta_all)
-    traces = [
-        [(s.attribute, s.theta, s.significance, s.ties, s.candidates) for s in r.steps]
-        for r in (ours, theirs)
-    ]
+    traces = [[(s.attribute, s.theta, s.significance, s.ties, s.candidates) for s in r.steps] for r in (ours, theirs)]
     assert traces[0] == traces[1]
 
 
@@ -115,7 +112,5 @@ def test_tables_hold_the_definition() -> None:
 
 
 def test_unknown_measure() -> None:
-    with pytest.raises(
-        plar.UnknownNameError, match=r"Unknown measure 'gini'\. Choose one of: PR, SCE, LCE, CCE\."
-    ):
+    with pytest.raises(plar.UnknownNameError, match=r"Unknown measure 'gini'\. Choose one of: PR, SCE, LCE, CCE\."):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, decision="d", measure="gini")

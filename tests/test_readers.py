@@ -99,9 +99,7 @@ def test_compressed(tmp_path: Path) -> None:
 
 
 def test_typed_formats(tmp_path: Path) -> None:
-    frame = pl.DataFrame(
-        {"a": [1, 2, 1, None], "b": [0.5, float("nan"), 0.5, None], "d": ["x", "y", "x", "y"]}
-    )
+    frame = pl.DataFrame({"a": [1, 2, 1, None], "b": [0.5, float("nan"), 0.5, None], "d": ["x", "y", "x", "y"]})
     frame.write_parquet(tmp_path / "t.parquet")
     frame.write_ipc(tmp_path / "t.arrow")
     frame.write_ipc(tmp_path / "t.feather")
@@ -193,9 +191,7 @@ def test_arff_values_come_back_as_written(tmp_path: Path) -> None:
         ("true", "1", "c0"),
         ("false", None, "c0"),
     ]
-    late = read_table(
-        write(tmp_path, "t.arff", ARFF + "no,true,1,c0\n" * 2000 + "no,true,'1 %','c 1'\n"), "class"
-    )
+    late = read_table(write(tmp_path, "t.arff", ARFF + "no,true,1,c0\n" * 2000 + "no,true,'1 %','c 1'\n"), "class")
     assert late.select(["flag"]).rows()[-1] == ("true", "c 1")
     assert late.select(["size"]).rows()[-1] == ("1 %", "c 1")
     late.sink(["size"], tmp_path / "r.csv")
@@ -234,9 +230,7 @@ def test_keel(tmp_path: Path) -> None:
     path = write(tmp_path, "iris.dat", text)
     table = read_table(path)
     assert (table.conditions, table.decision) == (("SepalLength", "Colour"), ("Class",))
-    assert rows_of(table.granulate()) == Counter(
-        {("5.1", "red", "setosa"): 2, (None, "blue", "virginica"): 1}
-    )
+    assert rows_of(table.granulate()) == Counter({("5.1", "red", "setosa"): 2, (None, "blue", "virginica"): 1})
     assert read_table(path, "Colour").conditions == ("SepalLength", "Class")
     assert read(write(tmp_path, "plain.dat", body(" ")), "d") == Counter(ROWS)
 

@@ -67,9 +67,7 @@ def test_generators_repeat_themselves() -> None:
 
 
 def test_generators_refuse_nonsense() -> None:
-    with pytest.raises(
-        plar.TableError, match=r"'values' parameter must be at least 1 and at most 256\. Got 300"
-    ):
+    with pytest.raises(plar.TableError, match=r"'values' parameter must be at least 1 and at most 256\. Got 300"):
         datasets.sdss_like(10, 10, values=300)
     with pytest.raises(plar.TableError, match=r"'n' parameter must be at least 1\. Got 0"):
         datasets.random_table(0)

@@ -24,9 +24,7 @@ def close(values: list[float], integers: list[int], table: oracle.Table, measure
     return values == pytest.approx(exact, rel=1e-12, abs=1e-300)
 
 
-def assert_agrees(
-    reduct: plar.Reduct, expected: oracle.Outcome, table: oracle.Table, measure: oracle.Measure
-) -> None:
+def assert_agrees(reduct: plar.Reduct, expected: oracle.Outcome, table: oracle.Table, measure: oracle.Measure) -> None:
     """Compare every field of the result with the oracle's."""
     assert reduct.core == expected.core
     assert reduct.attributes == expected.attributes
@@ -52,9 +50,7 @@ def assert_agrees(
 
 @pytest.mark.parametrize("measure", oracle.MEASURES)
 @given(sample=tables(), data=st.data())
-def test_primitives_to_the_last_integer(
-    engine: Any, measure: str, sample: Sample, data: st.DataObject
-) -> None:
+def test_primitives_to_the_last_integer(engine: Any, measure: str, sample: Sample, data: st.DataObject) -> None:
     table = sample.table()
     C = table.conditions
     evaluation = engine.open(plar.granulate(sample.frame(), **sample.roles), as_measure(measure))

@@ -23,9 +23,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plar.coding.series import _encode_collisions
 from plar.errors import TableError, UnknownNameError
 from plar.granules import Granules
-from plar.coding.series import _encode_collisions
 from plar.table import as_table, check_output, read_table, select_columns
 
 Rows = list[tuple[Any, ...]]
@@ -43,9 +43,7 @@ def rows_of(granules: Granules) -> Counter[tuple[Any, ...]]:
 def check_dense(granules: Granules) -> None:
     for codes, values in zip(granules.columns, granules.dictionaries, strict=True):
         assert set(codes.tolist()) == set(range(len(values)))
-        assert codes.dtype == (
-            np.uint8 if len(values) <= 256 else np.uint16 if len(values) <= 65536 else np.uint32
-        )
+        assert codes.dtype == (np.uint8 if len(values) <= 256 else np.uint16 if len(values) <= 65536 else np.uint32)
     assert set(granules.classes.tolist()) == set(range(granules.n_classes))
     assert granules.counts.min() > 0
     assert granules.counts.sum() == granules.n_objects
@@ -118,8 +116,7 @@ def as_text(value: str | None) -> str | None:
     st.integers(1, 3).flatmap(
         lambda k: st.lists(
             st.tuples(
-                *[st.sampled_from(["a", " a", "a b", '"', ",", "x\ny", "", "?", "é", "1", "1.0", "%", "'"])]
-                * (k + 1)
+                *[st.sampled_from(["a", " a", "a b", '"', ",", "x\ny", "", "?", "é", "1", "1.0", "%", "'"])] * (k + 1)
             ),
             min_size=1,
             max_size=12,
@@ -146,9 +143,7 @@ def test_text_tables(tmp_path_factory: pytest.TempPathFactory, rows: Rows) -> No
 
 @given(st.data())
 def test_matrices(data: st.DataObject) -> None:
-    dtype = data.draw(
-        st.sampled_from(["u1", "i1", "?", "i2", "u2", "i4", "i8", "u8", "f4", "f8", "U2", "O", "M8[s]"])
-    )
+    dtype = data.draw(st.sampled_from(["u1", "i1", "?", "i2", "u2", "i4", "i8", "u8", "f4", "f8", "U2", "O", "M8[s]"]))
     n, k = data.draw(st.integers(1, 12)), data.draw(st.integers(2, 4))
     pools: dict[str, list[Any]] = {
         "?": [True, False],
@@ -192,9 +187,7 @@ def test_many_byte_columns() -> None:
         granules = as_table(matrix, 3, drop=[0, 599]).granulate()
         assert granules.counts.tolist() == [2] * 35
         check_dense(granules)
-        for name, codes, values in zip(
-            granules.conditions, granules.columns, granules.dictionaries, strict=True
-        ):
+        for name, codes, values in zip(granules.conditions, granules.columns, granules.dictionaries, strict=True):
             assert np.array_equal(np.array(values)[codes], matrix[:35, int(name[1:])])
 
 
@@ -255,14 +248,10 @@ def test_every_kind_of_column() -> None:
 
 
 def test_pandas_oddities() -> None:
-    frame = pd.DataFrame(
-        {"m": [1, "1", 1.0, None, (1, 2)], 7: pd.Categorical(["a", "b", "a", None, "a"]), "d": 0}
-    )
+    frame = pd.DataFrame({"m": [1, "1", 1.0, None, (1, 2)], 7: pd.Categorical(["a", "b", "a", None, "a"]), "d": 0})
     granules = as_table(frame, "d").granulate()
     assert granules.conditions == ("m", "7")
-    assert rows_of(granules) == Counter(
-        {(1, "a", 0): 2, ("1", "b", 0): 1, (None, None, 0): 1, ((1, 2), "a", 0): 1}
-    )
+    assert rows_of(granules) == Counter({(1, "a", 0): 2, ("1", "b", 0): 1, (None, None, 0): 1, ((1, 2), "a", 0): 1})
     assert as_table(frame, 2).decision == ("d",)
     with pytest.raises(TableError, match=r"Duplicate column names in the DataFrame: '7'"):
         as_table(pd.DataFrame([[1, 2, 3]], columns=[7, "7", "d"]), "d")
@@ -436,15 +425,11 @@ def test_missing_values(tmp_path: Path) -> None:
         dropped = as_table(data, missing="drop", **chosen).granulate()
         assert rows_of(dropped) == Counter({("1", "x", "x"): 1})
         check_dense(dropped)
-        with pytest.raises(
-            TableError, match=r"Missing values in '(a|x0)' \(2\), '(b|x1)' \(1\)\. Pass missing="
-        ):
+        with pytest.raises(TableError, match=r"Missing values in '(a|x0)' \(2\), '(b|x1)' \(1\)\. Pass missing="):
             as_table(data, missing="error", **chosen).granulate()
     with pytest.raises(TableError, match="No row is left"):
         as_table({"a": [None], "d": [1]}, "d", missing="drop").granulate()
-    assert (
-        as_table({"a": [1], "u": [None], "d": [1]}, "d", drop="u", missing="error").granulate().n_objects == 1
-    )
+    assert as_table({"a": [1], "u": [None], "d": [1]}, "d", drop="u", missing="error").granulate().n_objects == 1
     with pytest.raises(TableError, match=r"Missing values in 'd' \(1\)"):
         as_table({"a": [1, 1], "d": [1, None]}, "d", missing="error").granulate()
     with pytest.raises(TableError, match="no rows"):
@@ -492,9 +477,7 @@ def test_bad_weights(tmp_path: Path, weights: list[Any], message: str) -> None:
         with pytest.raises(TableError, match=message):
             as_table(data, "d", weights="w").granulate()
     frame.write_csv(tmp_path / "t.csv")
-    message = (
-        message.replace("is -3", "is '-3'").replace(r"is 1\.5", r"is '1\.5'").replace("is inf", "is 'inf'")
-    )
+    message = message.replace("is -3", "is '-3'").replace(r"is 1\.5", r"is '1\.5'").replace("is inf", "is 'inf'")
     message = message.replace("is (nan|None)", "is 'NaN'").replace("row 1 is|", "row 1 is '2020|")
     with pytest.raises(TableError, match=message):
         as_table(tmp_path / "t.csv", "d", weights="w").granulate()

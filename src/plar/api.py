@@ -207,9 +207,7 @@ def significance(
         within = chosen_engine.open(granules.coarsen(members), chosen_measure)
         for a, found in zip(members, within.without_each(), strict=True):
             gains[a] = 0 if found.equal else found.theta - within.theta_all
-    return {
-        name: chosen_measure.value(gains[a], granules.n_objects) for a, name in enumerate(granules.conditions)
-    }
+    return {name: chosen_measure.value(gains[a], granules.n_objects) for a, name in enumerate(granules.conditions)}
 
 
 def granulate(

@@ -259,7 +259,9 @@ def _shown(text: str) -> str:
 def _summary(found: Reduct, file: str) -> str:
     """What a person reads after `plar reduce`."""
     certificate = found.certificate
-    kept = "exactly as all of them together" if certificate.preserved else f"less than all of them ({found.theta_all:.6g})"
+    kept = (
+        "exactly as all of them together" if certificate.preserved else f"less than all of them ({found.theta_all:.6g})"
+    )
     lines = [
         f"{_shown(file)}: {found.n_objects:,} objects, {found.n_granules:,} granules, "
         + ("consistent" if found.consistent else "inconsistent: equal objects with different decisions"),

@@ -61,9 +61,7 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
     try:
         place = operator.index(given)
     except TypeError:
-        raise TableError(
-            f"The {kind} {given!r} is neither a name nor a position. Pass a str or an int."
-        ) from None
+        raise TableError(f"The {kind} {given!r} is neither a name nor a position. Pass a str or an int.") from None
     if isinstance(given, bool) or not -len(names) <= place < len(names):
         raise unknown_name(kind, given, names)
     return next(islice(names, place % len(names), None))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine
+from plar.coding.store import read_columns, write_columns
 from plar.errors import TableError, unknown_name
 from plar.partition import Codes, Index, distinct, smallest_codes
-from plar.coding.store import read_columns, write_columns
 
 __all__ = ["MAX_OBJECTS", "Granulable", "Granules", "open_granules", "regroup", "too_many"]
 
@@ -127,8 +127,7 @@ class Granules:
         """How many objects lack a value, for each attribute and decision where some do."""
         coded = [*zip(self.conditions, self.columns, self.dictionaries, strict=True)]
         coded += [
-            (name, self.classes, values)
-            for name, values in zip(self.decision, self.decision_values, strict=True)
+            (name, self.classes, values) for name, values in zip(self.decision, self.decision_values, strict=True)
         ]
         lacking = {}
         for name, codes, values in coded:
@@ -181,11 +180,7 @@ class Granules:
                 if isinstance(d, str) and d not in everything:
                     raise unknown_name("decision", d, self.decision)
                 found.append(
-                    d
-                    if isinstance(d, str)
-                    else everything[d]
-                    if -len(everything) <= d < len(everything)
-                    else d
+                    d if isinstance(d, str) else everything[d] if -len(everything) <= d < len(everything) else d
                 )
             if tuple(found) != self.decision:
                 raise TableError(
@@ -218,9 +213,7 @@ class Granules:
         ]:
             if ours != theirs:
                 odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
-                raise TableError(
-                    f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same."
-                )
+                raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
         if self.n_objects + other.n_objects > MAX_OBJECTS:
             raise TableError(too_many(self.n_objects + other.n_objects))
         return regroup(_stack(self, other))
@@ -244,9 +237,7 @@ class Granules:
         """
         fine = source if isinstance(source, Granules) else source.granulate()
         more = [fine.conditions[j] for j in fine.positions(attributes)]
-        finer = fine.coarsen(
-            [*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)]
-        )
+        finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
             raise TableError(
                 f"The source ({fine.n_objects} objects) is not the data of these granules ({self.n_objects} "
@@ -272,9 +263,7 @@ class Granules:
         """Read granules that `save` wrote."""
         granules = open_granules(path)
         if granules is None:
-            raise TableError(
-                f"{os.fspath(path)!r} holds no granules. Make it with Granules.save or plar granulate."
-            )
+            raise TableError(f"{os.fspath(path)!r} holds no granules. Make it with Granules.save or plar granulate.")
         return granules
 
 
@@ -331,9 +320,7 @@ def _union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any])
 
 def _stack(a: Granules, b: Granules) -> Granules:
     """All granules of both, not yet regrouped."""
-    stacked = [
-        _union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)
-    ]
+    stacked = [_union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)]
     classes, values = _union(
         a.classes,
         list(zip(*a.decision_values, strict=True)),

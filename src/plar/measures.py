@@ -156,15 +156,15 @@ def f_of(kind: int, n: int) -> int:
 
 @cache
 def log_anchors() -> NDArray[np.uint64]:
-    """ln 2 and ln 512 … ln 1023 in units of 2^-120, as high and low words: the kernels' way beyond the table."""
+    """Ln 2 and ln 512 … ln 1023 in units of 2^-120, as high and low words: the kernels' way beyond the table."""
     exact = [_fixed_log(q, 1 << 120) for q in (2, *range(512, 1024))]
     return np.array([divmod(value, 1 << 64) for value in exact], np.uint64)
 
 
 @lru_cache(maxsize=8)
 def _log_table(size: int) -> NDArray[np.int64]:
-    scaled = LOG_UNIT * np.log(np.maximum(np.arange(size), 1))
-    table = np.rint(scaled).astype(np.int64)
+    scaled: NDArray[np.float64] = LOG_UNIT * np.log(np.maximum(np.arange(size), 1))
+    table: NDArray[np.int64] = np.rint(scaled).astype(np.int64)
     # A float logarithm is good to some 2^-15 units, not the same on every machine:
     # whatever lies that close to a half is rounded from 50 digits.
     for n in np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 2.0**-12):
@@ -189,4 +189,5 @@ def f_table(kind: int, largest: int) -> NDArray[np.int64]:
     if kind == TRIPLES:
         return n * n * (n - 1)
     # Table sizes come in powers of two so that the few logarithm tables are shared.
-    return n * _log_table(1 << max(10, math.ceil(math.log2(size))))[:size]
+    n *= _log_table(1 << max(10, math.ceil(math.log2(size))))[:size]
+    return n

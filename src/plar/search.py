@@ -128,9 +128,7 @@ def find_reduct(
     )
 
 
-def core_of(
-    inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float
-) -> list[int]:
+def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:
     """Attributes whose inner significance exceeds ε; for ε = 0 whoever is not exactly equal."""
     if epsilon == 0:
         return [a for a, found in enumerate(inner) if not found.equal]

@@ -23,8 +23,8 @@ from plar.columns import (
     spellings,
 )
 from plar.errors import TableError
-from plar.reading.frames import Roles, granulate_columns, granulate_source
 from plar.granules import Granules, open_granules
+from plar.reading.frames import Roles, granulate_columns, granulate_source
 from plar.reading.memory import check_mapping, encode_column, encode_columns, matrix_names, to_polars
 from plar.reading.output import check_output, sink_frame
 from plar.reading.readers import open_source
@@ -188,9 +188,7 @@ def read_table(
     ('a', 'b')
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise TableError(
-            f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are."
-        )
+        raise TableError(f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are.")
     return as_table(
         path,
         decision,
@@ -277,9 +275,7 @@ def _opened(
     if isinstance(data, Mapping):
         check_mapping(data)
         return data, check_names([str(label) for label in data], "the mapping"), "mapping", None
-    if hasattr(data, "collect_schema") or (
-        hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")
-    ):
+    if hasattr(data, "collect_schema") or (hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")):
         return _opened_frame(data)
     raise TableError(
         f"Cannot take {type(data).__name__} as a table. Pass a path, a pandas or polars DataFrame, an Arrow "
@@ -296,9 +292,7 @@ def _opened_frame(data: Any) -> tuple[Any, tuple[str, ...], str, Source]:
         names = tuple(frame.collect_schema().names())
     except (pl.exceptions.PolarsError, TypeError, ValueError, OSError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        raise TableError(
-            f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns."
-        ) from None
+        raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
     own = kind == "polars" or type(data).__name__ in ("Table", "RecordBatch")
     kept = data if own and hasattr(data, "select") else frame
     return kept, names, kind, Source(frame.lazy(), names, (), text=False)
@@ -378,9 +372,7 @@ def _check_agrees(
     ]
     for option, differs in contradicted:
         if differs:
-            raise TableError(
-                f"The table was made with another {option}. Pass {option}= where it is made instead."
-            )
+            raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
 
 
 def _kept(table: DecisionTable, names: Iterable[ColumnName]) -> tuple[str, ...]:

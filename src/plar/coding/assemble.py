@@ -18,9 +18,7 @@ def _thinned(named: list[tuple[str, Column]], keep: NDArray[np.bool_] | Index) -
         named[j] = name, take_codes(column, column.codes[keep])
 
 
-def _lacking(
-    named: list[tuple[str, Column]], counts: NDArray[np.int64]
-) -> list[tuple[str, NDArray[np.bool_], int]]:
+def _lacking(named: list[tuple[str, Column]], counts: NDArray[np.int64]) -> list[tuple[str, NDArray[np.bool_], int]]:
     """Columns with missing values: name, rows, number of objects."""
     found = []
     for name, column in named:
@@ -31,18 +29,14 @@ def _lacking(
     return found
 
 
-def _without_missing(
-    named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str
-) -> NDArray[np.int64]:
+def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.int64]:
     lacking = _lacking(named, counts)
     if not lacking:
         return counts
     if missing == "error":
         some = ", ".join(f"{name!r} ({n})" for name, _, n in lacking[:10])
         more = f" and {len(lacking) - 10} more columns" if len(lacking) > 10 else ""
-        raise TableError(
-            f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table."
-        )
+        raise TableError(f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table.")
     keep = ~np.logical_or.reduce([rows for _, rows, _ in lacking])
     _thinned(named, keep)
     kept: NDArray[np.int64] = counts[keep]

@@ -294,9 +294,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
         return encode_distinct(codes, named, na=frozenset())
     if kind in "iu" or (kind == "f" and values.dtype.itemsize <= 8):
         codes, first = factorize_bits(np.ascontiguousarray(values))
-        return encode_distinct(
-            codes, (values[first] + 0 if kind == "f" else values[first]).tolist(), na=frozenset()
-        )
+        return encode_distinct(codes, (values[first] + 0 if kind == "f" else values[first]).tolist(), na=frozenset())
     if kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")
     return encode_objects(values.tolist(), na, name=name)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column
-from plar.errors import TableError
 from plar.coding.series import encode_series
+from plar.errors import TableError
 
 if TYPE_CHECKING:
     import polars as pl

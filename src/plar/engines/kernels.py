@@ -34,7 +34,7 @@ def add_words(words: Words) -> int:
 
 @jit
 def multiply(a: np.uint64, b: np.uint64) -> Pair:
-    # 64 × 64 → 128 bits from 32-bit halves, since neither numba nor CUDA's dialect of it has wider integers.
+    """64 × 64 → 128 bits from 32-bit halves, since neither numba nor CUDA's dialect of it has wider integers."""
     a0, a1, b0, b1 = a & _LOW, a >> _32, b & _LOW, b >> _32
     low = a0 * b0
     middle = a1 * b0 + (low >> _32)
@@ -98,7 +98,7 @@ def log_beyond_table(n: np.uint64, anchors: Anchors) -> np.uint64:
 
 @jit
 def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Anchors, words: Words) -> None:
-    # words += sign · f(n)
+    """Words += sign · f(n)."""
     if n < np.uint64(len(table)):
         f = np.uint64(table[n])
         words[0] += sign * np.int64(f & _LOW)
@@ -121,8 +121,7 @@ def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Anchors, wo
 def find_runs(
     decisions: Index, counts: Words, order: Index, starts: Index, weights: Words, runs: Index, class_runs: Index
 ) -> int:
-    # weights: of the rows in their order; runs: where each run begins; class_runs[c]: the first run of class c.
-    # The last two end with a sentinel.
+    """Find where each run begins, the first run of each class, both with a sentinel, and the rows' weights."""
     made = np.uint64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
         class_runs[c] = made
@@ -141,9 +140,16 @@ def find_runs(
 
 @jit
 def partition_theta(
-    kind: int, decisions: Index, counts: Words, order: Index, starts: Index, table: Words, anchors: Anchors, words: Words
+    kind: int,
+    decisions: Index,
+    counts: Words,
+    order: Index,
+    starts: Index,
+    table: Words,
+    anchors: Anchors,
+    words: Words,
 ) -> None:
-    # words += Θ of a partition whose classes stand decision by decision
+    """Add the Θ of a partition whose classes stand decision by decision."""
     for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
         size, run = np.uint64(0), np.uint64(0)
@@ -168,7 +174,7 @@ def partition_theta(
 
 @jit
 def mixed_objects(labels: Index, counts: Words, order: Index, starts: Index) -> int:
-    # how many objects are in classes of more than one label
+    """Count the objects in classes of more than one label."""
     objects = np.int64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
@@ -183,8 +189,8 @@ def mixed_objects(labels: Index, counts: Words, order: Index, starts: Index) -> 
 
 @jit
 def add_pure(values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
-    # words −= weight of the cells (class, value) that lie in one run. Runs and classes are numbered from 1 through
-    # the whole pass, so that nothing has to be cleared between classes.
+    """Add Θ(D|R∪{a}) for PR: minus the weight of the cells (class, value) that lie in one run."""
+    # Runs and classes are numbered from 1 through the whole pass, so that nothing is cleared between classes.
     last_run = np.zeros(n_values, np.uint32)
     mixed_in = np.zeros(n_values, np.uint32)
     pure = np.int64(0)
@@ -216,8 +222,9 @@ def add_cells(
     anchors: Anchors,
     words: Words,
 ) -> None:
-    # words += Σ f over the cells (class, value) − Σ f over the cells (run, value). A row of weight w that meets a
-    # count n adds f(n + w) − f(n), without a branch; a class of s rows costs O(s) for any number of values.
+    """Add Θ(D|R∪{a}): Σ f over the cells (class, value) − Σ f over the cells (run, value)."""
+    # A row of weight w that meets a count n adds f(n + w) − f(n), without a branch. A class of s rows costs O(s) for
+    # any number of values.
     in_run = np.zeros(n_values, np.int64)
     in_class = np.zeros(n_values, np.int64)
     for c in range(np.uint64(len(class_runs)) - _ONE):

@@ -21,13 +21,24 @@ from plar.engines.kernels import Anchors, Words, add_f
 from plar.jit import jit
 from plar.partition import Index
 
-__all__ = ["LANES", "MAX_VALUES", "Block", "add_cells", "add_pure", "aligned", "interleave", "permute", "scratch"]
+__all__ = [
+    "LANES",
+    "MAX_VALUES",
+    "Rows",
+    "add_cells",
+    "add_pure",
+    "aligned",
+    "columns_room",
+    "interleave",
+    "permute",
+    "scratch",
+]
 
 LANES = 64
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
-Block: TypeAlias = NDArray[np.uint8]
+Rows: TypeAlias = NDArray[np.uint8]
 
 _ONE = np.uint64(1)
 _FOUR = np.uint64(4)
@@ -42,31 +53,32 @@ _PAIR_WEIGHT = np.uint64(96)
 _ROOM = np.int64(1) << np.int64(62)
 
 
-def aligned(rows: int) -> Block:
+def aligned(rows: int) -> Rows:
     """Allocate rows of 64 bytes, each in one cache line: across two, every access takes twice the time."""
     memory = np.empty((rows + 1) * LANES, np.uint8)
     skip = -memory.ctypes.data % LANES
     return memory[skip : skip + rows * LANES].reshape(rows, LANES)
 
 
-def scratch() -> tuple[Block, Block, Block]:
+def scratch() -> tuple[Rows, Rows, Rows]:
     """Make room for the byte counters of a call of `add_cells` or `add_pure`."""
     return aligned(MAX_VALUES), aligned(int(_PAIR_WEIGHT)), aligned(1)
 
 
+def columns_room(n_rows: int) -> Rows:
+    """Make room for the columns of a block."""
+    # an odd number of cache lines apart, so that columns do not contend for the same places of the cache
+    return np.zeros((LANES, (-(-n_rows // 64) | 1) * 64), np.uint8)
+
+
 @jit
-def interleave(columns: Block, block: Block) -> None:
-    # up to 64 columns to rows of 64 lanes, the others 0; some rows at a time, so that both stay in the fastest cache
-    n = np.uint64(len(block))
-    low = np.uint64(0)
-    while low < n:
-        high = min(n, low + _W)
-        block[low:high] = 0
-        for k in range(np.uint64(len(columns))):
-            column = columns[k]
-            for i in range(low, high):
-                block[i, k] = column[i]
-        low = high
+def interleave(columns: Rows, block: Rows) -> None:
+    """Turn 64 columns, laid out by `columns_room`, into rows of 64 lanes."""
+    # some rows at a time, so that their part of all columns stays in the fastest cache
+    for i in range(np.uint64(len(block))):
+        row = block[i]
+        for k in range(_W):
+            row[k] = columns[k, i]
 
 
 @jit
@@ -79,14 +91,14 @@ def _permute(words: NDArray[np.uint64], perm: Index, out: NDArray[np.uint64]) ->
         target[4], target[5], target[6], target[7] = e, f, g, h
 
 
-def permute(block: Block, perm: Index, out: Block) -> None:
+def permute(block: Rows, perm: Index, out: Rows) -> None:
     """Put row perm[i] of a block at place i of another."""
     # All loads before all stores, in words: only then the compiler moves a row by one instruction.
     _permute(block.view(np.uint64), perm, out.view(np.uint64))
 
 
 @jit
-def _count(x: Block, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Block) -> None:
+def _count(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
     # counts[v, k] = weight of the rows with value v in lane k; the whole weight fits a byte. Four rows at a time,
     # so that counts are loaded and stored once for the four; every step is cast to a byte, else the compiler widens.
     zero = np.uint8(0)
@@ -120,7 +132,7 @@ def _count(x: Block, weights: Words, low: np.uint64, high: np.uint64, n_values: 
 
 @jit
 def _count_long(
-    x: Block, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Block, wide: Words
+    x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows, wide: Words
 ) -> None:
     # wide[v, k] as _count does for any weight: stretches whose weight fits a byte, and heavy rows one by one
     wide[:n_values] = 0
@@ -145,7 +157,7 @@ def _count_long(
 
 
 @jit
-def _pairs(x: Block, weights: Words, low: np.uint64, high: np.uint64, before_row: Block, histogram: Block) -> None:
+def _pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row: Rows, histogram: Rows) -> None:
     # histogram[t, k] += how many units of weight have t equals before them, t ≥ 1
     zero, unit = np.uint8(0), np.uint8(1)
     before = np.uint64(weights[low])
@@ -192,10 +204,10 @@ def _pairs(x: Block, weights: Words, low: np.uint64, high: np.uint64, before_row
 
 
 @jit
-def _pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> bool:
+def _pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> np.bool_:
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
     if weight > _PAIR_WEIGHT:
-        return False
+        return np.bool_(False)
     return rows * (np.uint64(100) + np.uint64(10) * (rows + weight)) < n_values * (
         np.uint64(15) * rows + np.uint64(350)
     )
@@ -220,7 +232,7 @@ def _spill(sums: Words, sign: int, words: Words) -> None:
 @jit
 def add_cells(
     kind: int,
-    x: Block,
+    x: Rows,
     weights: Words,
     segments: Index,
     sign: int,
@@ -228,11 +240,11 @@ def add_cells(
     table: Words,
     anchors: Anchors,
     words: Words,
-    counts: Block,
-    histogram: Block,
-    equals: Block,
+    counts: Rows,
+    histogram: Rows,
+    equals: Rows,
 ) -> None:
-    # words[k] += sign · Σ over the cells (segment, value) of f(weight of the cell), for each lane k
+    """Words[k] += sign · Σ over the cells (segment, value) of f(weight of the cell), for each lane k."""
     histogram[:] = 0
     wide = np.zeros((MAX_VALUES, LANES), np.int64)
     totals = np.zeros((int(_PAIR_WEIGHT), LANES), np.int64)
@@ -291,7 +303,7 @@ def add_cells(
 
 @jit
 def _add_unmatched(
-    x: Block, weights: Words, runs: Index, first: np.uint64, last: np.uint64, pure: Block, matched: Block
+    x: Rows, weights: Words, runs: Index, first: np.uint64, last: np.uint64, pure: Rows, matched: Rows
 ) -> None:
     # pure[k] += weight of the rows of a class that equal no row of another run in lane k
     zero = np.uint8(0)
@@ -316,7 +328,7 @@ def _add_unmatched(
 
 
 @jit
-def _flush(sums: Block, words: Words) -> None:
+def _flush(sums: Rows, words: Words) -> None:
     total = sums[0]
     for k in range(_W):
         words[k, 0] -= total[k]
@@ -325,17 +337,17 @@ def _flush(sums: Block, words: Words) -> None:
 
 @jit
 def add_pure(
-    x: Block,
+    x: Rows,
     weights: Words,
     runs: Index,
     class_runs: Index,
     n_values: np.uint64,
     words: Words,
-    counts: Block,
-    in_short_class: Block,
-    pure: Block,
+    counts: Rows,
+    in_short_class: Rows,
+    pure: Rows,
 ) -> None:
-    # words[k] −= weight of the cells (class, value) that lie in one run: the run's count equals the class's
+    """Words[k] −= weight of the cells (class, value) that lie in one run: the run's count equals the class's."""
     in_class = np.zeros((MAX_VALUES, LANES), np.int64)
     in_run = np.zeros((MAX_VALUES, LANES), np.int64)
     matched = in_short_class[-1:]
@@ -349,9 +361,7 @@ def add_pure(
         if weight > _FULL:
             _count_long(x, weights, low, high, n_values, counts, in_class)
             for run in range(first, last):
-                _count_long(
-                    x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts, in_run
-                )
+                _count_long(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts, in_run)
                 for v in range(n_values):
                     for k in range(_W):
                         if in_run[v, k] == in_class[v, k]:

@@ -76,9 +76,7 @@ def _attribute(declared: str, where: str) -> tuple[str, tuple[str, ...] | None]:
     name, kind = _unquote(match[1]), match[2].strip()
     if kind.startswith("{"):
         if "}" not in kind:
-            raise TableError(
-                f"{where}: the values of attribute {name!r} have no closing brace. Add it on that line."
-            )
+            raise TableError(f"{where}: the values of attribute {name!r} have no closing brace. Add it on that line.")
         return name, tuple(dict.fromkeys(_split(kind[1 : kind.rindex("}")])))
     word = re.match(r"[A-Za-z]*", kind)
     if not word or word[0].lower() not in _TYPES:
@@ -133,9 +131,7 @@ def arff_source(paths: Sequence[Path]) -> Source:
                 f"{str(header.path)!r} declares other attributes than {str(first.path)!r}. Read them singly."
             )
         if header.sample and header.sample[0].startswith("{") and len(header.names) > 1:
-            raise TableError(
-                f"{str(header.path)!r} has sparse rows. Convert them, with WEKA's SparseToNonSparse."
-            )
+            raise TableError(f"{str(header.path)!r} has sparse rows. Convert them, with WEKA's SparseToNonSparse.")
     careful = _careful(headers)
     sample = [line for header in headers for line in header.sample]
     if any(mark in line for line in sample for mark in "'\"%"):

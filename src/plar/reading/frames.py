@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, encode_distinct, take_codes
+from plar.coding.series import encode_series, encode_strings, not_flat
 from plar.errors import TableError
 from plar.granules import MAX_OBJECTS, Granules, too_many
 from plar.partition import Array, smallest_codes
-from plar.coding.series import encode_series, encode_strings, not_flat
 from plar.reading.source import Misread, Source
 
 if TYPE_CHECKING:
@@ -196,9 +196,7 @@ def _weight(source: Source, name: str) -> pl.Expr:
 
 
 def _is_bad(weight: pl.Expr) -> pl.Expr:
-    return (
-        weight.is_null() | weight.is_nan() | weight.is_infinite() | (weight < 0) | (weight != weight.floor())
-    )
+    return weight.is_null() | weight.is_nan() | weight.is_infinite() | (weight < 0) | (weight != weight.floor())
 
 
 def _first_bad_weight(source: Source, name: str) -> TableError:
@@ -308,9 +306,7 @@ def _finish(columns: list[Column], counts: NDArray[np.int64], roles: Roles) -> G
     return _assemble(columns, counts, roles, grouped=False)
 
 
-def _drop_blank(
-    columns: list[Column], counts: NDArray[np.int64], blank: int, roles: Roles
-) -> NDArray[np.int64]:
+def _drop_blank(columns: list[Column], counts: NDArray[np.int64], blank: int, roles: Roles) -> NDArray[np.int64]:
     lacking = _without_values(columns)
     if roles.labels is not None and np.count_nonzero(lacking) != blank:
         raise TableError(f"{blank} blank lines beside rows without values. Remove the blank lines.")
@@ -344,11 +340,7 @@ def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> li
     frame = source.frame
     columns: list[Column] = []
     # only the columns of a file can be read in turn: a query may give its rows in another order each time
-    step = (
-        64
-        if source.files and source.files[0].suffix in (".parquet", ".arrow", ".feather", ".ipc")
-        else len(names)
-    )
+    step = 64 if source.files and source.files[0].suffix in (".parquet", ".arrow", ".feather", ".ipc") else len(names)
     for low in range(0, len(names), step):
         block = source.collect(frame.select(names[low : low + step]))
         columns += (encode_series(series, na) for series in block)

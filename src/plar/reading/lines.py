@@ -93,9 +93,7 @@ def _unquoted(field: pl.Expr) -> pl.Expr:
     return pl.when(quoted).then(field.str.slice(1, field.str.len_chars() - 2)).otherwise(field)
 
 
-def _first_ragged(
-    files: tuple[LineFile, ...], expected: int, prepare: Callable[[pl.Expr], pl.Expr]
-) -> TableError:
+def _first_ragged(files: tuple[LineFile, ...], expected: int, prepare: Callable[[pl.Expr], pl.Expr]) -> TableError:
     import polars as pl
 
     length = pl.col("fields").list.len()

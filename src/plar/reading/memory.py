@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_matrix, encode_objects, encode_values
-from plar.errors import TableError
 from plar.coding.series import encode_series
+from plar.errors import TableError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -80,9 +80,7 @@ def matrix_names(data: np.ndarray[Any, Any]) -> tuple[str, ...]:
     if isinstance(data, np.ma.MaskedArray):
         raise TableError("A masked array has two kinds of missing. Fill it, e.g. with data.filled(np.nan).")
     if data.ndim != 2 or data.dtype.kind == "V":
-        raise TableError(
-            f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it."
-        )
+        raise TableError(f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it.")
     return tuple(f"x{j}" for j in range(data.shape[1]))
 
 

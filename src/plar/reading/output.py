@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from plar.coding.store import replacing
 from plar.errors import TableError
 from plar.reading.readers import find_files, suffix_of
-from plar.coding.store import replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -53,9 +53,7 @@ def check_output(path: str | os.PathLike[str], source: object = None) -> str:
     kind = _FORMATS.get(suffix)
     if kind is None or (packed and kind not in ("csv", "ndjson")):
         known = " ".join(_FORMATS)
-        raise TableError(
-            f"Unknown output format of {str(target)!r}. Choose one of: {known} (text also .gz .zst)."
-        )
+        raise TableError(f"Unknown output format of {str(target)!r}. Choose one of: {known} (text also .gz .zst).")
     if target.is_dir():
         raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
     folder = target.parent

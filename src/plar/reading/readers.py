@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plar.reading.arff import arff_source, is_arff
 from plar.errors import TableError
+from plar.reading.arff import arff_source, is_arff
 from plar.reading.lines import BLANKS, LineFile, line_source
 from plar.reading.source import BLANK, Source, TextFile, text_lines
 
@@ -57,9 +57,7 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
     text = os.fspath(path)
     place = Path(text).expanduser()
     if place.is_dir():
-        raise TableError(
-            f"{text!r} is a directory. Name a file, or a glob such as {os.path.join(text, '*.csv')!r}."
-        )
+        raise TableError(f"{text!r} is a directory. Name a file, or a glob such as {os.path.join(text, '*.csv')!r}.")
     if place.exists():
         return [place]
     if any(mark in text for mark in "*?["):
@@ -100,9 +98,7 @@ def open_source(path: str | os.PathLike[str], *, header: bool = True, separator:
     files = find_files(path)
     kinds = {_kind(file, separator) for file in files}
     if len(kinds) > 1:
-        raise TableError(
-            f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}."
-        )
+        raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
     for file in files:
         _check_readable(file)
     kind = kinds.pop()
@@ -116,18 +112,14 @@ def open_source(path: str | os.PathLike[str], *, header: bool = True, separator:
         source = _typed_source(files, _scanner(kind))
     repeated = duplicates(source.names)
     if repeated:
-        raise TableError(
-            f"Column names appear twice in {str(files[0])!r}: {', '.join(repeated)}. Rename them."
-        )
+        raise TableError(f"Column names appear twice in {str(files[0])!r}: {', '.join(repeated)}. Rename them.")
     return source
 
 
 def duplicates(names: Sequence[str]) -> list[str]:
     """Names that occur more than once, quoted."""
     return (
-        [repr(name) for name in dict.fromkeys(names) if names.count(name) > 1]
-        if len(set(names)) < len(names)
-        else []
+        [repr(name) for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
     )
 
 
@@ -193,9 +185,7 @@ def _typed_source(files: list[Path], scan: Callable[[Path], pl.LazyFrame]) -> So
 
 
 def _other_columns(file: Path, first: Path) -> str:
-    return (
-        f"{str(file)!r} has other columns than {str(first)!r}. Give all files of the glob the same columns."
-    )
+    return f"{str(file)!r} has other columns than {str(first)!r}. Give all files of the glob the same columns."
 
 
 def _separator(path: Path, given: str | None, line: str) -> str:
@@ -203,9 +193,7 @@ def _separator(path: Path, given: str | None, line: str) -> str:
     if given is not None:
         given = _NAMED_SEPARATORS.get(given, given)
         if len(given) != 1 or not given.isascii() or given in '"\n\r':
-            raise TableError(
-                f"The separator must be one ASCII character, got {given!r}. Choose , ; | tab or a blank."
-            )
+            raise TableError(f"The separator must be one ASCII character, got {given!r}. Choose , ; | tab or a blank.")
         return given
     if suffix_of(path)[0] in (".tsv", ".tab"):
         return "\t"
@@ -277,9 +265,7 @@ def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str,
         try:
             row, used = next(reader), reader.line_num
         except csv.Error as error:
-            raise TableError(
-                f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends."
-            ) from None
+            raise TableError(f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends.") from None
     names = tuple(f"x{j}" for j in range(len(row)))
     if header:
         names = tuple(name.strip() or unnamed for name, unnamed in zip(row, names, strict=True))

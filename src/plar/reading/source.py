@@ -24,7 +24,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
 
 
-class Misread(TableError):  # noqa: N818 (never seen by users)
+class Misread(TableError):
     """A fast reading does not fit the file; a careful one may."""
 
 
@@ -181,9 +181,7 @@ def byte_lines(path: Path, limit: int | None = None) -> Iterator[bytes]:
                 yield from file
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise TableError(
-            f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions."
-        ) from None
+        raise TableError(f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions.") from None
 
 
 def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
@@ -195,9 +193,7 @@ def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
             for line in batch.to_series():
                 yield f"{line}\n".encode()
     except pl.exceptions.PolarsError as error:
-        raise TableError(
-            f"Cannot read {str(path)!r}: {str(error).splitlines()[0]}. Check the file."
-        ) from None
+        raise TableError(f"Cannot read {str(path)!r}: {str(error).splitlines()[0]}. Check the file.") from None
 
 
 def text_lines(path: Path, limit: int | None = None) -> Iterator[str]:
@@ -258,9 +254,7 @@ def _inspect(text: TextFile) -> int:
             return blank
         except csv.Error as error:
             at = begun[0] if begun else 1
-            raise TableError(
-                f"{where}, line {at}: {error}. Quote values as in RFC 4180, on both sides."
-            ) from None
+            raise TableError(f"{where}, line {at}: {error}. Quote values as in RFC 4180, on both sides.") from None
         if not any(value.strip() for value in row) and len(row) <= 1:
             blank += 1
         elif len(row) != text.fields:
