@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.engines.kernels import Anchors, Words, add_f
+from plar.engines.kernels import Anchors, Words, add_f, multiply
 from plar.jit import jit
 from plar.partition import Index
 
@@ -26,10 +26,12 @@ __all__ = [
     "MAX_VALUES",
     "Rows",
     "add_cells",
+    "add_nested",
     "add_pure",
     "aligned",
     "columns_room",
     "interleave",
+    "pairs_are_cheaper",
     "permute",
     "scratch",
 ]
@@ -204,7 +206,8 @@ def _pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row:
 
 
 @jit
-def _pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> np.bool_:
+def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> np.bool_:
+    """Tell how a segment is counted faster."""
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
     if weight > _PAIR_WEIGHT:
         return np.bool_(False)
@@ -255,7 +258,7 @@ def add_cells(
         weight = _weight(weights, low, high)
         if weight <= _ONE:
             continue
-        if _pairs_are_cheaper(high - low, weight, n_values):
+        if pairs_are_cheaper(high - low, weight, n_values):
             if weight > bytes_left:
                 for t in range(_ONE, top):
                     bin_, total = histogram[t], totals[t]
@@ -293,12 +296,81 @@ def add_cells(
     _spill(sums, sign, words)
     for t in range(_ONE, top):
         bin_, total = histogram[t], totals[t]
-        high_f, low_f = table[t + _ONE], table[t]
-        step = np.uint64(high_f - low_f)
+        step = np.uint64(table[t + _ONE] - table[t])
         for k in range(_W):
-            units = total[k] + np.int64(bin_[k])
-            words[k, 0] += sign * units * np.int64(step & _LOW)
-            words[k, 1] += sign * units * np.int64(step >> _32)
+            high_word, low_word = multiply(np.uint64(total[k] + np.int64(bin_[k])), step)
+            words[k, 0] += sign * np.int64(low_word & _LOW)
+            words[k, 1] += sign * np.int64(low_word >> _32)
+            words[k, 2] += sign * np.int64(high_word)
+
+
+@jit
+def add_nested(
+    kind: int,
+    x: Rows,
+    weights: Words,
+    runs: Index,
+    class_runs: Index,
+    n_values: np.uint64,
+    table: Words,
+    anchors: Anchors,
+    words: Words,
+    counts: Rows,
+    in_short_class: Rows,
+) -> None:
+    """Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class."""
+    in_run, in_class = np.zeros((MAX_VALUES, LANES), np.int64), np.zeros((MAX_VALUES, LANES), np.int64)
+    sums = np.zeros(LANES, np.int64)
+    room = _ROOM
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        weight = _weight(weights, np.uint64(runs[first]), np.uint64(runs[last]))
+        tabled = weight < np.uint64(len(table))
+        if tabled:
+            if table[weight] > room:
+                _spill(sums, 1, words)
+                room = _ROOM
+            room -= table[weight]
+        short = tabled and weight <= _FULL
+        if short:
+            in_short_class[:n_values] = 0
+        else:
+            in_class[:n_values] = 0
+        for run in range(first, last):
+            low, high = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+            if short:
+                _count(x, weights, low, high, n_values, counts)
+                for v in range(n_values):
+                    count, whole = counts[v], in_short_class[v]
+                    for k in range(_W):
+                        whole[k] = np.uint8(whole[k] + count[k])
+                    for k in range(_W):
+                        sums[k] -= table[np.uint64(count[k])]
+                continue
+            _count_long(x, weights, low, high, n_values, counts, in_run)
+            for v in range(n_values):
+                long_count, long_whole = in_run[v], in_class[v]
+                for k in range(_W):
+                    long_whole[k] += long_count[k]
+                if tabled:
+                    for k in range(_W):
+                        sums[k] -= table[np.uint64(long_count[k])]
+                else:
+                    for k in range(_W):
+                        add_f(kind, np.uint64(long_count[k]), -1, table, anchors, words[k])
+        for v in range(n_values):
+            if short:
+                whole = in_short_class[v]
+                for k in range(_W):
+                    sums[k] += table[np.uint64(whole[k])]
+            elif tabled:
+                long_whole = in_class[v]
+                for k in range(_W):
+                    sums[k] += table[np.uint64(long_whole[k])]
+            else:
+                for k in range(_W):
+                    add_f(kind, np.uint64(in_class[v, k]), 1, table, anchors, words[k])
+    _spill(sums, 1, words)
 
 
 @jit

@@ -164,7 +164,7 @@ class LocalEvaluation:
         weights = np.empty(len(now.order), np.int64)
         runs, class_runs = np.empty(len(now.order) + 1, np.uint32), np.empty(len(now.starts), np.uint32)
         n_runs = kernels.find_runs(g.classes, g.counts, now.order, now.starts, weights, runs, class_runs)
-        runs = runs[: n_runs + 1]
+        runs, rows_a_run = runs[: n_runs + 1], np.uint64(len(now.order) // n_runs)
 
         def column_part(task: tuple[int, slice]) -> list[tuple[int, int]]:
             attribute, part = task
@@ -183,10 +183,13 @@ class LocalEvaluation:
             inner, room = class_runs[part], lanes.scratch()
             if self._kind == PURE:
                 lanes.add_pure(block.rows, weights, runs, inner, n_values, words, *room)
+            elif not lanes.pairs_are_cheaper(rows_a_run, rows_a_run, n_values):
+                rows = block.rows, weights, runs, inner
+                lanes.add_nested(self._kind, *rows, n_values, self._table, self._anchors, words, *room[:2])
             else:
                 for segments, sign in ((now.starts[part], 1), (runs[inner[0] : int(inner[-1]) + 1], -1)):
-                    rows = block.rows, weights, segments, sign
-                    lanes.add_cells(self._kind, *rows, n_values, self._table, self._anchors, words, *room)
+                    segmented = block.rows, weights, segments, sign
+                    lanes.add_cells(self._kind, *segmented, n_values, self._table, self._anchors, words, *room)
             each = zip(block.attributes, words, strict=False)
             return [(a, kernels.add_words(w)) for a, w in each if a in wanted]
 
