@@ -17,23 +17,26 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.engines.kernels import Anchors, Words, add_f, multiply
+from plar.engines.kernels import Words
 from plar.jit import jit
 from plar.partition import Index
 
 __all__ = [
+    "BYTE",
     "LANES",
     "MAX_VALUES",
+    "PAIR_WEIGHT",
     "Rows",
-    "add_cells",
-    "add_nested",
-    "add_pure",
     "aligned",
     "columns_room",
+    "count_long",
+    "count_pairs",
+    "count_short",
     "interleave",
     "pairs_are_cheaper",
     "permute",
     "scratch",
+    "weight_of",
 ]
 
 LANES = 64
@@ -48,11 +51,9 @@ _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _W = np.uint64(LANES)
 #: a byte counts up to here
-_FULL = np.uint64(255)
+BYTE = np.uint64(255)
 #: segments of more weight than this are never compared in pairs
-_PAIR_WEIGHT = np.uint64(96)
-#: a lane's running sum is put aside before it can overflow
-_ROOM = np.int64(1) << np.int64(62)
+PAIR_WEIGHT = np.uint64(96)
 
 
 def aligned(rows: int) -> Rows:
@@ -64,7 +65,7 @@ def aligned(rows: int) -> Rows:
 
 def scratch() -> tuple[Rows, Rows, Rows]:
     """Make room for the byte counters of a call of `add_cells` or `add_pure`."""
-    return aligned(MAX_VALUES), aligned(int(_PAIR_WEIGHT)), aligned(1)
+    return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 
 
 def columns_room(n_rows: int) -> Rows:
@@ -100,9 +101,10 @@ def permute(block: Rows, perm: Index, out: Rows) -> None:
 
 
 @jit
-def _count(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
-    # counts[v, k] = weight of the rows with value v in lane k; the whole weight fits a byte. Four rows at a time,
-    # so that counts are loaded and stored once for the four; every step is cast to a byte, else the compiler widens.
+def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
+    """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
+    # Four rows at a time, so that counts are loaded and stored once for the four; every step is cast to a byte, else
+    # the compiler widens.
     zero = np.uint8(0)
     for v in range(n_values):
         count = counts[v]
@@ -133,15 +135,15 @@ def _count(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: n
 
 
 @jit
-def _count_long(
+def count_long(
     x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows, wide: Words
 ) -> None:
-    # wide[v, k] as _count does for any weight: stretches whose weight fits a byte, and heavy rows one by one
+    """Count as `count_short` does, for any weight: in stretches whose weight fits a byte, heavy rows one by one."""
     wide[:n_values] = 0
     i = low
     while i < high:
         weight, end = np.uint64(0), i
-        while end < high and weight + np.uint64(weights[end]) <= _FULL:
+        while end < high and weight + np.uint64(weights[end]) <= BYTE:
             weight += np.uint64(weights[end])
             end += _ONE
         if end <= i + _ONE:
@@ -150,7 +152,7 @@ def _count_long(
                 wide[np.uint64(row[k]), k] += weights[i]
             i += _ONE
             continue
-        _count(x, weights, i, end, n_values, counts)
+        count_short(x, weights, i, end, n_values, counts)
         for v in range(n_values):
             count, sums = counts[v], wide[v]
             for k in range(_W):
@@ -159,8 +161,8 @@ def _count_long(
 
 
 @jit
-def _pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row: Rows, histogram: Rows) -> None:
-    # histogram[t, k] += how many units of weight have t equals before them, t ≥ 1
+def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row: Rows, histogram: Rows) -> None:
+    """Count by lane how many units of weight have t ≥ 1 equals before them."""
     zero, unit = np.uint8(0), np.uint8(1)
     before = np.uint64(weights[low])
     for t in range(_ONE, before):
@@ -209,7 +211,7 @@ def _pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row:
 def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> np.bool_:
     """Tell how a segment is counted faster."""
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
-    if weight > _PAIR_WEIGHT:
+    if weight > PAIR_WEIGHT:
         return np.bool_(False)
     return rows * (np.uint64(100) + np.uint64(10) * (rows + weight)) < n_values * (
         np.uint64(15) * rows + np.uint64(350)
@@ -217,241 +219,9 @@ def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -
 
 
 @jit
-def _weight(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
+def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
+    """Add up the weights of some rows."""
     total = np.uint64(0)
     for i in range(low, high):
         total += np.uint64(weights[i])
     return total
-
-
-@jit
-def _spill(sums: Words, sign: int, words: Words) -> None:
-    for k in range(_W):
-        words[k, 0] += sign * np.int64(np.uint64(sums[k]) & _LOW)
-        words[k, 1] += sign * np.int64(np.uint64(sums[k]) >> _32)
-        sums[k] = 0
-
-
-@jit
-def add_cells(
-    kind: int,
-    x: Rows,
-    weights: Words,
-    segments: Index,
-    sign: int,
-    n_values: np.uint64,
-    table: Words,
-    anchors: Anchors,
-    words: Words,
-    counts: Rows,
-    histogram: Rows,
-    equals: Rows,
-) -> None:
-    """Words[k] += sign · Σ over the cells (segment, value) of f(weight of the cell), for each lane k."""
-    histogram[:] = 0
-    wide = np.zeros((MAX_VALUES, LANES), np.int64)
-    totals = np.zeros((int(_PAIR_WEIGHT), LANES), np.int64)
-    sums = np.zeros(LANES, np.int64)
-    room, bytes_left, top = _ROOM, _FULL, _ONE
-    for s in range(np.uint64(len(segments)) - _ONE):
-        low, high = np.uint64(segments[s]), np.uint64(segments[s + _ONE])
-        weight = _weight(weights, low, high)
-        if weight <= _ONE:
-            continue
-        if pairs_are_cheaper(high - low, weight, n_values):
-            if weight > bytes_left:
-                for t in range(_ONE, top):
-                    bin_, total = histogram[t], totals[t]
-                    for k in range(_W):
-                        total[k] += bin_[k]
-                        bin_[k] = 0
-                bytes_left = _FULL
-            bytes_left -= weight
-            top = max(top, weight)
-            _pairs(x, weights, low, high, equals, histogram)
-        elif weight < np.uint64(len(table)):
-            # f is convex and f(0) = 0, so the sum over the values is at most f of the whole.
-            bound = table[weight]
-            if bound > room:
-                _spill(sums, sign, words)
-                room = _ROOM
-            room -= bound
-            if weight <= _FULL:
-                _count(x, weights, low, high, n_values, counts)
-                for v in range(n_values):
-                    count = counts[v]
-                    for k in range(_W):
-                        sums[k] += table[np.uint64(count[k])]
-            else:
-                _count_long(x, weights, low, high, n_values, counts, wide)
-                for v in range(n_values):
-                    long_count = wide[v]
-                    for k in range(_W):
-                        sums[k] += table[np.uint64(long_count[k])]
-        else:
-            _count_long(x, weights, low, high, n_values, counts, wide)
-            for v in range(n_values):
-                for k in range(_W):
-                    add_f(kind, np.uint64(wide[v, k]), sign, table, anchors, words[k])
-    _spill(sums, sign, words)
-    for t in range(_ONE, top):
-        bin_, total = histogram[t], totals[t]
-        step = np.uint64(table[t + _ONE] - table[t])
-        for k in range(_W):
-            high_word, low_word = multiply(np.uint64(total[k] + np.int64(bin_[k])), step)
-            words[k, 0] += sign * np.int64(low_word & _LOW)
-            words[k, 1] += sign * np.int64(low_word >> _32)
-            words[k, 2] += sign * np.int64(high_word)
-
-
-@jit
-def add_nested(
-    kind: int,
-    x: Rows,
-    weights: Words,
-    runs: Index,
-    class_runs: Index,
-    n_values: np.uint64,
-    table: Words,
-    anchors: Anchors,
-    words: Words,
-    counts: Rows,
-    in_short_class: Rows,
-) -> None:
-    """Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class."""
-    in_run, in_class = np.zeros((MAX_VALUES, LANES), np.int64), np.zeros((MAX_VALUES, LANES), np.int64)
-    sums = np.zeros(LANES, np.int64)
-    room = _ROOM
-    for c in range(np.uint64(len(class_runs)) - _ONE):
-        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
-        weight = _weight(weights, np.uint64(runs[first]), np.uint64(runs[last]))
-        tabled = weight < np.uint64(len(table))
-        if tabled:
-            if table[weight] > room:
-                _spill(sums, 1, words)
-                room = _ROOM
-            room -= table[weight]
-        short = tabled and weight <= _FULL
-        if short:
-            in_short_class[:n_values] = 0
-        else:
-            in_class[:n_values] = 0
-        for run in range(first, last):
-            low, high = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
-            if short:
-                _count(x, weights, low, high, n_values, counts)
-                for v in range(n_values):
-                    count, whole = counts[v], in_short_class[v]
-                    for k in range(_W):
-                        whole[k] = np.uint8(whole[k] + count[k])
-                    for k in range(_W):
-                        sums[k] -= table[np.uint64(count[k])]
-                continue
-            _count_long(x, weights, low, high, n_values, counts, in_run)
-            for v in range(n_values):
-                long_count, long_whole = in_run[v], in_class[v]
-                for k in range(_W):
-                    long_whole[k] += long_count[k]
-                if tabled:
-                    for k in range(_W):
-                        sums[k] -= table[np.uint64(long_count[k])]
-                else:
-                    for k in range(_W):
-                        add_f(kind, np.uint64(long_count[k]), -1, table, anchors, words[k])
-        for v in range(n_values):
-            if short:
-                whole = in_short_class[v]
-                for k in range(_W):
-                    sums[k] += table[np.uint64(whole[k])]
-            elif tabled:
-                long_whole = in_class[v]
-                for k in range(_W):
-                    sums[k] += table[np.uint64(long_whole[k])]
-            else:
-                for k in range(_W):
-                    add_f(kind, np.uint64(in_class[v, k]), 1, table, anchors, words[k])
-    _spill(sums, 1, words)
-
-
-@jit
-def _add_unmatched(
-    x: Rows, weights: Words, runs: Index, first: np.uint64, last: np.uint64, pure: Rows, matched: Rows
-) -> None:
-    # pure[k] += weight of the rows of a class that equal no row of another run in lane k
-    zero = np.uint8(0)
-    match, total = matched[0], pure[0]
-    low, high = np.uint64(runs[first]), np.uint64(runs[last])
-    for run in range(first, last):
-        start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
-        for i in range(start, end):
-            row, weight = x[i], np.uint8(weights[i])
-            for k in range(_W):
-                match[k] = 0
-            for j in range(low, start):
-                other = x[j]
-                for k in range(_W):
-                    match[k] |= np.uint8(row[k] == other[k])
-            for j in range(end, high):
-                other = x[j]
-                for k in range(_W):
-                    match[k] |= np.uint8(row[k] == other[k])
-            for k in range(_W):
-                total[k] = np.uint8(total[k] + (weight if match[k] == zero else zero))
-
-
-@jit
-def _flush(sums: Rows, words: Words) -> None:
-    total = sums[0]
-    for k in range(_W):
-        words[k, 0] -= total[k]
-        total[k] = 0
-
-
-@jit
-def add_pure(
-    x: Rows,
-    weights: Words,
-    runs: Index,
-    class_runs: Index,
-    n_values: np.uint64,
-    words: Words,
-    counts: Rows,
-    in_short_class: Rows,
-    pure: Rows,
-) -> None:
-    """Words[k] −= weight of the cells (class, value) that lie in one run: the run's count equals the class's."""
-    in_class = np.zeros((MAX_VALUES, LANES), np.int64)
-    in_run = np.zeros((MAX_VALUES, LANES), np.int64)
-    matched = in_short_class[-1:]
-    zero = np.uint8(0)
-    pure[:] = 0
-    bytes_left = _FULL
-    for c in range(np.uint64(len(class_runs)) - _ONE):
-        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
-        low, high = np.uint64(runs[first]), np.uint64(runs[last])
-        weight = _weight(weights, low, high)
-        if weight > _FULL:
-            _count_long(x, weights, low, high, n_values, counts, in_class)
-            for run in range(first, last):
-                _count_long(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts, in_run)
-                for v in range(n_values):
-                    for k in range(_W):
-                        if in_run[v, k] == in_class[v, k]:
-                            words[k, 0] -= in_run[v, k]
-            continue
-        if weight > bytes_left:
-            _flush(pure, words)
-            bytes_left = _FULL
-        bytes_left -= weight
-        if high - low <= np.uint64(2) * n_values:
-            _add_unmatched(x, weights, runs, first, last, pure, matched)
-            continue
-        _count(x, weights, low, high, n_values, in_short_class)
-        total = pure[0]
-        for run in range(first, last):
-            _count(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts)
-            for v in range(n_values):
-                count, whole = counts[v], in_short_class[v]
-                for k in range(_W):
-                    total[k] = np.uint8(total[k] + (count[k] if count[k] == whole[k] else zero))
-    _flush(pure, words)

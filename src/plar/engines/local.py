@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numba
 import numpy as np
 
-from plar.engines import kernels, lanes
+from plar.engines import kernels, lane_sums, lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import Block, Blocks
 from plar.errors import TableError
@@ -182,14 +182,14 @@ class LocalEvaluation:
             n_values, words = np.uint64(block.n_values), np.zeros((lanes.LANES, 3), np.int64)
             inner, room = class_runs[part], lanes.scratch()
             if self._kind == PURE:
-                lanes.add_pure(block.rows, weights, runs, inner, n_values, words, *room)
+                lane_sums.add_pure(block.rows, weights, runs, inner, n_values, words, *room)
             elif not lanes.pairs_are_cheaper(rows_a_run, rows_a_run, n_values):
                 rows = block.rows, weights, runs, inner
-                lanes.add_nested(self._kind, *rows, n_values, self._table, self._anchors, words, *room[:2])
+                lane_sums.add_nested(self._kind, *rows, n_values, self._table, self._anchors, words, *room[:2])
             else:
                 for segments, sign in ((now.starts[part], 1), (runs[inner[0] : int(inner[-1]) + 1], -1)):
                     segmented = block.rows, weights, segments, sign
-                    lanes.add_cells(self._kind, *segmented, n_values, self._table, self._anchors, words, *room)
+                    lane_sums.add_cells(self._kind, *segmented, n_values, self._table, self._anchors, words, *room)
             each = zip(block.attributes, words, strict=False)
             return [(a, kernels.add_words(w)) for a, w in each if a in wanted]
 

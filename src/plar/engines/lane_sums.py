@@ -1,0 +1,263 @@
+"""Θ of the 64 candidates of a block at once, from the counts of `lanes.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plar.engines.kernels import Anchors, Words, add_f, multiply
+from plar.engines.lanes import (
+    BYTE,
+    LANES,
+    MAX_VALUES,
+    PAIR_WEIGHT,
+    Rows,
+    count_long,
+    count_pairs,
+    count_short,
+    pairs_are_cheaper,
+    weight_of,
+)
+from plar.jit import jit
+from plar.partition import Index
+
+__all__ = ["add_cells", "add_nested", "add_pure"]
+
+_ONE = np.uint64(1)
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_W = np.uint64(LANES)
+#: a lane's running sum is put aside before it can overflow
+_ROOM = np.int64(1) << np.int64(62)
+
+
+@jit
+def _spill(sums: Words, sign: int, words: Words) -> None:
+    for k in range(_W):
+        words[k, 0] += sign * np.int64(np.uint64(sums[k]) & _LOW)
+        words[k, 1] += sign * np.int64(np.uint64(sums[k]) >> _32)
+        sums[k] = 0
+
+
+@jit
+def add_cells(
+    kind: int,
+    x: Rows,
+    weights: Words,
+    segments: Index,
+    sign: int,
+    n_values: np.uint64,
+    table: Words,
+    anchors: Anchors,
+    words: Words,
+    counts: Rows,
+    histogram: Rows,
+    equals: Rows,
+) -> None:
+    """Add sign · Σ f(weight) over the cells (segment, value), for each lane."""
+    histogram[:] = 0
+    wide = np.zeros((MAX_VALUES, LANES), np.int64)
+    totals = np.zeros((int(PAIR_WEIGHT), LANES), np.int64)
+    sums = np.zeros(LANES, np.int64)
+    room, bytes_left, top = _ROOM, BYTE, _ONE
+    for s in range(np.uint64(len(segments)) - _ONE):
+        low, high = np.uint64(segments[s]), np.uint64(segments[s + _ONE])
+        weight = weight_of(weights, low, high)
+        if weight <= _ONE:
+            continue
+        if pairs_are_cheaper(high - low, weight, n_values):
+            if weight > bytes_left:
+                for t in range(_ONE, top):
+                    bin_, total = histogram[t], totals[t]
+                    for k in range(_W):
+                        total[k] += bin_[k]
+                        bin_[k] = 0
+                bytes_left = BYTE
+            bytes_left -= weight
+            top = max(top, weight)
+            count_pairs(x, weights, low, high, equals, histogram)
+        elif weight < np.uint64(len(table)):
+            # f is convex and f(0) = 0, so the sum over the values is at most f of the whole.
+            bound = table[weight]
+            if bound > room:
+                _spill(sums, sign, words)
+                room = _ROOM
+            room -= bound
+            if weight <= BYTE:
+                count_short(x, weights, low, high, n_values, counts)
+                for v in range(n_values):
+                    count = counts[v]
+                    for k in range(_W):
+                        sums[k] += table[np.uint64(count[k])]
+            else:
+                count_long(x, weights, low, high, n_values, counts, wide)
+                for v in range(n_values):
+                    long_count = wide[v]
+                    for k in range(_W):
+                        sums[k] += table[np.uint64(long_count[k])]
+        else:
+            count_long(x, weights, low, high, n_values, counts, wide)
+            for v in range(n_values):
+                for k in range(_W):
+                    add_f(kind, np.uint64(wide[v, k]), sign, table, anchors, words[k])
+    _spill(sums, sign, words)
+    for t in range(_ONE, top):
+        bin_, total = histogram[t], totals[t]
+        step = np.uint64(table[t + _ONE] - table[t])
+        for k in range(_W):
+            high_word, low_word = multiply(np.uint64(total[k] + np.int64(bin_[k])), step)
+            words[k, 0] += sign * np.int64(low_word & _LOW)
+            words[k, 1] += sign * np.int64(low_word >> _32)
+            words[k, 2] += sign * np.int64(high_word)
+
+
+@jit
+def add_nested(
+    kind: int,
+    x: Rows,
+    weights: Words,
+    runs: Index,
+    class_runs: Index,
+    n_values: np.uint64,
+    table: Words,
+    anchors: Anchors,
+    words: Words,
+    counts: Rows,
+    in_short_class: Rows,
+) -> None:
+    """Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class."""
+    in_run, in_class = np.zeros((MAX_VALUES, LANES), np.int64), np.zeros((MAX_VALUES, LANES), np.int64)
+    sums = np.zeros(LANES, np.int64)
+    room = _ROOM
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        weight = weight_of(weights, np.uint64(runs[first]), np.uint64(runs[last]))
+        tabled = weight < np.uint64(len(table))
+        if tabled:
+            if table[weight] > room:
+                _spill(sums, 1, words)
+                room = _ROOM
+            room -= table[weight]
+        short = tabled and weight <= BYTE
+        if short:
+            in_short_class[:n_values] = 0
+        else:
+            in_class[:n_values] = 0
+        for run in range(first, last):
+            low, high = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+            if short:
+                count_short(x, weights, low, high, n_values, counts)
+                for v in range(n_values):
+                    count, whole = counts[v], in_short_class[v]
+                    for k in range(_W):
+                        whole[k] = np.uint8(whole[k] + count[k])
+                    for k in range(_W):
+                        sums[k] -= table[np.uint64(count[k])]
+                continue
+            count_long(x, weights, low, high, n_values, counts, in_run)
+            for v in range(n_values):
+                long_count, long_whole = in_run[v], in_class[v]
+                for k in range(_W):
+                    long_whole[k] += long_count[k]
+                if tabled:
+                    for k in range(_W):
+                        sums[k] -= table[np.uint64(long_count[k])]
+                else:
+                    for k in range(_W):
+                        add_f(kind, np.uint64(long_count[k]), -1, table, anchors, words[k])
+        for v in range(n_values):
+            if short:
+                whole = in_short_class[v]
+                for k in range(_W):
+                    sums[k] += table[np.uint64(whole[k])]
+            elif tabled:
+                long_whole = in_class[v]
+                for k in range(_W):
+                    sums[k] += table[np.uint64(long_whole[k])]
+            else:
+                for k in range(_W):
+                    add_f(kind, np.uint64(in_class[v, k]), 1, table, anchors, words[k])
+    _spill(sums, 1, words)
+
+
+@jit
+def _add_unmatched(
+    x: Rows, weights: Words, runs: Index, first: np.uint64, last: np.uint64, pure: Rows, matched: Rows
+) -> None:
+    # pure[k] += weight of the rows of a class that equal no row of another run in lane k
+    zero = np.uint8(0)
+    match, total = matched[0], pure[0]
+    low, high = np.uint64(runs[first]), np.uint64(runs[last])
+    for run in range(first, last):
+        start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+        for i in range(start, end):
+            row, weight = x[i], np.uint8(weights[i])
+            for k in range(_W):
+                match[k] = 0
+            for j in range(low, start):
+                other = x[j]
+                for k in range(_W):
+                    match[k] |= np.uint8(row[k] == other[k])
+            for j in range(end, high):
+                other = x[j]
+                for k in range(_W):
+                    match[k] |= np.uint8(row[k] == other[k])
+            for k in range(_W):
+                total[k] = np.uint8(total[k] + (weight if match[k] == zero else zero))
+
+
+@jit
+def _flush(sums: Rows, words: Words) -> None:
+    total = sums[0]
+    for k in range(_W):
+        words[k, 0] -= total[k]
+        total[k] = 0
+
+
+@jit
+def add_pure(
+    x: Rows,
+    weights: Words,
+    runs: Index,
+    class_runs: Index,
+    n_values: np.uint64,
+    words: Words,
+    counts: Rows,
+    in_short_class: Rows,
+    pure: Rows,
+) -> None:
+    """Add Θ(D|R∪{a}) for PR and each lane: a cell (class, value) is pure if one run has all of its weight."""
+    in_class = np.zeros((MAX_VALUES, LANES), np.int64)
+    in_run = np.zeros((MAX_VALUES, LANES), np.int64)
+    matched = in_short_class[-1:]
+    zero = np.uint8(0)
+    pure[:] = 0
+    bytes_left = BYTE
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        low, high = np.uint64(runs[first]), np.uint64(runs[last])
+        weight = weight_of(weights, low, high)
+        if weight > BYTE:
+            count_long(x, weights, low, high, n_values, counts, in_class)
+            for run in range(first, last):
+                count_long(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts, in_run)
+                for v in range(n_values):
+                    for k in range(_W):
+                        if in_run[v, k] == in_class[v, k]:
+                            words[k, 0] -= in_run[v, k]
+            continue
+        if weight > bytes_left:
+            _flush(pure, words)
+            bytes_left = BYTE
+        bytes_left -= weight
+        if high - low <= np.uint64(2) * n_values:
+            _add_unmatched(x, weights, runs, first, last, pure, matched)
+            continue
+        count_short(x, weights, low, high, n_values, in_short_class)
+        total = pure[0]
+        for run in range(first, last):
+            count_short(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts)
+            for v in range(n_values):
+                count, whole = counts[v], in_short_class[v]
+                for k in range(_W):
+                    total[k] = np.uint8(total[k] + (count[k] if count[k] == whole[k] else zero))
+    _flush(pure, words)
