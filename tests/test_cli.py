@@ -63,6 +63,16 @@ def test_options_reach_the_search() -> None:
     assert out["complete"] is False
 
 
+def test_positions_are_of_the_table_and_names_come_first(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("d,2019,b\nx,1,1\ny,2,1\n")
+    found = json.loads(ok("reduce", str(path), "-d", "0", "--include", "2", "--json"))
+    assert (found["conditions"], found["attributes"]) == (["2019", "b"], ["2019", "b"])
+    assert json.loads(ok("reduce", str(path), "-d", "2019", "--json"))["decision"] == ["2019"]
+    assert plar.reduce(str(path), 0, include=[2]).attributes == ("2019", "b")
+    assert plar.theta(str(path), [1], 0) == 0.0
+
+
 @pytest.mark.parametrize("name", ["r.csv", "r.tsv", "r.parquet", "r.feather", "r.ndjson", "r.csv.gz", "r.csv.zst"])
 def test_output_in_the_format_its_name_says(name: str, tmp_path: Path) -> None:
     done = run("reduce", TABLE, "-d", "x_wins", "-o", str(tmp_path / name))

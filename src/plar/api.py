@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from plar.columns import column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.granules import Granules
@@ -97,9 +99,10 @@ def reduce(
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    options = Options(tuple(_columns(include)), epsilon, tolerance, max_attributes, minimal)
+    options = Options((), epsilon, tolerance, max_attributes, minimal)
     seconds: dict[str, float] = {}
-    granules = _granulated(data, decision, y, conditions, missing, na, weights, seconds, progress)
+    granules, names = _granulated(data, decision, y, conditions, missing, na, weights, seconds, progress)
+    options = replace(options, include=_named(include, names))
     return find_reduct(
         granules,
         chosen_measure,
@@ -135,7 +138,7 @@ def core(
     """
     chosen_measure, options = as_measure(measure), Options(epsilon=epsilon)
     chosen_engine = as_engine(engine, n_jobs)
-    granules = _granulated(data, decision, y, conditions, missing, na, weights)
+    granules, _ = _granulated(data, decision, y, conditions, missing, na, weights)
     evaluation = chosen_engine.open(granules, chosen_measure)
     found = core_of(
         evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
@@ -166,7 +169,8 @@ def theta(
     -0.3333333333333333
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    granules = _granulated(data, decision, y, conditions, missing, na, weights).coarsen(_columns(attributes))
+    granules, names = _granulated(data, decision, y, conditions, missing, na, weights)
+    granules = granules.coarsen(dict.fromkeys(_named(attributes, names)))
     evaluation = chosen_engine.open(granules, chosen_measure)
     return float_theta(granules, chosen_measure, evaluation.theta_all, evaluation.consistent)
 
@@ -196,8 +200,8 @@ def significance(
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    granules = _granulated(data, decision, y, conditions, missing, na, weights)
-    members = list(dict.fromkeys(granules.positions(_columns(attributes))))
+    granules, names = _granulated(data, decision, y, conditions, missing, na, weights)
+    members = list(dict.fromkeys(granules.positions(_named(attributes, names))))
     evaluation = chosen_engine.open(granules, chosen_measure)
     for a in members:
         evaluation.select(a)
@@ -231,7 +235,7 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    return _granulated(data, decision, y, conditions, missing, na, weights)
+    return _granulated(data, decision, y, conditions, missing, na, weights)[0]
 
 
 def _granulated(
@@ -244,7 +248,8 @@ def _granulated(
     weights: Column | None,
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
-) -> Granules:
+) -> tuple[Granules, tuple[str, ...]]:
+    """Granules, and the names of all columns, for attributes given by position."""
     seconds = {} if seconds is None else seconds
     began = perf_counter()
     if progress:
@@ -254,7 +259,7 @@ def _granulated(
     if isinstance(data, Granules):
         granules = data.with_roles(decision, conditions)
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
-        return granules
+        return granules, (*data.conditions, *data.decision)
     table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, weights=weights)
     seconds["read"] = perf_counter() - began
     began = perf_counter()
@@ -262,8 +267,8 @@ def _granulated(
         progress("granulate", 0, 0)
     granules = table.granulate()
     seconds["granulate"] = perf_counter() - began
-    return granules
+    return granules, table.names
 
 
-def _columns(attributes: Column | Iterable[Column]) -> list[Column]:
-    return [attributes] if isinstance(attributes, (str, int)) else list(attributes)
+def _named(attributes: Column | Iterable[Column], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(resolve(names, a, "attribute") if isinstance(a, int) else a for a in column_list(attributes))

@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,7 +98,7 @@ def reduce(
             data,
             measure=measure,
             engine=engine,
-            include=_list(include) or (),
+            include=_list(include, _names_of(data)),
             epsilon=epsilon,
             tolerance=tolerance,
             max_attributes=max_attributes,
@@ -163,7 +163,7 @@ def theta(
 ) -> None:
     """Compute Θ(D|B) of a subset of the attributes."""
     data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
-    wanted = _list(attributes) or []
+    wanted = _list(attributes, _names_of(data))
     value = plar.theta(data, wanted, measure=measure, engine=engine, n_jobs=jobs)
     found = {"theta": value, "attributes": wanted, "measure": measure.upper()}
     print(json.dumps(found, ensure_ascii=False) if as_json else value)
@@ -222,33 +222,41 @@ def _open(
     weights: str | None,
 ) -> Any:
     """Open a table, or a file of granules, which knows its decision itself."""
+    from plar.reading.readers import open_source
     from plar.table import open_granules
 
     gc.enable()
-    columns = [_column(d) for d in decision] if decision else None
     granules = open_granules(file)
     if granules is not None:
-        return granules.with_roles(columns, _list(conditions))
+        names = (*granules.conditions, *granules.decision)
+        given = None if decision is None else [_column(word, names) for word in decision]
+        return granules.with_roles(given, None if conditions is None else _list(conditions, names))
+    between = None if separator is None else separator.replace("\\t", "\t")
+    names = open_source(file, header=not no_header, separator=between).names
     return plar.read_table(
         file,
-        columns,
-        conditions=_list(conditions),
-        header=not no_header,
-        separator=None if separator is None else separator.encode().decode("unicode_escape"),
-        drop=_list(drop) or (),
+        None if decision is None else [_column(word, names) for word in decision],
+        conditions=None if conditions is None else _list(conditions, names),
+        drop=_list(drop, names),
         missing=missing,
         na=tuple(na or ()),
-        weights=None if weights is None else _column(weights),
+        weights=None if weights is None else _column(weights, names),
+        header=not no_header,
+        separator=between,
     )
 
 
-def _column(word: str) -> str | int:
-    """A position if it looks like a whole number, else a name."""
-    return int(word) if re.fullmatch(r"-?\d+", word) else word
+def _names_of(data: Any) -> tuple[str, ...]:
+    return data.names if isinstance(data, plar.DecisionTable) else (*data.conditions, *data.decision)
 
 
-def _list(words: str | None) -> list[str | int] | None:
-    return None if words is None else [_column(word.strip()) for word in words.split(",") if word.strip()]
+def _column(word: str, names: Collection[str]) -> str | int:
+    """A position if it looks like a whole number and no column is called so, else a name."""
+    return int(word) if re.fullmatch(r"-?\d+", word) and word not in names else word
+
+
+def _list(words: str | None, names: Collection[str]) -> list[str | int]:
+    return [_column(word.strip(), names) for word in (words or "").split(",") if word.strip()]
 
 
 def _shown(text: str) -> str:

@@ -34,7 +34,7 @@ OnStep: TypeAlias = Callable[[Step], None]
 class Options:
     """What the user asks of the search; see `plar.reduce`."""
 
-    include: tuple[str | int, ...] = ()
+    include: tuple[str, ...] = ()
     epsilon: float = 0.0
     tolerance: float = 0.0
     max_attributes: int | None = None
