@@ -218,8 +218,7 @@ import resource, sys, plar
 from plar import datasets
 x, y = datasets.sdss_like()
 plar.reduce(x[:1000], y=y[:1000], max_attributes=2)
-with open("/proc/self/status") as status:
-    before = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = plar.reduce(x, y=y, max_attributes=5)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert len(found.attributes) == 5
@@ -281,11 +280,16 @@ assert frame.collect(engine="streaming").height == 1048575
 
 
 def weka15360() -> None:
-    jar = next((p for p in ("/usr/share/java/weka.jar",) if os.path.exists(p)), None)
     path = HERE / "weka15360.arff"
     if not path.exists():
+        listed = (
+            subprocess.run(["dpkg", "-L", "weka"], capture_output=True, text=True).stdout
+            if shutil.which("dpkg")
+            else ""
+        )
+        jar = next((line for line in listed.splitlines() if line.endswith("/weka.jar")), None)
         if jar is None or shutil.which("java") is None:
-            raise Skip("needs Java and the package weka")
+            raise Skip("needs Java and Debian's package weka")
         maker = "weka.datagenerators.classifiers.classification.RDG1"
         part = path.with_suffix(".part")
         options = ["-S", "1", "-n", "15360000", "-a", "20", "-c", "10", "-o"]

@@ -106,6 +106,10 @@ def test_engines_lists_them_with_reasons() -> None:
     assert json.loads(ok("engines", "--json"))["local"] is None
 
 
+def test_without_a_command_it_helps() -> None:
+    assert "Usage: plar" in ok()
+
+
 def test_version() -> None:
     assert ok("--version").strip() == f"plar {plar.__version__}"
 

@@ -121,9 +121,17 @@ def test_what_is_no_granule_file(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1], "d": [1]}).write_parquet(plain)
     granulate([(1, 2, 3, "p"), (1, 2, 4, "q")]).save(damaged)
     text.write_text("a,d\n1,2\n")
-    for path in (plain, text, tmp_path / "none.parquet", tmp_path / "*.parquet", tmp_path):
+    refused: list[tuple[str | Path, str]] = [
+        (plain, "holds no granules"),
+        (text, "holds no granules"),
+        (tmp_path / "none.parquet", "No such file"),
+        (tmp_path / "n*.parquet", "No file matches"),
+        (tmp_path, "is a directory"),
+        ("", "The path is empty"),
+    ]
+    for path, message in refused:
         assert open_granules(path) is None
-        with pytest.raises(TableError, match="holds no granules"):
+        with pytest.raises(TableError, match=message):
             Granules.open(path)
     whole = damaged.read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2])
@@ -149,8 +157,15 @@ def test_refusals() -> None:
     granules = granulate([(1, 2, 3, "p"), (1, 2, 4, "q")])
     with pytest.raises(UnknownNameError, match="Unknown condition 'e'"):
         granules.coarsen(["e"])
-    with pytest.raises(UnknownNameError, match="Unknown condition 3"):
+    with pytest.raises(UnknownNameError, match="Unknown condition 4"):
+        granules.coarsen([4])
+    with pytest.raises(UnknownNameError, match="Unknown condition 'd'"):
         granules.coarsen([3])
+    for odd in (True, 1.5, None):
+        with pytest.raises((TableError, UnknownNameError), match=f"condition {odd}"):
+            granules.positions([odd])  # type: ignore[list-item]
+    with pytest.raises(TableError, match="merge takes Granules, got dict"):
+        granules.merge({})  # type: ignore[arg-type]
     with pytest.raises(TableError, match=r"different conditions .*\['b', 'c'\]"):
         granules.merge(granules.coarsen(["a"]))
     with pytest.raises(TableError, match="the order differs"):
@@ -176,13 +191,105 @@ def test_roles_of_granules() -> None:
     refused: list[tuple[Any, Any, str]] = [
         ("a", None, "were made for the decision"),
         ("z", None, "Unknown decision 'z'"),
-        (7, None, "were made for the decision"),
+        (7, None, "Unknown decision 7"),
+        (np.array([0, 1]), None, "pass it as y="),
+        (None, "d", "both a condition and the decision"),
         (None, [], "No condition is left"),
         (None, ["a", "a"], "given twice"),
     ]
     for decision, conditions, message in refused:
         with pytest.raises((TableError, UnknownNameError), match=message):
             granules.with_roles(decision, conditions)
+
+
+def test_options_of_granules() -> None:
+    granules = as_table({"a": [1, 1, None], "b": [1, 2, 2], "d": [0, 1, 0]}, "d").granulate()
+    assert granules.with_roles(drop="a").conditions == ("b",)
+    assert granules.with_roles(missing="drop").n_objects == 2
+    assert granules.with_roles(drop=0, missing="error").n_objects == 3
+    assert granules.with_roles(missing="drop").names == ("a", "b", "d")
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"y": [1, 2, 3]}, "have their counts and decision already"),
+        ({"weights": "a"}, "have their counts and decision already"),
+        ({"missing": "error"}, r"Missing values in 'a' \(1\)"),
+        ({"missing": "never"}, "Unknown missing policy 'never'"),
+        ({"drop": ["a", "b"]}, "No condition is left"),
+        ({"drop": "d"}, "both the decision and to be dropped"),
+        ({"drop": "z"}, "Unknown column to drop 'z'"),
+    ]
+    for options, message in refused:
+        with pytest.raises((TableError, UnknownNameError), match=message):
+            granules.with_roles(**options)
+
+
+def test_positions_are_those_of_the_table(tmp_path: Path) -> None:
+    table = as_table({"d": [0, 1, 0], "a": [1, 2, 1], "w": [1, 1, 1], "b": [1, 1, 2]}, "d", weights="w")
+    granules = table.granulate()
+    assert granules.names == ("d", "a", "w", "b")
+    granules.save(tmp_path / "g.parquet")
+    for same in (
+        granules,
+        Granules.open(tmp_path / "g.parquet"),
+        granules.merge(granules),
+        granules.coarsen(["b", "a"]),
+        granules.with_roles("d", missing="drop"),
+        granules.coarsen("a").refine("b", granules),
+    ):
+        assert same.names == table.names
+        assert same.coarsen(1).conditions == same.coarsen("a").conditions == ("a",)
+        assert same.coarsen([*np.array([3, 3])]).conditions == ("b",)
+        assert same.with_roles(0, [-1]).conditions == ("b",)
+    labelled = as_table({"a": [1, 2], "b": [1, 1]}, y=[0, 1]).granulate()
+    assert (labelled.names, labelled.with_roles("y", -1).conditions) == (("a", "b"), ("b",))
+    assert as_table({"a": [1], "d": [1]}, "d").granulate().names == ("a", "d")
+
+
+def test_files_from_before_names(tmp_path: Path) -> None:
+    roles = '{"version":1,"conditions":["a"],"decision":["d"],"count":"n"}'
+    frame = pl.DataFrame({"a": [1], "d": [1], "n": [2]})
+    frame.write_parquet(tmp_path / "g.parquet", metadata={"plar": roles})
+    assert Granules.open(tmp_path / "g.parquet").names == ("a", "d")
+
+
+def test_granule_files_are_never_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    granules = granulate([(1, 2, 3, "p"), (1, 2, 4, "q")])
+    granules.save(tmp_path / "q1.parquet")
+    granules.save(tmp_path / "q2.PARQUET")
+    for path, n_objects in [("~/q1.parquet", 2), (str(tmp_path / "q2.PARQUET"), 2), (str(tmp_path / "q*"), 4)]:
+        for found in (open_granules(path), Granules.open(path)):
+            assert found is not None
+            assert (len(found), found.n_objects) == (2, n_objects)
+        with pytest.raises(TableError, match="holds granules, not rows"):
+            read_table(path, "d")
+    pl.DataFrame({"a": [1], "d": [1]}).write_parquet(tmp_path / "q3.parquet")
+    with pytest.raises(TableError, match="matches granules and tables"):
+        open_granules(tmp_path / "q*")
+
+
+def test_refine_from_any_data(tmp_path: Path) -> None:
+    columns = {"a": ["1", "1"], "b": ["2", "3"], "d": ["p", "q"]}
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    granules = as_table(columns, "d").granulate()
+    granules.save(tmp_path / "g.parquet")
+    for source in (columns, pl.DataFrame(columns), tmp_path / "t.csv", tmp_path / "g.parquet", as_table(columns, "d")):
+        assert rows_of(granules.coarsen("a").refine("b", source)) == rows_of(granules)
+
+
+@pytest.mark.parametrize("values", [[1, 2.5, None], [1, 2**53 + 1, 0.5], [True, 2, 0.5], [1, "1", None]])
+def test_mixed_values_on_disk(tmp_path: Path, values: list[Any]) -> None:
+    granules = as_table({"a": values, "d": [0] * 3}, "d").granulate()
+    granules.save(tmp_path / "g.parquet")
+    again = Granules.open(tmp_path / "g.parquet")
+    assert again.cardinalities == granules.cardinalities
+    if None in values and 2.5 in values:
+        assert len(granules.merge(again)) == 3
+        assert again.dictionaries == ([1.0, 2.5, None],)
+
+
+def test_granules_show_on_one_line() -> None:
+    granules = granulate([(1, 2, 3, "p"), (1, 2, 3, "p"), (1, 2, 4, "q")])
+    assert repr(granules) == "<Granules: 2 for 3 objects, 3 conditions, decision 'd'>"
 
 
 def test_one_class_one_row_and_many_granules(tmp_path: Path) -> None:

@@ -111,9 +111,35 @@ def test_typed_formats(tmp_path: Path) -> None:
 
 
 def test_ndjson_looks_at_every_line(tmp_path: Path) -> None:
-    path = write(tmp_path, "t.jsonl", '{"a":1,"d":0}\n' * 3000 + '{"a":"x","d":0,"late":true}\n')
+    path = write(tmp_path, "t.jsonl", '{"a":1,"d":0}\n' * 3000 + '{"a":1.5,"d":0,"late":true}\n')
     assert open_source(path).names == ("a", "d", "late")
     assert sum(read(path, "d").values()) == 3001
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (b'{"a":"1","d":0}', "line 3: column 'a' has text after a number"),
+        (b'{"a":true,"d":0}', "line 3: column 'a' has true or false after a number"),
+        (b'{"a":[1],"d":0}', "line 3: column 'a' has a list after a number"),
+        (b'{"a":{"b":1},"d":0}', "Column 'a' holds Struct"),
+        (b"{a:1}", "line 3: Expecting property name"),
+        (b"[1]", r"line 3: '\[1\]' is no object"),
+        (b'{"a":"\xe9","d":0}', "line 3: byte 0xe9 is not UTF-8"),
+    ],
+)
+def test_bad_lines_of_ndjson(tmp_path: Path, second: bytes, message: str) -> None:
+    path = write(tmp_path, "t.ndjson", b'{"a":1,"d":0}\n\n' + second + b'\n{"a":2,"d":0}\n')
+    with pytest.raises(TableError, match=message) as caught:
+        read_table(path, "d").granulate()
+    assert "\n" not in str(caught.value)
+
+
+def test_ndjson_columns_that_are_not_used_may_be_mixed(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.ndjson", '{"a":"\\"z\\":1","d":0,"z":1}\n{"a":null,"d":1,"z":"1"}\n')
+    assert read(path, "d", drop="z") == Counter({('"z":1', 0): 1, (None, 1): 1})
+    with pytest.raises(TableError, match="column 'z' has text after a number"):
+        read(path, "d")
 
 
 def test_globs_follow_in_order_and_agree(tmp_path: Path) -> None:
@@ -130,6 +156,9 @@ def test_globs_follow_in_order_and_agree(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1], "d": [1]}).write_parquet(tmp_path / "p1.parquet")
     pl.DataFrame({"a": [1.5], "d": [1]}).write_parquet(tmp_path / "p2.parquet")
     assert read_table(tmp_path / "p*.parquet", "d").granulate().n_objects == 2
+    pl.DataFrame({"a": ["1"], "d": [1]}).write_parquet(tmp_path / "p2.parquet")
+    with pytest.raises(TableError, match=r"Column 'a' is String in .*p2\.parquet' and Int64 in .*p1\.parquet'"):
+        read_table(tmp_path / "p*.parquet", "d")
     with pytest.raises(TableError, match="different formats"):
         read_table(tmp_path / "p1.*", "d")
 
@@ -324,14 +353,19 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("t.csv", b"\n\n", "blank lines only"),
         ("t.parquet", b"PAR1 junk", "Cannot read"),
         ("t.arrow", b"junk", "Cannot read"),
-        ("t.ndjson", b'{"a":1,"d":1}\n{"a":}\n', "Cannot read"),
+        ("t.ndjson", b'{"a":1,"d":1}\n{"a":}\n', "line 2: Expecting value"),
         ("t.csv.gz", b"a,d\n1,2\n", "not compressed as its name says"),
         ("t.csv.gz", gzip.compress(os.urandom(5000).hex().encode() + b"\n")[:2000], "Cannot read"),
         ("t.csv.zst", b"a,d\n1,2\n", "not compressed as its name says"),
         ("t.xlsx", b"x", "Unknown format '.xlsx'.*Known: .csv"),
         ("noname", b"x", "Unknown format"),
         ("t.parquet.gz", b"x", "Unknown format"),
-        ("t.csv", b"a,d\r1,2\r", "line 1: "),
+        ("t.csv", b"a,d\r1,2\r", "ends its lines with CR alone"),
+        ("t.csv", b"PAR1\x15\x04", "is a Parquet file, not text"),
+        ("t.csv", b"ARROW1\0\0", "is an Arrow file, not text"),
+        ("t.csv", "a,d\n1,2\n".encode("utf-16"), "is UTF-16, not UTF-8"),
+        ("t.csv", b'a,b,d\n1,2,3\n5" disk,2,3\n', "line 3: a quote inside a value"),
+        ("t.csv", b'a,b,d\n1,2,3\n"a" x,2,3\n', "line 3: ',' expected after"),
     ]:
         with pytest.raises(TableError, match=message) as caught:
             read_table(write(tmp_path, name, content), 0).granulate()
@@ -342,8 +376,39 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_table(tmp_path, 0)
     with pytest.raises(TableError, match="one ASCII character"):
         read_table(write(tmp_path, "t.csv", body(",")), 0, separator="::")
-    with pytest.raises(TableError, match="no rows"):
-        read_table(write(tmp_path, "t.csv", "a,d\n"), "d").granulate()
+    with pytest.raises(TableError, match="The path is empty"):
+        read_table("", 0)
+    for text in ("a,d\n", "a,d\n\n  \n"):
+        with pytest.raises(TableError, match=r"t\.csv' has a header and no rows"):
+            read_table(write(tmp_path, "t.csv", text), "d").granulate()
+
+
+def test_blank_lines_are_no_rows(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path, "t.csv", "a,b,d\n1,2,3\n   \n\n2,2,4\n"), "d")
+    assert table.granulate().n_objects == 2
+    assert table.select(["a"]).rows() == [("1", "3"), ("2", "4")]
+    table.sink(["a"], tmp_path / "r.csv")
+    assert (tmp_path / "r.csv").read_text() == "a,d\n1,3\n2,4\n"
+    unsure = read_table(write(tmp_path, "t.csv", "a,b,d\n1,2,3\n\n,,\n"), "d")
+    assert unsure.granulate().n_objects == 2
+    with pytest.raises(TableError, match=r"blank lines \(1\) beside rows without values"):
+        unsure.select(["a"])
+
+
+def test_na_of_nominal_attributes(tmp_path: Path) -> None:
+    path = write(tmp_path, "t.arff", "@relation r\n@attribute a {x,y}\n@attribute d {p,q}\n@data\nx,p\ny,q\n")
+    assert read(path, "d", na="y", missing="drop") == Counter({("x", "p"): 1})
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("above", [1, 2000])
+@pytest.mark.parametrize("odd", ["True", "TRUE", "tRUE", "FALSE"])
+def test_truth_values_are_as_written(tmp_path: Path, odd: str, above: int, packed: bool) -> None:
+    head = "@relation r\n@attribute a {false,true}\n@attribute d {false,true}\n@data\n"
+    text = head + "true,true\n" * above + f"{odd},true\nfalse,false\n"
+    path = write(tmp_path, "t.arff.gz" if packed else "t.arff", gzip.compress(text.encode()) if packed else text)
+    assert read(path) == Counter({("true", "true"): above, (odd, "true"): 1, ("false", "false"): 1})
+    assert read_table(path, "d").select(["a"])["a"].to_list() == ["true"] * above + [odd, "false"]
 
 
 def test_truncated_gzip(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_pandas_oddities() -> None:
     assert granules.conditions == ("m", "7")
     assert rows_of(granules) == Counter({(1, "a", 0): 2, ("1", "b", 0): 1, (None, None, 0): 1, ((1, 2), "a", 0): 1})
     assert as_table(frame, 2).decision == ("d",)
-    with pytest.raises(TableError, match=r"Duplicate column names in the DataFrame: '7'"):
+    with pytest.raises(TableError, match=r"Column names appear twice in the DataFrame: '7'"):
         as_table(pd.DataFrame([[1, 2, 3]], columns=[7, "7", "d"]), "d")
     with pytest.raises(TableError, match=r"Column 'l' holds values that cannot be compared"):
         as_table(pd.DataFrame({"l": [[1], [2]], "d": [0, 1]}), "d").granulate()
@@ -467,7 +467,7 @@ def test_weights(tmp_path: Path) -> None:
         ([1.0, math.inf], "row 2 is inf"),
         (["1", "many"], "row 2 is 'many'"),
         ([2**40, 1], "above the limit 1099511627776"),
-        ([0, 0], "No row is left"),
+        ([0, 0], "All weights are 0"),
         ([dt.date(2020, 1, 1)] * 2, "eights are whole numbers|row 1 is|weights 'w' are of type Date"),
     ],
 )
@@ -478,9 +478,85 @@ def test_bad_weights(tmp_path: Path, weights: list[Any], message: str) -> None:
             as_table(data, "d", weights="w").granulate()
     frame.write_csv(tmp_path / "t.csv")
     message = message.replace("is -3", "is '-3'").replace(r"is 1\.5", r"is '1\.5'").replace("is inf", "is 'inf'")
-    message = message.replace("is (nan|None)", "is 'NaN'").replace("row 1 is|", "row 1 is '2020|")
+    message = message.replace("is (nan|None)", "is 'NaN'").replace("row 1 is|", "line 2, is '2020|")
+    message = message.replace("row 1 is", "line 2, is").replace("row 2 is", "line 3, is")
     with pytest.raises(TableError, match=message):
         as_table(tmp_path / "t.csv", "d", weights="w").granulate()
+
+
+def test_bad_weights_of_text_have_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,w,d\n1,2,2\n\n\n2,x,3\n")
+    with pytest.raises(TableError, match=r"t\.csv', line 5, is 'x'"):
+        as_table(path, "d", weights="w").granulate()
+    with pytest.raises(TableError, match=r"t\.csv', line 5, is 'x'"):
+        as_table(path, y=[0, 1], weights="w").granulate()
+    arrays: list[Any] = [np.arange(1000), pd.Series([1, 2]), [1, 2]]
+    for weights in arrays:
+        with pytest.raises(TableError, match=rf"The weights are a {type(weights).__name__}\. Pass the name") as caught:
+            as_table(path, "d", weights=weights)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [">i2", ">i4", ">i8", ">u4", ">f4", ">f8", ">M8[us]", ">m8[s]"])
+def test_big_endian_arrays(kind: str) -> None:
+    values = np.array([0, 256, 512, 1, 2], np.int64).astype(kind)
+    ones = np.ones(5)
+    for table in (
+        as_table(np.arange(5)[:, None], y=values),
+        as_table({"a": values, "d": ones}, "d"),
+        as_table(np.column_stack([values, values]), -1),
+        as_table(pd.DataFrame({"a": values, "d": ones}), "d"),
+        as_table(np.arange(5)[:, None], y=values[::-1]),
+    ):
+        granules = table.granulate()
+        assert len(granules) == 5
+        check_dense(granules)
+
+
+def test_na_of_enumerations() -> None:
+    frame = pl.DataFrame({"a": ["x", "y", "?"], "d": ["p", "q", "q"]}, schema=dict.fromkeys("ad", pl.Enum([*"xy?pq"])))
+    assert as_table(frame, "d", na="y", missing="drop").granulate().n_objects == 2
+    assert rows_of(as_table(frame, "d", na=("y", "?")).granulate()) == Counter({("x", "p"): 1, (None, "q"): 2})
+
+
+def test_whole_number_labels_win_over_positions() -> None:
+    frame = pd.DataFrame({2019: [1, 2], 2020: [1, 1], 2021: [0, 1]})
+    for data in (frame, {label: frame[label].to_list() for label in frame}):
+        assert as_table(data, 2021).decision == ("2021",)
+        assert as_table(data, -1, conditions=[*np.array([2020, 0])]).conditions == ("2020", "2019")
+        assert as_table(data, 2021, drop=2019).conditions == ("2020",)
+        assert as_table(data, 2021, weights=2020).weights == "2020"
+    assert as_table(pd.DataFrame({1: [1], 0: [2]}), 0).decision == ("0",)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([0, 1, 0, 1]), [0, 1, 0, 1], pd.Series([*"abab"]), pl.Series([0, 1, 1, 0]), ["p", "q", "p"]]
+)
+def test_labels_given_as_decision(labels: Any) -> None:
+    with pytest.raises(TableError, match=r"pass it as y=") as caught:
+        as_table(np.zeros((4, 2)), labels)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_table_or_label() -> None:
+    with pytest.raises(TableError, match="y must have one dimension"):
+        as_table({"a": [1, 2]}, y=pl.DataFrame({"b": [1, 2]}))
+    with pytest.raises(TableError, match="Column 'a' of the mapping is one int"):
+        as_table({"a": 1, "d": 2}, "d")
+    for na in (999, [999]):
+        with pytest.raises(TableError, match="Got 999; pass it as a str"):
+            as_table({"a": [1], "d": [2]}, "d", na=na)  # type: ignore[arg-type]
+    for odd in (1.5, None, [1]):
+        with pytest.raises(TableError, match="neither a name nor a position"):
+            as_table({"a": [1], "d": [2]}, "d", conditions=[odd])  # type: ignore[list-item]
+
+
+def test_tables_show_on_one_line(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,d\n1,2,3\n")
+    shown = repr(as_table(tmp_path / "t.csv", "d"))
+    assert shown == f"<DecisionTable: path {str(tmp_path / 't.csv')!r}, 3 columns, 2 conditions, decision 'd'>"
+    assert repr(as_table(np.eye(3), 0)) == "<DecisionTable: numpy, 3 columns, 2 conditions, decision 'x0'>"
 
 
 # -- writing -----------------------------------------------------------------------------------------------
@@ -531,6 +607,27 @@ def test_sink_refuses(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="line 3"):
         read_table(tmp_path / "bad.csv", "d").sink(["a"], tmp_path / "r.csv")
     assert not (tmp_path / "r.csv").exists()
+
+
+@pytest.mark.parametrize("name", ["r.parquet", "r.csv", "r.arrow", "r.ndjson.gz", "granules.parquet"])
+def test_full_disk(tmp_path: Path, name: str) -> None:
+    # files of this process may not grow above 8 KiB, which fails as a full disk does
+    code = (
+        "import resource, sys\n"
+        "import numpy as np, polars as pl\n"
+        "from plar.table import as_table\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))\n"
+        "table = as_table(pl.DataFrame({'a': np.random.default_rng(0).random(20000), 'd': 1}), 'd')\n"
+        "try:\n"
+        "    table.granulate().save(sys.argv[1]) if 'granules' in sys.argv[1] else table.sink(['a'], sys.argv[1])\n"
+        "except OSError as error:\n"
+        "    assert error.filename == sys.argv[1] and 'Cannot write (File too large)' in str(error), error\n"
+        "else:\n"
+        "    sys.exit('written')\n"
+    )
+    pytest.importorskip("resource", reason="limits of a process are POSIX's")
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], check=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from plar import datasets, engines
+    from plar import datasets, engines, measures
     from plar.api import core, granulate, reduce, significance, theta
     from plar.errors import EngineUnavailable, PlarError, TableError, UnknownNameError
     from plar.granules import Granules
@@ -37,6 +37,7 @@ __all__ = [
     "engines",
     "granulate",
     "load",
+    "measures",
     "read_table",
     "reduce",
     "significance",
@@ -55,7 +56,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     # Names are fetched when they are first used: numba and polars take longer to import than most tables to reduce.
-    if name in ("datasets", "engines"):
+    if name in ("datasets", "engines", "measures"):
         return import_module(f"plar.{name}")
     for module, names in _HOMES.items():
         if name in names:
@@ -65,4 +66,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "__version__"]

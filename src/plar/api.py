@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from plar.columns import column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine
+from plar.errors import TableError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure, as_measure
 from plar.reduct import Reduct
@@ -99,10 +99,13 @@ def reduce(
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    options = Options((), epsilon, tolerance, max_attributes, minimal)
+    options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal)
+    if progress is not None and not callable(progress):
+        raise TableError(f"The 'progress' parameter must be a function. Got {progress!r} instead.")
     seconds: dict[str, float] = {}
-    granules, names = _granulated(data, decision, y, conditions, missing, na, weights, seconds, progress)
-    options = replace(options, include=_named(include, names))
+    granules = _granulated(
+        data, decision, y, conditions, missing, na, weights, options.include, seconds=seconds, progress=progress
+    )
     return find_reduct(
         granules,
         chosen_measure,
@@ -138,7 +141,7 @@ def core(
     """
     chosen_measure, options = as_measure(measure), Options(epsilon=epsilon)
     chosen_engine = as_engine(engine, n_jobs)
-    granules, _ = _granulated(data, decision, y, conditions, missing, na, weights)
+    granules = _granulated(data, decision, y, conditions, missing, na, weights)
     evaluation = chosen_engine.open(granules, chosen_measure)
     found = core_of(
         evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
@@ -169,8 +172,9 @@ def theta(
     -0.3333333333333333
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    granules, names = _granulated(data, decision, y, conditions, missing, na, weights)
-    granules = granules.coarsen(dict.fromkeys(_named(attributes, names)))
+    subset = column_list(attributes)
+    granules = _granulated(data, decision, y, conditions, missing, na, weights, subset)
+    granules = granules.coarsen(subset)
     evaluation = chosen_engine.open(granules, chosen_measure)
     return float_theta(granules, chosen_measure, evaluation.theta_all, evaluation.consistent)
 
@@ -200,18 +204,20 @@ def significance(
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
     chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    granules, names = _granulated(data, decision, y, conditions, missing, na, weights)
-    members = list(dict.fromkeys(granules.positions(_named(attributes, names))))
+    subset = column_list(attributes)
+    granules = _granulated(data, decision, y, conditions, missing, na, weights, subset)
+    members = list(dict.fromkeys(granules.positions(subset)))
     evaluation = chosen_engine.open(granules, chosen_measure)
     for a in members:
         evaluation.select(a)
     rest = [a for a in range(len(granules.conditions)) if a not in members]
     gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
     if members:
-        within = chosen_engine.open(granules.coarsen(members), chosen_measure)
+        within = chosen_engine.open(granules.coarsen([granules.conditions[a] for a in members]), chosen_measure)
         for a, found in zip(members, within.without_each(), strict=True):
             gains[a] = 0 if found.equal else found.theta - within.theta_all
-    return {name: chosen_measure.value(gains[a], granules.n_objects) for a, name in enumerate(granules.conditions)}
+    n = granules.n_objects
+    return {name: chosen_measure.significance(gains[a], n) for a, name in enumerate(granules.conditions)}
 
 
 def granulate(
@@ -235,7 +241,7 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    return _granulated(data, decision, y, conditions, missing, na, weights)[0]
+    return _granulated(data, decision, y, conditions, missing, na, weights)
 
 
 def _granulated(
@@ -246,10 +252,12 @@ def _granulated(
     missing: str,
     na: str | Iterable[str],
     weights: Column | None,
+    attributes: Iterable[Any] = (),
+    *,
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
-) -> tuple[Granules, tuple[str, ...]]:
-    """Granules, and the names of all columns, for attributes given by position."""
+) -> Granules:
+    """Granulate any data; `attributes` that it does not have are refused before the work."""
     seconds = {} if seconds is None else seconds
     began = perf_counter()
     if progress:
@@ -257,18 +265,17 @@ def _granulated(
     if isinstance(data, (str, os.PathLike)):
         data = open_granules(data) or data
     if isinstance(data, Granules):
-        granules = data.with_roles(decision, conditions)
+        granules = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing)
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
-        return granules, (*data.conditions, *data.decision)
+        return granules
     table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, weights=weights)
+    for attribute in attributes:
+        if resolve(table.names, attribute, "attribute") not in table.conditions:
+            raise unknown_name("condition", attribute, table.conditions)
     seconds["read"] = perf_counter() - began
     began = perf_counter()
     if progress:
         progress("granulate", 0, 0)
     granules = table.granulate()
     seconds["granulate"] = perf_counter() - began
-    return granules, table.names
-
-
-def _named(attributes: Column | Iterable[Column], names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(resolve(names, a, "attribute") if isinstance(a, int) else a for a in column_list(attributes))
+    return granules

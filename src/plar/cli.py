@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,17 +19,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import plar
-from plar.errors import PlarError
+from plar.errors import PlarError, printable
 
 if TYPE_CHECKING:
-    from plar.reduct import Reduct, Step
     from plar.search import Progress
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     help="Attribute reduction (rough-set feature selection) for decision tables of any size.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,14 +36,18 @@ app = typer.Typer(
 File = Annotated[str, typer.Argument(help="A table, or a glob of tables: .csv .tsv .parquet .arff .ndjson .gz …")]
 Decision = Annotated[
     list[str] | None,
-    typer.Option("--decision", "-d", help="Decision column: a name, or a position such as 0 or -1. Repeatable."),
+    typer.Option(
+        "--decision", "-d", metavar="NAME", help="Decision column: a name, or a position such as 0 or -1. Repeatable."
+    ),
 ]
 Conditions = Annotated[str | None, typer.Option(help="Columns to choose from, as a,b,c. Default: all others.")]
 Drop = Annotated[str | None, typer.Option(help="Columns to leave out, as a,b,c.")]
 NoHeader = Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")]
 Separator = Annotated[str | None, typer.Option(help="Between fields of text; default: found out.")]
 Missing = Annotated[str, typer.Option(help="Missing values: 'value' of their own, 'drop' the rows, 'error'.")]
-Na = Annotated[list[str] | None, typer.Option(help="A further spelling of missing, e.g. '?'. Repeatable.")]
+Na = Annotated[
+    list[str] | None, typer.Option(metavar="TEXT", help="A further spelling of missing, e.g. '?'. Repeatable.")
+]
 Weights = Annotated[str | None, typer.Option(help="Column of whole-number multiplicities.")]
 MeasureName = Annotated[str, typer.Option("--measure", "-m", help="PR, SCE, LCE or CCE.")]
 EngineName = Annotated[str, typer.Option("--engine", "-e", help="Where to compute: auto, local; see 'plar engines'.")]
@@ -55,10 +57,14 @@ Epsilon = Annotated[float, typer.Option(help="The core's least inner significanc
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False) -> None:
+def _start(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False
+) -> None:
     if version:
         print(f"plar {plar.__version__}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 @app.command(epilog="Example: plar reduce examples/tic_tac_toe.csv --decision x_wins")
@@ -110,7 +116,10 @@ def reduce(
             if progress:
                 progress("write", 0, 0)
             data.sink(found.attributes, output)
-    print(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else _summary(found, file))
+    if as_json:
+        print(json.dumps(found.to_dict(), ensure_ascii=False))
+    else:
+        print(f"{printable(file)}: {found}")
     if output:
         print(f"Wrote {output}.", file=sys.stderr)
 
@@ -139,7 +148,7 @@ def core(
         print(json.dumps({"core": found, "measure": measure.upper()}, ensure_ascii=False))
     else:
         for name in found:
-            print(_shown(name))
+            print(printable(name))
         if not found:
             print("The core is empty.", file=sys.stderr)
 
@@ -162,10 +171,13 @@ def theta(
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B) of a subset of the attributes."""
+    from plar.columns import resolve
+
     data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
     wanted = _list(attributes, _names_of(data))
     value = plar.theta(data, wanted, measure=measure, engine=engine, n_jobs=jobs)
-    found = {"theta": value, "attributes": wanted, "measure": measure.upper()}
+    names = [resolve(_names_of(data), a, "attribute") for a in wanted]
+    found = {"theta": value, "attributes": names, "measure": measure.upper()}
     print(json.dumps(found, ensure_ascii=False) if as_json else value)
 
 
@@ -185,7 +197,7 @@ def granulate(
     """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
     from plar.table import check_output
 
-    if not output.endswith(".parquet"):
+    if not output.lower().endswith(".parquet"):
         raise plar.TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
     check_output(output, file)
     data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
@@ -228,11 +240,19 @@ def _open(
     gc.enable()
     granules = open_granules(file)
     if granules is not None:
-        names = (*granules.conditions, *granules.decision)
-        given = None if decision is None else [_column(word, names) for word in decision]
-        return granules.with_roles(given, None if conditions is None else _list(conditions, names))
+        names = _names_of(granules)
+        return granules.with_roles(
+            None if decision is None else [_column(word, names) for word in decision],
+            None if conditions is None else _list(conditions, names),
+            drop=_list(drop, names),
+            weights=weights,
+            missing=missing,
+        )
     between = None if separator is None else separator.replace("\\t", "\t")
-    names = open_source(file, header=not no_header, separator=between).names
+    source = open_source(file, header=not no_header, separator=between)
+    names = source.names
+    if decision is None and not source.decision:
+        raise plar.TableError("No decision is given. Name it with --decision, or its position: --decision -1.")
     return plar.read_table(
         file,
         None if decision is None else [_column(word, names) for word in decision],
@@ -247,7 +267,8 @@ def _open(
 
 
 def _names_of(data: Any) -> tuple[str, ...]:
-    return data.names if isinstance(data, plar.DecisionTable) else (*data.conditions, *data.decision)
+    names: tuple[str, ...] = data.names or (*data.conditions, *data.decision)
+    return names
 
 
 def _column(word: str, names: Collection[str]) -> str | int:
@@ -257,53 +278,6 @@ def _column(word: str, names: Collection[str]) -> str | int:
 
 def _list(words: str | None, names: Collection[str]) -> list[str | int]:
     return [_column(word.strip(), names) for word in (words or "").split(",") if word.strip()]
-
-
-def _shown(text: str) -> str:
-    """A name without what could steer the terminal."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def _summary(found: Reduct, file: str) -> str:
-    """What a person reads after `plar reduce`."""
-    certificate = found.certificate
-    kept = (
-        "exactly as all of them together" if certificate.preserved else f"less than all of them ({found.theta_all:.6g})"
-    )
-    lines = [
-        f"{_shown(file)}: {found.n_objects:,} objects, {found.n_granules:,} granules, "
-        + ("consistent" if found.consistent else "inconsistent: equal objects with different decisions"),
-        f"{len(found.conditions):,} attributes → {len(found.attributes):,}, measure {found.measure}"
-        + ("" if found.complete else "; stopped before the goal was met"),
-        "",
-        f"core    {_names(found.core)}",
-        f"reduct  {_names(found.attributes)}",
-        *_steps(found.steps),
-        "",
-        f"Θ(D|R) = {found.theta:.6g}: these attributes tell {kept}.",
-        f"Could go alone: {_names(certificate.redundant)}."
-        if certificate.redundant
-        else "Minimal: without any one of them something is lost.",
-        f"{sum(found.seconds.values()):.2f} s, engine {found.engine}",
-    ]
-    return "\n".join(lines)
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(_shown(name) for name in names) or "(empty)"
-
-
-def _steps(steps: Sequence[Step]) -> list[str]:
-    if not steps:
-        return []
-    shown = [_shown(step.attribute) for step in steps]
-    width = max(9, *(len(name) for name in shown))
-    head = f"{'step':>6}  {'attribute':<{width}}  {'significance':>12}  {'Θ(D|R)':>12}  {'still mixed':>12}  ties"
-    return ["", head] + [
-        f"{i:>6}  {name:<{width}}  {step.significance:>12.6g}  {step.theta:>12.6g}  {step.active:>12,}"
-        + (f"  {_names(step.ties[1:4])}{' …' if len(step.ties) > 4 else ''}" if len(step.ties) > 1 else "")
-        for i, (name, step) in enumerate(zip(shown, steps, strict=True), 1)
-    ]
 
 
 @contextmanager
@@ -353,12 +327,16 @@ def main() -> None:
     except OSError as error:
         where = f" {Path(error.filename)}" if error.filename else ""
         _fail(f"Error: {error.strerror or error}{where}.", 1)
+    except Exception as error:
+        if os.environ.get("PLAR_DEBUG"):
+            raise
+        _fail(f"Error: {type(error).__name__}: {error} This is a fault of plar; PLAR_DEBUG=1 shows where.", 1)
     finally:
         gc.freeze()
 
 
 def _fail(message: str, code: int) -> None:
-    print(_shown(message), file=sys.stderr)
+    print(printable(message), file=sys.stderr)
     sys.exit(code)
 
 

@@ -7,12 +7,14 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from plar.errors import TableError, unknown_name
+from plar.errors import TableError, UnknownNameError, unknown_name
 
 __all__ = [
     "ColumnName",
+    "by_label",
     "check_names",
     "column_list",
+    "decision_names",
     "missing_policy",
     "resolve",
     "resolve_all",
@@ -35,7 +37,7 @@ def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
-        raise TableError(f"Duplicate column names in {where}: {shown}. Rename them.")
+        raise TableError(f"Column names appear twice in {where}: {shown}. Rename them.")
     return tuple(names)
 
 
@@ -61,7 +63,8 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
     try:
         place = operator.index(given)
     except TypeError:
-        raise TableError(f"The {kind} {given!r} is neither a name nor a position. Pass a str or an int.") from None
+        shown = repr(given) if given is None or isinstance(given, float) else f"of type {type(given).__name__}"
+        raise TableError(f"The {kind} {shown} is neither a name nor a position. Pass a str or an int.") from None
     if isinstance(given, bool) or not -len(names) <= place < len(names):
         raise unknown_name(kind, given, names)
     return next(islice(names, place % len(names), None))
@@ -77,6 +80,42 @@ def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def by_label(given: Any, labels: Collection[int]) -> Any:
+    """Turn ints that are labels of columns into the names of those; others stay positions.
+
+    Examples
+    --------
+    >>> by_label([2021, -1], {2020, 2021})
+    ['2021', -1]
+    """
+    if given is None or isinstance(given, str):
+        return given
+    listed = [str(one) if _is_label(one, labels) else one for one in column_list(given)]
+    return listed if isinstance(given, Iterable) else listed[0]
+
+
+def _is_label(one: Any, labels: Collection[int]) -> bool:
+    return not isinstance(one, (str, bool)) and hasattr(one, "__index__") and operator.index(one) in labels
+
+
+def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
+    """Names of the decision columns; labels, which `y` takes, are told apart."""
+    array = hasattr(given, "dtype") and getattr(given, "ndim", 1) > 0
+    numbers = array and getattr(given.dtype, "kind", "O") in "biuf"
+    try:
+        if not numbers:
+            return resolve_all(names, given, "decision")
+    except (TableError, UnknownNameError):
+        listed = column_list(given)
+        repeated = len(listed) > 2 and len(set(map(repr, listed))) < len(listed)
+        if not array and not repeated and len(listed) <= len(names):
+            raise
+    kind = type(given).__name__
+    raise TableError(
+        f"The decision is a {kind} of {len(given)} values, not a column. If it holds labels, pass it as y=."
+    )
+
+
 def roles_of(
     names: Sequence[str], decision: tuple[str, ...], conditions: Any, drop: Any, weights: Any
 ) -> tuple[tuple[str, ...], str | None]:
@@ -87,6 +126,8 @@ def roles_of(
     >>> roles_of(["a", "b", "w", "d"], ("d",), None, ["a"], "w")
     (('b',), 'w')
     """
+    if isinstance(weights, Iterable) and not isinstance(weights, str):
+        raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")
     dropped = resolve_all(names, drop, "column to drop")
     for name in decision:
@@ -118,7 +159,8 @@ def missing_policy(word: Any) -> str:
 
 def spellings(na: Any) -> tuple[str, ...]:
     """Spellings of missing, as a tuple."""
-    words = (na,) if isinstance(na, str) else tuple(na or ())
+    given = () if na is None else na
+    words = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     for word in words:
         if not isinstance(word, str):
             raise TableError(f"na holds spellings of missing, as text. Got {word!r}; pass it as a str.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["EngineUnavailable", "PlarError", "TableError", "UnknownNameError", "unknown_name"]
+__all__ = ["EngineUnavailable", "PlarError", "TableError", "UnknownNameError", "printable", "unknown_name"]
 
 
 class PlarError(Exception):
@@ -39,3 +39,14 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     near = get_close_matches(str(name), known, n=3, cutoff=0.6) if len(known) <= 20_000 else []
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     return UnknownNameError(f"Unknown {kind} {name!r}.{hint} Choose one of: {', '.join(shown)}.")
+
+
+def printable(text: str) -> str:
+    r"""Escape what could break a line or steer a terminal.
+
+    Examples
+    --------
+    >>> print(printable("red \x1b[31m"))
+    red \x1b[31m
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import reduce
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine
-from plar.coding.store import read_columns, write_columns
+from plar.coding.store import find_files, holds_granules, read_columns, write_columns
+from plar.columns import column_list, decision_names, missing_policy, resolve, roles_of
 from plar.errors import TableError, unknown_name
 from plar.partition import Codes, Index, distinct, smallest_codes
 
-__all__ = ["MAX_OBJECTS", "Granulable", "Granules", "open_granules", "regroup", "too_many"]
+__all__ = ["MAX_OBJECTS", "Granules", "open_granules", "regroup", "too_many"]
 
 #: counts are exact up to this many objects
 MAX_OBJECTS = 1 << 40
@@ -42,6 +47,10 @@ class Granules:
         For each decision column its value by class code.
     counts : (n,) array of int64
         How many objects each granule stands for, all positive.
+    n_objects : int
+        The sum of the counts.
+    names : tuple of str
+        All columns of the table in its order, to which positions refer. Default: conditions, then decision.
     """
 
     conditions: tuple[str, ...]
@@ -52,6 +61,20 @@ class Granules:
     decision_values: tuple[Sequence[Any], ...]
     counts: NDArray[np.int64]
     n_objects: int
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in the names."""
+        if not self.names:
+            object.__setattr__(self, "names", (*self.conditions, *self.decision))
+
+    def __repr__(self) -> str:
+        """Tell the sizes on one line, not the values."""
+        decision = ", ".join(map(repr, self.decision))
+        return (
+            f"<Granules: {len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions, "
+            f"decision {decision}>"
+        )
 
     def __len__(self) -> int:
         """Return the number of granules."""
@@ -80,6 +103,7 @@ class Granules:
         *,
         missing: str = "value",
         grouped: bool = False,
+        names: Sequence[str] = (),
     ) -> Granules:
         """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
 
@@ -105,22 +129,22 @@ class Granules:
             decision_values=decision_values,
             counts=counts,
             n_objects=int(counts.sum()),
+            names=tuple(names),
         )
 
-    def positions(self, attributes: Iterable[str | int]) -> list[int]:
-        """Positions of attributes among the conditions, in the order given."""
+    def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
+        """Positions of attributes among the conditions, in the order given, each once.
+
+        An int given is a position in the table, so it counts along `names`.
+        """
         places = {name: j for j, name in enumerate(self.conditions)}
-        found = []
-        for a in attributes:
-            if isinstance(a, str):
-                if a not in places:
-                    raise unknown_name("condition", a, self.conditions)
-                found.append(places[a])
-            else:
-                if not -len(self.conditions) <= a < len(self.conditions):
-                    raise unknown_name("condition", a, self.conditions)
-                found.append(a % len(self.conditions))
-        return found
+        found: dict[str, int] = {}
+        for given in column_list(attributes):
+            name = given if isinstance(given, str) else resolve(self.names, given, "condition")
+            if name not in places:
+                raise unknown_name("condition", name, self.conditions)
+            found[name] = places[name]
+        return list(found.values())
 
     @property
     def n_missing(self) -> dict[str, int]:
@@ -136,10 +160,10 @@ class Granules:
                 lacking[name] = int(self.counts[np.isin(codes, gone)].sum())
         return lacking
 
-    def coarsen(self, attributes: Iterable[str | int]) -> Granules:
+    def coarsen(self, attributes: str | int | Iterable[str | int]) -> Granules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C: drop the other attributes and add up the counts.
 
-        Attributes keep the order given.
+        Attributes keep the order given. Positions count along the table, as everywhere.
 
         Examples
         --------
@@ -161,9 +185,16 @@ class Granules:
     def with_roles(
         self,
         decision: str | int | Sequence[str | int] | None = None,
-        conditions: Iterable[str | int] | None = None,
+        conditions: str | int | Iterable[str | int] | None = None,
+        *,
+        drop: str | int | Iterable[str | int] = (),
+        y: Any = None,
+        weights: Any = None,
+        missing: str = "value",
     ) -> Granules:
         """Granules over some of the conditions; the decision is theirs already and can only be repeated.
+
+        Options are those of a table; what granules cannot follow any more is refused.
 
         Examples
         --------
@@ -172,29 +203,37 @@ class Granules:
         >>> granules.with_roles("d").conditions
         ('a',)
         """
-        if decision is not None:
-            given = [decision] if isinstance(decision, (str, int)) else list(decision)
-            everything = (*self.conditions, *self.decision)
-            found = []
-            for d in given:
-                if isinstance(d, str) and d not in everything:
-                    raise unknown_name("decision", d, self.decision)
-                found.append(
-                    d if isinstance(d, str) else everything[d] if -len(everything) <= d < len(everything) else d
-                )
-            if tuple(found) != self.decision:
+        policy = missing_policy(missing)
+        for option, given in [("y", y), ("weights", weights)]:
+            if given is not None:
                 raise TableError(
-                    f"The granules were made for the decision {list(self.decision)}, not {found}. "
+                    f"The granules have their counts and decision already, so {option}= cannot be given. "
+                    f"Pass {option}= where the table is granulated."
+                )
+        if decision is not None:
+            beside = tuple(name for name in self.decision if name not in self.names)  # labels given as y
+            found = decision_names((*self.names, *beside), decision)
+            if found != self.decision:
+                raise TableError(
+                    f"The granules were made for the decision {list(self.decision)}, not {list(found)}. "
                     "Granulate the table anew for another decision."
                 )
-        if conditions is None:
-            return self
-        kept = self.positions([conditions] if isinstance(conditions, (str, int)) else conditions)
-        if not kept:
-            raise TableError("No condition is left. Name at least one.")
-        if len(set(kept)) < len(kept):
-            raise TableError("A condition is given twice. Name it once.")
-        return self if kept == list(range(len(self.conditions))) else self.coarsen(kept)
+        wanted = self.conditions if conditions is None else conditions
+        kept, _ = roles_of(self.names, self.decision, wanted, drop, None)
+        granules = self if kept == self.conditions else self.coarsen(kept)
+        if policy == "value" or not granules.n_missing:
+            return granules
+        return Granules.from_columns(*granules._named(), granules.counts, missing=policy, names=self.names)
+
+    def _named(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
+        """Coded columns of the conditions and of the decision, each under its name."""
+        coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
+        decision = []
+        for name, values in zip(self.decision, self.decision_values, strict=True):
+            places = {value: code for code, value in enumerate(dict.fromkeys(values))}
+            lut = np.array([places[value] for value in values], np.uint32)
+            decision.append((name, Column(lut[self.classes], list(places))))
+        return [(name, Column(codes, values)) for name, codes, values in coded], decision
 
     def merge(self, other: Granules) -> Granules:
         """Granules of two tables over the same attributes, taken together.
@@ -207,6 +246,8 @@ class Granules:
         >>> len(both), both.n_objects
         (2, 4)
         """
+        if not isinstance(other, Granules):
+            raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
         for kind, ours, theirs in [
             ("conditions", self.conditions, other.conditions),
             ("decision", self.decision, other.decision),
@@ -218,14 +259,14 @@ class Granules:
             raise TableError(too_many(self.n_objects + other.n_objects))
         return regroup(_stack(self, other))
 
-    def refine(self, attributes: Iterable[str | int], source: Granules | Granulable) -> Granules:
+    def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
 
         Parameters
         ----------
         attributes : iterable of str or int
             Conditions of `source`; those already here change nothing.
-        source : Granules or DecisionTable
+        source : Granules, DecisionTable or any data that `plar.granulate` takes
             The same objects, described by at least P ∪ attributes.
 
         Examples
@@ -235,7 +276,7 @@ class Granules:
         >>> len(fine.coarsen([]).refine(["a"], fine))
         2
         """
-        fine = source if isinstance(source, Granules) else source.granulate()
+        fine = _granulated(source, self.decision)
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
@@ -250,42 +291,58 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        conditions = zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        decision = []
-        for name, values in zip(self.decision, self.decision_values, strict=True):
-            places = {value: code for code, value in enumerate(dict.fromkeys(values))}
-            lut = np.array([places[value] for value in values], np.uint32)
-            decision.append((name, Column(lut[self.classes], list(places))))
-        write_columns(path, [(name, Column(c, v)) for name, c, v in conditions], decision, self.counts)
+        write_columns(path, *self._named(), self.counts, self.names)
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
-        """Read granules that `save` wrote."""
-        granules = open_granules(path)
+        """Read granules that `save` wrote; those of all files of a glob are merged."""
+        granules = _read(path, find_files(path))
         if granules is None:
             raise TableError(f"{os.fspath(path)!r} holds no granules. Make it with Granules.save or plar granulate.")
         return granules
 
 
 def open_granules(path: str | os.PathLike[str]) -> Granules | None:
-    """Read a granule file; None where there is no file, or one that `Granules.save` has not written.
+    """Read a granule file, or all of a glob; None where there is no file, or `Granules.save` has written none.
 
-    A granule file that is damaged raises TableError.
+    A granule file that is damaged raises TableError, and so do tables among granule files.
     """
-    found = read_columns(path)
-    if found is None:
+    files: list[Path] = []
+    with suppress(TableError):  # no such file, which is said when the path is read as a table
+        files = find_files(path)
+    return _read(path, files)
+
+
+def _read(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules | None:
+    held = [file for file in files if holds_granules(file)]
+    if not held:
         return None
-    conditions, decision, counts = found
+    if len(held) < len(files):
+        raise TableError(f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them singly.")
+    return reduce(Granules.merge, map(_read_one, held))
+
+
+def _read_one(file: Path) -> Granules:
+    found = read_columns(file)
+    if found is None:
+        raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
+    conditions, decision, counts, names = found
     if float(counts.sum(dtype=np.float64)) > MAX_OBJECTS:
         raise TableError(too_many(int(counts.sum(dtype=np.float64))))
-    return Granules.from_columns(conditions, decision, counts)
+    return Granules.from_columns(conditions, decision, counts, names=names)
 
 
-class Granulable(Protocol):
-    """A table: what can be granulated."""
-
-    def granulate(self) -> Granules:
-        """Return the distinct rows with their multiplicities."""
+def _granulated(source: Any, decision: tuple[str, ...]) -> Granules:
+    """Granules of any data, with a decision."""
+    if isinstance(source, (str, os.PathLike)):
+        source = open_granules(source) or source
+    if isinstance(source, Granules):
+        return source
+    if not hasattr(source, "granulate"):
+        # by name, as `plar` itself does: tables lie above granules, and only this call needs them
+        source = import_module("plar.table").as_table(source, decision)
+    granules: Granules = source.granulate()
+    return granules
 
 
 def too_many(n_objects: int) -> str:
@@ -336,6 +393,7 @@ def _stack(a: Granules, b: Granules) -> Granules:
         decision_values=tuple(list(column) for column in zip(*values, strict=True)),
         counts=np.concatenate([a.counts, b.counts]),
         n_objects=a.n_objects + b.n_objects,
+        names=a.names,
     )
 
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
@@ -73,6 +73,12 @@ class Measure:
     drop_pure: bool = False
     kind: int = field(default=OWN, repr=False)
 
+    def __post_init__(self) -> None:
+        for name in ("theta", "normaliser"):
+            if not callable(getattr(self, name)):
+                got = type(getattr(self, name)).__name__
+                raise TableError(f"The {name!r} of measure {self.name!r} must be a function. Got {got} instead.")
+
     def tie_bound(self, n_objects: int) -> int:
         """How far above the smallest Θ a candidate still ties: 0, for SCE the rounding of L."""
         return 2 * n_objects if self.kind == ENTROPY else 0
@@ -82,28 +88,24 @@ class Measure:
         divisor = self.normaliser(n_objects)
         return total / divisor if divisor and total else 0.0
 
+    def significance(self, change: int, n_objects: int) -> float:
+        """How much Θ changed, as a number; the four measures never grow, but SCE's integers may by rounding."""
+        return self.value(change if self.kind == OWN else max(change, 0), n_objects)
+
 
 def _pure(counts: Counts) -> int:
     size = counts.sum()
     return -int(size) if counts.max() == size else 0
 
 
-def _entropy(counts: Counts) -> int:
-    return f_of(ENTROPY, int(counts.sum())) - sum(f_of(ENTROPY, int(d)) for d in counts)
-
-
-def _pairs(counts: Counts) -> int:
-    return f_of(PAIRS, int(counts.sum())) - sum(f_of(PAIRS, int(d)) for d in counts)
-
-
-def _triples(counts: Counts) -> int:
-    return f_of(TRIPLES, int(counts.sum())) - sum(f_of(TRIPLES, int(d)) for d in counts)
+def _convex(kind: int, counts: Counts) -> int:
+    return f_of(kind, int(counts.sum())) - sum(f_of(kind, int(d)) for d in counts)
 
 
 PR: Final = Measure("PR", _pure, lambda n: n, drop_pure=True, kind=PURE)
-SCE: Final = Measure("SCE", _entropy, lambda n: LOG_UNIT * n, drop_pure=True, kind=ENTROPY)
-LCE: Final = Measure("LCE", _pairs, lambda n: n * n, drop_pure=True, kind=PAIRS)
-CCE: Final = Measure("CCE", _triples, lambda n: n * n * (n - 1), drop_pure=True, kind=TRIPLES)
+SCE: Final = Measure("SCE", partial(_convex, ENTROPY), lambda n: LOG_UNIT * n, drop_pure=True, kind=ENTROPY)
+LCE: Final = Measure("LCE", partial(_convex, PAIRS), lambda n: n * n, drop_pure=True, kind=PAIRS)
+CCE: Final = Measure("CCE", partial(_convex, TRIPLES), lambda n: n * n * (n - 1), drop_pure=True, kind=TRIPLES)
 MEASURES: Final = {m.name: m for m in (PR, SCE, LCE, CCE)}
 
 

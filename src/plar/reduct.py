@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from plar.errors import TableError
+from plar.coding.store import replacing
+from plar.errors import TableError, printable
 
-__all__ = ["Certificate", "Reduct", "Step", "load", "write_atomically"]
+__all__ = ["Certificate", "Reduct", "Step", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Certificate:
     minimal: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Reduct:
     """The attributes that keep what the table knows about the decision; what `plar.reduce` returns.
 
@@ -85,7 +85,8 @@ class Reduct:
         Whether objects equal on all conditions always share a decision.
     steps : tuple of Step
     certificate : Certificate
-    n_objects, n_granules : int
+    n_objects, n_granules, n_classes : int
+        Rows counted with their weights, distinct rows, distinct decisions.
     seconds : mapping of str to float
         By phase: read, granulate, core, search, certificate.
 
@@ -95,6 +96,8 @@ class Reduct:
     >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["N", "Y", "Y"]}, "d", measure="PR")
     >>> r.attributes, r.certificate.preserved, r.certificate.minimal
     (('b',), True, True)
+    >>> r
+    <Reduct: 1 of 2 attributes by PR, preserved, minimal>
     """
 
     attributes: tuple[str, ...]
@@ -111,7 +114,17 @@ class Reduct:
     certificate: Certificate
     n_objects: int
     n_granules: int
+    n_classes: int
     seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        words = [f"{len(self.attributes)} of {len(self.conditions)} attributes by {self.measure}"]
+        words += ["preserved"] * self.certificate.preserved + ["minimal"] * self.certificate.minimal
+        return f"<Reduct: {', '.join(words)}>"
+
+    def __str__(self) -> str:
+        """What a person wants to read."""
+        return "\n".join(_summary(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Turn the result into what JSON can hold; its keys are the fields' names."""
@@ -119,8 +132,9 @@ class Reduct:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON, whole or not at all; `plar.load` reads it."""
-        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
-        write_atomically(path, (text + "\n").encode())
+        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
     def transform(self, data: Any) -> Any:
         """Take the chosen columns of a table.
@@ -172,23 +186,48 @@ def _tuples(found: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all: to a temporary one beside it, then rename."""
-    target = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise TableError(f"Cannot write {str(path)!r}: {error.strerror}. Choose another place.") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # mkstemp's files are private; this one is to have the permissions of any new file
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, target)
-    except BaseException as error:
-        os.unlink(temporary)
-        if isinstance(error, OSError):
-            raise TableError(f"Cannot write {str(path)!r}: {error.strerror}. Choose another place.") from error
-        raise
+def _summary(found: Reduct) -> list[str]:
+    certificate = found.certificate
+    facts = [f"{found.n_objects:,} objects", f"{found.n_granules:,} granules"]
+    facts += ["one decision only: nothing to tell apart"] if found.n_classes == 1 else []
+    facts += ["consistent" if found.consistent else "inconsistent: equal objects with different decisions"]
+    end = "" if found.complete else "; stopped before the goal was met"
+    lines = [
+        ", ".join(facts),
+        f"{len(found.conditions):,} attributes → {len(found.attributes):,}, measure {found.measure}{end}",
+        "",
+        f"core    {_listed(found.core)}",
+        f"reduct  {_listed(found.attributes)}",
+        *_steps(found.steps),
+        "",
+    ]
+    if certificate.preserved:
+        lines.append(f"Θ(D|R) = {found.theta:.6g}: these attributes tell exactly as much as all of them together.")
+    else:
+        lines.append(
+            f"Θ(D|R) = {found.theta:.6g}: these attributes tell less than all of them together ({found.theta_all:.6g})."
+        )
+    if certificate.redundant:
+        lines.append(f"Could go alone: {_listed(certificate.redundant)}.")
+    else:
+        lines.append("Minimal: without any one of them something is lost." if found.attributes else "None is needed.")
+    return [*lines, f"{sum(found.seconds.values()):.2f} s, engine {found.engine}"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(printable, names)) or "(empty)"
+
+
+def _steps(steps: Sequence[Step]) -> list[str]:
+    if not steps:
+        return []
+    shown = [printable(step.attribute) for step in steps]
+    width = max(9, *(len(name) for name in shown))
+    head = f"{'step':>6}  {'attribute':<{width}}  {'significance':>12}  {'Θ(D|R)':>12}  {'still mixed':>12}  ties"
+    lines = ["", head]
+    for i, (name, step) in enumerate(zip(shown, steps, strict=True), 1):
+        ties = f"  {_listed(step.ties[1:4])}{' …' if len(step.ties) > 4 else ''}" if len(step.ties) > 1 else ""
+        lines.append(
+            f"{i:>6}  {name:<{width}}  {step.significance:>12.6g}  {step.theta:>12.6g}  {step.active:>12,}{ties}"
+        )
+    return lines

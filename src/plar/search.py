@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral, Real
 from time import perf_counter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,7 +35,7 @@ OnStep: TypeAlias = Callable[[Step], None]
 class Options:
     """What the user asks of the search; see `plar.reduce`."""
 
-    include: tuple[str, ...] = ()
+    include: tuple[Any, ...] = ()
     epsilon: float = 0.0
     tolerance: float = 0.0
     max_attributes: int | None = None
@@ -43,12 +44,14 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("epsilon", "tolerance"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
                 raise TableError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
         limit = self.max_attributes
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        if limit is None:
+            return
+        if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
             raise TableError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
-        if limit is not None and limit < len(set(self.include)):
+        if limit < len(set(self.include)):
             raise TableError(
                 f"The 'max_attributes' parameter is {limit}, but 'include' alone has {len(set(self.include))} "
                 "attributes. Raise the one or shorten the other."
@@ -101,7 +104,7 @@ def find_reduct(
     theta = theta_all
     if not preserved:
         # what could go is then judged by what R itself tells
-        coarse = granules.coarsen(chosen)
+        coarse = granules.coarsen([names[a] for a in chosen])
         evaluation, places = engine.open(coarse, measure), {a: i for i, a in enumerate(chosen)}
         theta = float_theta(coarse, measure, evaluation.theta_all, evaluation.consistent)
     redundant = _redundant(evaluation, chosen, places)
@@ -124,6 +127,7 @@ def find_reduct(
         certificate=Certificate(preserved, tuple(names[a] for a in redundant), not redundant),
         n_objects=granules.n_objects,
         n_granules=len(granules),
+        n_classes=granules.n_classes,
         seconds=clock.seconds,
     )
 
@@ -136,7 +140,7 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
     return [
         a
         for a, found in enumerate(inner)
-        if not found.equal and (found.theta - theta_all) / divisor > Fraction(epsilon)
+        if not found.equal and (found.theta - theta_all) / divisor > Fraction(float(epsilon))
     ]
 
 
@@ -167,9 +171,9 @@ def _step(
     return ties[0], Step(
         attribute=names[ties[0]],
         theta=measure.value(after, n) if active else theta_all,
-        significance=measure.value(before - after, n),
+        significance=measure.significance(before - after, n),
         ties=tuple(names[a] for a in ties),
-        candidates={names[a]: measure.value(before - t, n) for a, t in zip(candidates, thetas, strict=True)},
+        candidates={names[a]: measure.significance(before - t, n) for a, t in zip(candidates, thetas, strict=True)},
         active=active,
         seconds=perf_counter() - began,
     )
@@ -182,7 +186,7 @@ def _done(evaluation: Evaluation, measure: Measure, n_objects: int, tolerance: f
     if tolerance == 0:
         return False
     gap = Fraction(evaluation.theta - evaluation.theta_all) / Fraction(measure.normaliser(n_objects) or 1)
-    return gap <= Fraction(tolerance)
+    return gap <= Fraction(float(tolerance))
 
 
 def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:

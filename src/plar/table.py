@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,9 @@ import numpy as np
 from plar.coding.codes import Column
 from plar.columns import (
     ColumnName,
+    by_label,
     check_names,
+    decision_names,
     missing_policy,
     resolve,
     resolve_all,
@@ -25,7 +27,15 @@ from plar.columns import (
 from plar.errors import TableError
 from plar.granules import Granules, open_granules
 from plar.reading.frames import Roles, granulate_columns, granulate_source
-from plar.reading.memory import check_mapping, encode_column, encode_columns, matrix_names, to_polars
+from plar.reading.memory import (
+    check_mapping,
+    encode_columns,
+    encode_labels,
+    label_name,
+    matrix_names,
+    number_labels,
+    to_polars,
+)
 from plar.reading.output import check_output, sink_frame
 from plar.reading.readers import open_source
 from plar.reading.source import Misread, Source
@@ -83,9 +93,21 @@ class DecisionTable:
         """
         roles = Roles(self.conditions, self.decision, self.weights, self.missing, self.na, self.labels)
         if self.reader is not None:
-            return granulate_source(self.reader, roles)
-        wanted = [*roles.used, *([self.weights] if self.weights is not None else [])]
-        return granulate_columns(encode_columns(self.source, self.kind, self.names, wanted, self.na), roles)
+            granules = granulate_source(self.reader, roles)
+        else:
+            wanted = [*roles.used, *([self.weights] if self.weights is not None else [])]
+            coded = encode_columns(self.source, self.kind, self.names, wanted, self.na)
+            granules = granulate_columns(coded, roles)
+        return replace(granules, names=self.names)
+
+    def __repr__(self) -> str:
+        """Tell the roles on one line, not the rows."""
+        where = f"{self.kind} {self.reader.shown}" if self.reader is not None and self.reader.files else self.kind
+        decision = ", ".join(map(repr, self.decision))
+        return (
+            f"<DecisionTable: {where}, {len(self.names)} columns, {len(self.conditions)} conditions, "
+            f"decision {decision}>"
+        )
 
     def select(self, names: Iterable[ColumnName]) -> Any:
         """Take columns, with all rows and their values as they are.
@@ -222,6 +244,8 @@ def as_table(
     data : path, glob, pandas or polars frame, Arrow table, 2-D array, mapping of columns or DecisionTable
         Anything with the Arrow stream protocol counts as an Arrow table.
     decision : str, int or list of them
+        Where the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means
+        that label; else, as everywhere, a position.
     y : (n,) array_like
         The decision beside the data, in place of `decision`.
 
@@ -234,6 +258,11 @@ def as_table(
         _check_agrees(data, decision, y, conditions, drop, missing, na, weights)
         return data
     source, names, kind, reader = _opened(data, header, separator)
+    labels = number_labels(source, kind)
+    if labels:
+        decision, conditions, drop, weights = (
+            by_label(given, labels) for given in (decision, conditions, drop, weights)
+        )
     if decision is None and y is None and reader is not None:
         decision = reader.decision or None
     return _table(source, names, kind, decision, y, conditions, drop, missing, na, weights, reader=reader)
@@ -318,32 +347,16 @@ def _table(
         raise TableError(f"{both}. Pass decision=, a column of the table, or y=, labels beside it.")
     labels = None
     if y is None:
-        chosen = resolve_all(names, decision, "decision")
+        chosen = decision_names(names, decision)
         if not chosen:
             raise TableError("The list of decisions is empty. Name at least one column.")
         kept, weight = roles_of(names, chosen, conditions, drop, weights)
     else:
-        labels = _labels(y, words)
+        labels = encode_labels(y, words)
         kept, weight = roles_of(names, (), conditions, drop, weights)
-        chosen = (_label_name(y, names),)
+        chosen = (label_name(y, names),)
     text = reader.text if reader is not None else False
     return DecisionTable(source, names, kept, chosen, weight, text, policy, words, kind, reader, labels)
-
-
-def _label_name(y: Any, names: Sequence[str]) -> str:
-    given = getattr(y, "name", None)
-    name = given if isinstance(given, str) and given else "y"
-    while name in names:
-        name += "_"
-    return name
-
-
-def _labels(y: Any, na: tuple[str, ...]) -> Column:
-    if isinstance(y, str) or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
-        raise TableError(f"y holds one label for each row, got {y!r}. To name a column pass decision=.")
-    if getattr(y, "ndim", 1) != 1:
-        raise TableError(f"y must have one dimension, got shape {y.shape}. Pass one label for each row.")
-    return encode_column(y, na, "y")
 
 
 def _check_agrees(

@@ -77,7 +77,7 @@ def settle(
         counts = _without_missing(named, counts, missing)
     if not len(counts):
         raise TableError(
-            "No row is left: all were dropped for a missing value or a weight of 0. Pass missing='value'."
+            "No row is left: all were dropped for a missing value. Pass missing='value'."
             if n_rows
             else "The table has no rows. Add some."
         )

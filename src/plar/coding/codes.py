@@ -161,6 +161,7 @@ def _recode8(columns: NDArray[np.uint8], seen: NDArray[np.uint8]) -> None:
 
 def factorize_bits(values: Array) -> tuple[Index, Index]:
     """Codes and first rows of a fixed-width numeric array, equal when the bits are."""
+    values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))  # views below take native order
     codes = np.empty(len(values), np.uint32)
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
@@ -283,6 +284,8 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
     ([0, 1, 0], [0.5, None])
     """
     kind = values.dtype.kind
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
     if kind == "b":
         values, kind = values.view(np.uint8), "u"
         column = encode_values(values)
@@ -293,7 +296,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
         named = [None if np.isnat(v) else str(v) for v in distinct]
         return encode_distinct(codes, named, na=frozenset())
     if kind in "iu" or (kind == "f" and values.dtype.itemsize <= 8):
-        codes, first = factorize_bits(np.ascontiguousarray(values))
+        codes, first = factorize_bits(values)
         return encode_distinct(codes, (values[first] + 0 if kind == "f" else values[first]).tolist(), na=frozenset())
     if kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,12 +23,39 @@ from plar.errors import TableError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_columns", "replacing", "write_columns"]
+__all__ = ["find_files", "holds_granules", "read_columns", "replacing", "write_columns"]
 
-_Columns: TypeAlias = tuple[list[tuple[str, Column]], list[tuple[str, Column]], NDArray[np.int64]]
+#: conditions, decision, counts, and the names of all columns of the table
+_Columns: TypeAlias = tuple[list[tuple[str, Column]], list[tuple[str, Column]], NDArray[np.int64], tuple[str, ...]]
 _KEY = "plar"
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS)
 _VERSION = 1
+
+
+def find_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Files that a path or glob names, sorted."""
+    text = os.fspath(path)
+    if not text:
+        raise TableError("The path is empty. Name a file.")
+    place = Path(text).expanduser()
+    if place.is_dir():
+        raise TableError(f"{text!r} is a directory. Name a file, or a glob such as {os.path.join(text, '*.csv')!r}.")
+    if place.exists():
+        return [place]
+    if any(mark in text for mark in "*?["):
+        found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
+        if found:
+            return found
+        raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
+    raise TableError(f"No such file: {text!r}. Check the path.")
+
+
+def _disk_full(error: BaseException) -> int | None:
+    """Number of the error that says that the disk takes no more; polars has it in its message only."""
+    written = re.search(r"\(os error (\d+)\)", str(error))
+    number = getattr(error, "errno", None) or (int(written[1]) if written else None)
+    return number if number in _FULL else None
 
 
 @contextmanager
@@ -47,11 +76,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)  # mkstemp's files are the owner's alone
         temporary.replace(target)
-    except OSError as error:
-        if error.errno in _REFUSED:
-            reason = error.strerror
-            raise TableError(f"Cannot write {str(target)!r}: {reason}. Choose another place.") from None
-        raise  # the disk is full or broken: not the user's input
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _REFUSED:
+            raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
+        full = _disk_full(error)
+        if full is None:
+            raise
+        # the machine's fault, not that of the user's input
+        raise OSError(full, f"Cannot write ({os.strerror(full)})", str(target)) from None
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
@@ -65,10 +97,19 @@ def _series(name: str, values: Sequence[Any]) -> pl.Series:
         series = pl.Series(name, list(values), strict=True)
         if series.dtype != pl.Object and not series.dtype.is_nested() and series.n_unique() == len(values):
             return series
+    if all(v is None or (type(v) in (int, float) and _is_exact(v)) for v in values):
+        return pl.Series(name, [None if v is None else float(v) for v in values], dtype=pl.Float64)
     written = [None if v is None else f"{type(v).__name__} {v!r}" for v in values]
     if len(set(written)) == len(values):
         return pl.Series(name, written, dtype=pl.String)
     return pl.Series(name, [None if v is None else code for code, v in enumerate(values)], dtype=pl.Int64)
+
+
+def _is_exact(number: float) -> bool:
+    """Whether a number stays what it is as a float."""
+    with suppress(OverflowError):
+        return float(number) == number
+    return False
 
 
 def write_columns(
@@ -76,8 +117,9 @@ def write_columns(
     conditions: Sequence[tuple[str, Column]],
     decision: Sequence[tuple[str, Column]],
     counts: NDArray[np.int64],
+    names: Sequence[str],
 ) -> None:
-    """Write coded columns and counts as Parquet, with the roles as metadata."""
+    """Write coded columns and counts as Parquet, with the roles and all names of the table as metadata."""
     import polars as pl
 
     columns, count = [*conditions, *decision], "count"
@@ -88,6 +130,7 @@ def write_columns(
         "conditions": [name for name, _ in conditions],
         "decision": [name for name, _ in decision],
         "count": count,
+        "names": list(names),
     }
     values = [_series(name, column.values).gather(column.codes) for name, column in columns]
     frame = pl.DataFrame([*values, pl.Series(count, counts)])
@@ -96,24 +139,36 @@ def write_columns(
 
 
 def read_columns(path: str | os.PathLike[str]) -> _Columns | None:
-    """Conditions, decision and counts that `write_columns` wrote; None for any other file."""
+    """Conditions, decision, counts and names that `write_columns` wrote; None for any other file."""
     import polars as pl
 
-    broken = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
     place = Path(path)
-    if not _is_parquet(place):
+    written = _metadata(place)
+    if written is None:
         return None
     try:
-        written = pl.read_parquet_metadata(place).get(_KEY)
-        if written is None:
-            return None
         frame = pl.read_parquet(place, glob=False, hive_partitioning=False)
-    except broken:
-        raise TableError(f"The Parquet file {str(place)!r} is damaged. Make it again.") from None
-    try:
         return _columns(frame, json.loads(written))
-    except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise TableError(f"The granule file {str(place)!r} is damaged ({error}). Make it again.") from None
+    except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise TableError(f"The granule file {str(place)!r} is damaged ({reason}). Make it again.") from None
+
+
+def holds_granules(path: Path) -> bool:
+    """Whether `write_columns` wrote a file."""
+    return _metadata(path) is not None
+
+
+def _metadata(path: Path) -> str | None:
+    """What `write_columns` notes in a file; None for any other file."""
+    import polars as pl
+
+    if not _is_parquet(path):
+        return None
+    try:
+        return pl.read_parquet_metadata(path).get(_KEY)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        raise TableError(f"Cannot read the Parquet file {str(path)!r}: it is damaged. Make it again.") from None
 
 
 def _is_parquet(path: Path) -> bool:
@@ -135,4 +190,4 @@ def _columns(frame: pl.DataFrame, roles: dict[str, Any]) -> _Columns:
     )
     if not decision:
         raise ValueError("no decision")
-    return conditions, decision, counts.astype(np.int64)
+    return conditions, decision, counts.astype(np.int64), tuple(roles.get("names", ()))

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
-from plar.errors import EngineUnavailable, unknown_name
+from plar.errors import EngineUnavailable, TableError, unknown_name
 
 if TYPE_CHECKING:
     from plar.engines.local import LocalEngine
@@ -57,6 +57,13 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:
     plar.errors.UnknownNameError: Unknown engine 'gpu'. Choose one of: auto, local, spark, cuda.
     """
     if not isinstance(engine, str):
+        if isinstance(engine, type) or not hasattr(engine, "open"):
+            raise TableError(
+                f"The engine must be a name or an engine with its options, such as LocalEngine(n_jobs=2). "
+                f"Got {engine!r} instead."
+            )
+        if n_jobs is not None:
+            raise TableError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
         return engine
     name = "local" if engine == "auto" else engine
     if name not in ENGINES:

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -41,7 +42,7 @@ class LocalEngine:
     Parameters
     ----------
     n_jobs : int, optional
-        Threads; by default as many as this process may use. The result does not depend on it.
+        Threads; by default, or with -1, as many as this process may use. The result does not depend on it.
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays.
 
@@ -57,12 +58,14 @@ class LocalEngine:
     name = "local"
 
     def __post_init__(self) -> None:
-        if self.n_jobs is not None and self.n_jobs < 1:
-            raise TableError(f"n_jobs must be 1 or more, or None for all cores. Got {self.n_jobs} instead.")
+        jobs = self.n_jobs
+        if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or (jobs < 1 and jobs != -1)):
+            raise TableError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
 
     def open(self, granules: Granules, measure: Measure) -> LocalEvaluation:
         """Hold the granules ready for one search."""
-        return LocalEvaluation(granules, measure, self.n_jobs or _usable_cores(), self.lanes)
+        jobs = _usable_cores() if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
+        return LocalEvaluation(granules, measure, jobs, self.lanes)
 
 
 class _Partition(NamedTuple):
@@ -85,7 +88,7 @@ class LocalEvaluation:
         self._granules = granules
         self._coded = granules.coded
         self._kind = measure.kind
-        self._own = _own_kernel(measure.theta) if measure.kind == OWN else None
+        self._own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
         self._table = f_table(measure.kind, granules.n_objects)
         self._anchors = log_anchors() if granules.n_objects >= len(self._table) else np.zeros((1, 2), np.uint64)
         self._labels = label_granules(granules, measure)
@@ -292,9 +295,20 @@ def _class_ranges(starts: Index, n_jobs: int, n_tasks: int) -> list[slice]:
 
 
 @lru_cache(maxsize=64)
-def _own_kernel(function: Callable[..., Any]) -> Callable[..., None]:
+def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """Compile the sum of a user's θ over the classes of a partition."""
-    theta = function if hasattr(function, "py_func") else numba.njit(function)
+    theta: Any = function if hasattr(function, "py_func") else numba.njit(function)
+    try:
+        theta.compile((numba.int64[::1],))
+    except numba.core.errors.NumbaError as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given").strip()
+        raise TableError(f"numba cannot compile the θ of measure {name!r}: {reason}") from error
+    returned = theta.nopython_signatures[-1].return_type
+    if not isinstance(returned, (numba.types.Integer, numba.types.Boolean)):
+        raise TableError(
+            f"The θ of measure {name!r} must return a whole number. It returns {returned}; scale it and round, and "
+            "let the normaliser take the scale away."
+        )
 
     def add(classes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
         for c in range(len(starts) - 1):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ _NAME = re.compile(rf"\s*({_QUOTED}|[^\s{{]+)\s*(.*)", re.DOTALL)
 _TYPES = ("numeric", "real", "integer", "string", "date")
 _HEADER_LINES = 200_000  # read at most where a file must be unpacked for it
 _SNIFFED = 1000
+_PIECE = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +146,28 @@ def arff_source(paths: Sequence[Path]) -> Source:
     enums = _fast(headers, nominal, careful)
     booleans = {name for name, values in nominal.items() if {v.lower() for v in values} == {"false", "true"}}
     booleans = {name for name in booleans if len(nominal[name]) == 2}
-    if not booleans or any("?" in line for line in sample):
+    spelled = "".join(value for name in booleans for value in nominal[name])
+    odd = {letter for letter in "truefalsTRUEFALS" if letter not in spelled}
+    if not booleans or any(mark in line for line in sample for mark in {"?", *odd}):
         return enums
-    return _fast(headers, nominal, enums, booleans)
+    if any(header.path.suffix.lower() in (".gz", ".zst") for header in headers):
+        return enums  # unpacked twice, rows would not be read faster
+    doubt = partial(_any_letter, headers, "".join(sorted(odd)))
+    return replace(_fast(headers, nominal, enums, booleans), doubt=doubt)
+
+
+def _any_letter(headers: Iterable[_Header], letters: str) -> bool:
+    """Whether some file, which is not packed, has one of these letters in its rows."""
+    return any(_has_letter(header, letters) for header in headers)
+
+
+def _has_letter(header: _Header, letters: str) -> bool:
+    with header.path.open("rb") as file:
+        for _ in range(header.skip):
+            file.readline()
+        marks = [letter.encode() for letter in letters]
+        # pieces that stay in the cache
+        return any(mark in piece for piece in iter(lambda: file.read(_PIECE), b"") for mark in marks)
 
 
 def _categories(headers: Iterable[_Header]) -> dict[str, list[str]]:
@@ -167,7 +188,8 @@ def _fast(
 ) -> Source:
     """Read with polars' CSV reader.
 
-    A column declared {false,true} is read as booleans, the fastest; only there True and TRUE count as true.
+    A column declared {false,true} is read as booleans, the fastest. That would take True and TRUE for true, so it
+    holds only where no row has such letters, which `Source.doubt` looks up.
     """
     import polars as pl
 

@@ -6,6 +6,7 @@ Either way the memory follows the granules (or the codes), not the text of the r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from numpy.typing import NDArray
 from plar.coding.codes import Column, encode_distinct, take_codes
 from plar.coding.series import encode_series, encode_strings, not_flat
 from plar.errors import TableError
-from plar.granules import MAX_OBJECTS, Granules, too_many
+from plar.granules import Granules
 from plar.partition import Array, smallest_codes
 from plar.reading.source import Misread, Source
+from plar.reading.weights import BadWeight, first_bad_weight, is_bad, row_weights, text_weight, weight_of, whole_counts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,15 +51,28 @@ class Roles:
 
 def granulate_source(source: Source, roles: Roles) -> Granules:
     """Make granules of a source; a reading that turns out wrong gives way to a more careful one."""
+    source.check_mixed(roles.used)
     while True:
         try:
-            if _groupable(source, roles):
-                return _grouped(source, roles)
-            return _row_by_row(source, roles)
+            return _granulate(source, roles)
         except Misread:
             if source.careful is None:
                 raise
             source = source.careful
+        except BadWeight as error:
+            raise (text_weight(source, roles.weights) if roles.weights is not None else None) or error from None
+
+
+def _granulate(source: Source, roles: Roles) -> Granules:
+    granulate = _grouped if _groupable(source, roles) else _row_by_row
+    if source.doubt is None:
+        return granulate(source, roles)
+    with ThreadPoolExecutor(1) as pool:  # beside the reading, it costs no time
+        wrong = pool.submit(source.doubt)
+        granules = granulate(source, roles)
+        if wrong.result():
+            raise Misread("values are spelled in several ways")
+    return granules
 
 
 def _groupable(source: Source, roles: Roles) -> bool:
@@ -77,11 +92,6 @@ def granulate_columns(columns: Iterable[Column], roles: Roles) -> Granules:
     return _finish(coded, np.ones(len(coded[0].codes), np.int64), roles)
 
 
-def bad_weight(value: object, row: int) -> TableError:
-    """Say that a weight is no whole number from 0 on."""
-    return TableError(f"The weight in row {row} is {value!r}. Weights are whole numbers: 0, 1, 2, …")
-
-
 def _assemble(columns: list[Column], counts: NDArray[np.int64], roles: Roles, grouped: bool) -> Granules:
     """Make granules; `columns` is emptied, so that each column can be freed when it is replaced."""
     decision = [columns.pop() for _ in roles.decision][::-1] if roles.labels is None else [roles.labels]
@@ -99,13 +109,13 @@ def _grouped(source: Source, roles: Roles) -> Granules:
     import polars as pl
 
     frame, used = source.frame, roles.used
-    words = _Words(source, used)
+    words = _Words(source, used, (*roles.na, *source.na))
     flag = _flag(source, {*used, roles.weights})
     keys = [*words.keys(), *(pl.col(name) for name in used if name not in words.places), *flag]
     aggregates = [pl.len().alias(_LEN)]
     if roles.weights is not None:
-        weight = _weight(source, roles.weights)
-        aggregates = [weight.fill_null(0.0).sum().alias(_LEN), _is_bad(weight).sum().alias(_BAD)]
+        weight = weight_of(source, roles.weights)
+        aggregates = [weight.fill_null(0.0).sum().alias(_LEN), is_bad(weight).sum().alias(_BAD)]
     groups = source.collect(frame.group_by(keys).agg(aggregates))
     if not len(groups):
         raise source.no_rows()
@@ -126,6 +136,8 @@ def _grouped(source: Source, roles: Roles) -> Granules:
     counts = _counts(groups, source, roles, blank)
     if blank and roles.weights is None:
         counts = _less_blank(columns, counts, blank)
+        if not counts.any():
+            raise source.no_rows()
     return _assemble(columns, counts, roles, grouped=not flag)
 
 
@@ -152,16 +164,10 @@ def _counts(groups: pl.DataFrame, source: Source, roles: Roles, blank: int) -> N
     if roles.weights is None:
         return groups[_LEN].cast(int).to_numpy().astype(np.int64)
     if groups[_BAD].sum() != blank:
-        raise _first_bad_weight(source, roles.weights)
+        raise first_bad_weight(source, roles.weights)
+    if not groups[_LEN].sum() and len(groups) == 1 and blank:
+        raise source.no_rows()
     return whole_counts(groups[_LEN].to_numpy())
-
-
-def whole_counts(weights: Array) -> NDArray[np.int64]:
-    """Turn sums of weights into counts, exact because floats are up to 2^53."""
-    total = float(weights.sum())
-    if total > MAX_OBJECTS:
-        raise TableError(too_many(int(total)))
-    return weights.astype(np.int64)
 
 
 def _less_blank(columns: list[Column], counts: NDArray[np.int64], blank: int) -> NDArray[np.int64]:
@@ -183,47 +189,18 @@ def _without_values(columns: Sequence[Column]) -> NDArray[np.bool_]:
     return lacking
 
 
-def _weight(source: Source, name: str) -> pl.Expr:
-    import polars as pl
-
-    column = pl.col(name)
-    dtype = source.frame.collect_schema()[name]
-    if source.text or dtype == pl.String:
-        column = column.cast(pl.String).str.strip_chars()
-    elif not (dtype.is_numeric() or dtype == pl.Boolean):
-        raise TableError(f"The weights {name!r} are of type {dtype}. Weights are whole numbers: 0, 1, 2, …")
-    return column.cast(pl.Float64, strict=False)
-
-
-def _is_bad(weight: pl.Expr) -> pl.Expr:
-    return weight.is_null() | weight.is_nan() | weight.is_infinite() | (weight < 0) | (weight != weight.floor())
-
-
-def _first_bad_weight(source: Source, name: str) -> TableError:
-    import polars as pl
-
-    weight = _weight(source, name)
-    bad = source.collect(
-        source.frame.select(pl.col(name).alias("w"), _is_bad(weight).alias("bad"))
-        .with_row_index("row", 1)
-        .filter("bad")
-        .head(1)
-    )
-    return bad_weight(bad["w"][0], bad["row"][0])
-
-
 class _Words:
     """Columns of few known values, packed as bit fields into a few 64-bit grouping keys.
 
     Grouping by one integer is faster than by many columns, and the codes come back by shifting.
     """
 
-    def __init__(self, source: Source, used: Sequence[str]) -> None:
+    def __init__(self, source: Source, used: Sequence[str], na: tuple[str, ...]) -> None:
         import polars as pl
 
         self.values: dict[str, list[Any]] = {}
         self.places: dict[str, tuple[str, int, int]] = {}  # word, shift, bits
-        self.source = source
+        self.na = na
         schema = source.frame.collect_schema()
         for name in used:
             dtype = schema[name]
@@ -265,7 +242,7 @@ class _Words:
 
     def column(self, name: str, groups: pl.DataFrame) -> Column:
         """Unpack a column from the grouped keys."""
-        values = [None if value in self.source.na else value for value in self.values[name]]
+        values = [None if value in self.na else value for value in self.values[name]]
         codes = self.codes(name, groups)
         column = take_codes(Column(codes, [*values, None]), smallest_codes(codes, len(values) + 1))
         if sum(value is None for value in column.values) > 1:
@@ -302,7 +279,7 @@ def _finish(columns: list[Column], counts: NDArray[np.int64], roles: Roles) -> G
             columns = [take_codes(column, column.codes[counts > 0]) for column in columns]
             counts = counts[counts > 0]
     if roles.weights is not None:
-        counts *= _row_weights(columns.pop(), counts)
+        counts *= row_weights(columns.pop(), counts)
     return _assemble(columns, counts, roles, grouped=False)
 
 
@@ -320,27 +297,15 @@ def _check_labels(labels: Column, n_rows: int) -> None:
         raise TableError(f"y has {len(labels.codes)} labels for {n_rows} rows. Pass one label for each row.")
 
 
-def _row_weights(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Check the distinct weights, and give each row its own."""
-    numbers = np.zeros(len(column.values))
-    for code, value in enumerate(column.values):
-        try:
-            number = float(value)
-            whole = number >= 0 and number == int(number)
-        except (TypeError, ValueError, OverflowError):
-            number, whole = 0.0, False
-        rows = (column.codes == code) & (counts > 0)
-        if not whole and rows.any():
-            raise bad_weight(value, int(rows.argmax()) + 1)
-        numbers[code] = number
-    return whole_counts(numbers[column.codes] * (counts > 0))
-
-
 def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> list[Column]:
     frame = source.frame
     columns: list[Column] = []
     # only the columns of a file can be read in turn: a query may give its rows in another order each time
-    step = 64 if source.files and source.files[0].suffix in (".parquet", ".arrow", ".feather", ".ipc") else len(names)
+    step = (
+        64
+        if source.files and source.files[0].suffix.lower() in (".parquet", ".arrow", ".feather", ".ipc")
+        else len(names)
+    )
     for low in range(0, len(names), step):
         block = source.collect(frame.select(names[low : low + step]))
         columns += (encode_series(series, na) for series in block)

@@ -14,7 +14,16 @@ from plar.errors import TableError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_mapping", "encode_column", "encode_columns", "matrix_names", "to_polars"]
+__all__ = [
+    "check_mapping",
+    "encode_column",
+    "encode_columns",
+    "encode_labels",
+    "label_name",
+    "matrix_names",
+    "number_labels",
+    "to_polars",
+]
 
 
 def _column(data: Any, kind: str, place: int) -> Any:
@@ -63,6 +72,8 @@ def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
 
 
 def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
+    if not getattr(series.dtype, "isnative", True):  # which pandas cannot factorize
+        return encode_values(series.to_numpy(), na, name=name)
     try:
         codes, values = series.factorize()
     except TypeError:
@@ -75,6 +86,37 @@ def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
     return encode_distinct(codes, distinct, na=na)
 
 
+def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
+    """Code the labels that are given beside a table."""
+    if isinstance(y, (str, bytes, Mapping)) or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
+        raise TableError(f"y holds one label for each row, got {y!r:.60}. To name a column pass decision=.")
+    if getattr(y, "ndim", 1) != 1 or hasattr(y, "columns"):
+        shape = getattr(y, "shape", type(y).__name__)
+        raise TableError(f"y must have one dimension, got shape {shape}. Pass one label for each row.")
+    return encode_column(y, na, "y")
+
+
+def label_name(y: Any, names: Sequence[str]) -> str:
+    """Name of the labels: their own, or y, with underscores where the table has it already.
+
+    Examples
+    --------
+    >>> label_name([0, 1], ["x", "y"])
+    'y_'
+    """
+    given = getattr(y, "name", None)
+    name = given if isinstance(given, str) and given else "y"
+    while name in names:
+        name += "_"
+    return name
+
+
+def number_labels(data: Any, kind: str) -> frozenset[int]:
+    """Labels of columns that are ints, where a library has such."""
+    labels = data.columns if kind == "pandas" else data if kind == "mapping" else ()
+    return frozenset(int(v) for v in labels if isinstance(v, (int, np.integer)) and not isinstance(v, bool))
+
+
 def matrix_names(data: np.ndarray[Any, Any]) -> tuple[str, ...]:
     """Names of the columns of a 2-D array: x0, x1, …."""
     if isinstance(data, np.ma.MaskedArray):
@@ -85,7 +127,11 @@ def matrix_names(data: np.ndarray[Any, Any]) -> tuple[str, ...]:
 
 
 def check_mapping(data: Mapping[Any, Any]) -> None:
-    """Refuse columns of different lengths."""
+    """Refuse what is no column, and columns of different lengths."""
+    for name, column in data.items():
+        if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "ndim", 1) != 1:
+            kind = type(column).__name__
+            raise TableError(f"Column {str(name)!r} of the mapping is one {kind}. Pass a list or array of its values.")
     lengths = {str(name): len(column) for name, column in data.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from plar.coding.store import replacing
+from plar.coding.store import find_files, replacing
 from plar.errors import TableError
-from plar.reading.readers import find_files, suffix_of
+from plar.reading.readers import suffix_of
 
 if TYPE_CHECKING:
     import polars as pl

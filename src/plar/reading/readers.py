@@ -14,13 +14,14 @@ Formats go by suffix, behind which text formats may also carry .gz or .zst:
 from __future__ import annotations
 
 import csv
-import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plar.coding.store import find_files, holds_granules
+from plar.columns import check_names
 from plar.errors import TableError
 from plar.reading.arff import arff_source, is_arff
 from plar.reading.lines import BLANKS, LineFile, line_source
@@ -29,7 +30,7 @@ from plar.reading.source import BLANK, Source, TextFile, text_lines
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["duplicates", "find_files", "open_source", "suffix_of"]
+__all__ = ["open_source", "suffix_of"]
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data", ".all", ".trn", ".tst", ".train", ".test")
 _JSON = (".ndjson", ".jsonl")
@@ -50,22 +51,6 @@ def suffix_of(path: Path) -> tuple[str, str]:
     """
     last = path.suffix.lower()
     return (path.with_suffix("").suffix.lower(), last) if last in (".gz", ".zst") else (last, "")
-
-
-def find_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Files that a path or glob names, sorted."""
-    text = os.fspath(path)
-    place = Path(text).expanduser()
-    if place.is_dir():
-        raise TableError(f"{text!r} is a directory. Name a file, or a glob such as {os.path.join(text, '*.csv')!r}.")
-    if place.exists():
-        return [place]
-    if any(mark in text for mark in "*?["):
-        found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
-        if found:
-            return found
-        raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
-    raise TableError(f"No such file: {text!r}. Check the path.")
 
 
 def open_source(path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None) -> Source:
@@ -110,17 +95,8 @@ def open_source(path: str | os.PathLike[str], *, header: bool = True, separator:
         source = arff_source(files)
     else:
         source = _typed_source(files, _scanner(kind))
-    repeated = duplicates(source.names)
-    if repeated:
-        raise TableError(f"Column names appear twice in {str(files[0])!r}: {', '.join(repeated)}. Rename them.")
+    check_names(source.names, repr(str(files[0])))
     return source
-
-
-def duplicates(names: Sequence[str]) -> list[str]:
-    """Names that occur more than once, quoted."""
-    return (
-        [repr(name) for name in dict.fromkeys(names) if names.count(name) > 1] if len(set(names)) < len(names) else []
-    )
 
 
 def _kind(path: Path, separator: str | None) -> str:
@@ -170,6 +146,8 @@ def _typed_source(files: list[Path], scan: Callable[[Path], pl.LazyFrame]) -> So
 
     frames, names = [], None
     for file in files:
+        if holds_granules(file):
+            raise TableError(f"{str(file)!r} holds granules, not rows. Read it with plar.Granules.open.")
         try:
             frame = scan(file)
             found = tuple(frame.collect_schema().names())
@@ -180,8 +158,24 @@ def _typed_source(files: list[Path], scan: Callable[[Path], pl.LazyFrame]) -> So
             raise TableError(_other_columns(file, files[0]))
         names = found
         frames.append(frame)
+        _check_types(frame.collect_schema(), frames[0].collect_schema(), file, files[0])
     together = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
     return Source(together, names or (), tuple(files), text=False)
+
+
+def _check_types(schema: pl.Schema, first: pl.Schema, file: Path, other: Path) -> None:
+    """Refuse columns that hold, say, numbers in one file and text in another: nothing there compares by value."""
+    import polars as pl
+
+    text = (pl.String, pl.Categorical, pl.Enum)
+    for name, dtype in schema.items():
+        known = first[name]
+        if dtype.base_type() == known.base_type() or pl.Null in (dtype, known):
+            continue
+        if not (dtype.is_numeric() and known.is_numeric()) and not (dtype in text and known in text):
+            raise TableError(
+                f"Column {name!r} is {dtype} in {str(file)!r} and {known} in {str(other)!r}. Write all in one type."
+            )
 
 
 def _other_columns(file: Path, first: Path) -> str:
@@ -220,8 +214,7 @@ def _text_source(files: list[Path], header: bool, separator: str | None) -> Sour
     names = names or ()
     if texts[0].separator == " ":
         return line_source([LineFile(text.path, text.skip, BLANKS) for text in texts], names)
-    if duplicates(names):
-        return Source(pl.LazyFrame(), names, tuple(files), text=True)
+    check_names(names, repr(str(files[0])))
     frames = [
         pl.scan_csv(
             text.path,
@@ -252,6 +245,8 @@ def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str,
         skip += 1
     if not first.strip(BLANK):
         raise TableError(f"{str(path)!r} holds blank lines only. A table needs a header and rows.")
+    if "\r" in first.rstrip("\r\n") and '"' not in first:
+        raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
     cut = _separator(path, separator, first)
 
     def rest() -> Iterator[str]:

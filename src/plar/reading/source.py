@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
+import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +18,29 @@ from plar.errors import TableError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BLANK", "Misread", "Source", "TextFile", "byte_lines", "text_lines", "wrong_length"]
+__all__ = [
+    "BLANK",
+    "Misread",
+    "Source",
+    "TextFile",
+    "byte_lines",
+    "text_lines",
+    "text_rows",
+    "wrong_length",
+]
 
 #: what a blank line is made of; a tab may be a separator
 BLANK = " \r\n"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
+_JSON_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
 
 
 class Misread(TableError):
@@ -62,6 +81,8 @@ class Source:
         How the format spells a missing value.
     booleans : mapping
         Columns read as booleans, with what false and true are written as.
+    doubt : function or None
+        A look at the files that tells whether this fast reading is wrong where its values do not show it.
     suspect : str
         Characters that no value has if this fast reading is right.
     careful : Source or None
@@ -78,6 +99,7 @@ class Source:
     decision: tuple[str, ...] = ()
     na: tuple[str, ...] = ()
     booleans: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    doubt: Callable[[], bool] | None = None
     suspect: str = ""
     careful: Source | None = None
 
@@ -96,21 +118,47 @@ class Source:
             return Misread(str(error))
         try:
             for text in self.texts:
-                _inspect(text)
+                _inspect(text, quotes=True)
             for file in self.files if self.text else ():
                 deque(text_lines(file), maxlen=0)
+            for file in self.files:
+                if _is_json(file):
+                    _inspect_json(file)
         except TableError as fault:
             return fault
-        shown = ", ".join(repr(str(f)) for f in self.files[:3]) + (", …" if len(self.files) > 3 else "")
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         if not self.files:
             return TableError(f"Cannot read the table: {reason}. Check the query that makes it.")
-        return TableError(f"Cannot read {shown}: {reason}. The file is damaged or not what its name says.")
+        if self.texts:  # polars' own words would not help: they name options that plar does not have
+            return TableError(f"Cannot read {self.shown} as a table. Check its quotes and line ends.")
+        return TableError(f"Cannot read {self.shown}: {reason}. The file is damaged or not what its name says.")
+
+    def check_mixed(self, names: Iterable[str]) -> None:
+        """Refuse JSON columns of text and other values, all of which polars reads as text."""
+        import polars as pl
+
+        files = [file for file in self.files if _is_json(file)]
+        schema = self.frame.collect_schema() if files else {}
+        texts = [name for name in names if schema.get(name) == pl.String]
+        if not texts:
+            return
+        keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
+        other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
+        for file in files:
+            if self.collect(pl.scan_lines(file, glob=False).select(other.any())).item():
+                _inspect_json(file, texts)
+
+    @property
+    def shown(self) -> str:
+        """Names of the files, for messages."""
+        return ", ".join(repr(str(f)) for f in self.files[:3]) + (", …" if len(self.files) > 3 else "")
 
     def no_rows(self) -> TableError:
         """Say that there is nothing to read."""
-        shown = ", ".join(repr(str(file)) for file in self.files[:3]) or "The table"
-        return TableError(f"{shown} has no rows. Add some, or check whether the first line is a header.")
+        if not self.files:
+            return TableError("The table has no rows. Add some.")
+        have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
+        return TableError(f"{self.shown} {have}. Add some, or check whether the first line is a header.")
 
     def find_ragged(self) -> TableError:
         """Name the line of a row that the column `ragged` marks."""
@@ -127,6 +175,8 @@ class Source:
         """Columns with their values as written, without the rows of blank lines."""
         import polars as pl
 
+        if self.doubt is not None and self.doubt():
+            raise Misread("values are spelled in several ways")
         if self.ragged is not None and self.collect(self.frame.select(pl.col(self.ragged).any())).item():
             raise self.find_ragged()
         frame = self.frame
@@ -136,9 +186,20 @@ class Source:
             odd, wrong = self.collect(frame.select(gap.any(), self._misread(names).alias("misread"))).row(0)
             if wrong:
                 raise Misread("the values hold quotes or comments")
-            if odd and self.audit():
-                frame = frame.filter(pl.any_horizontal(pl.col(self.names).is_not_null()))
+            blank = self.audit() if odd else 0
+            if blank:
+                frame = frame.filter(~self._lacking(blank))
         return frame.select(self.written(name) for name in names)
+
+    def _lacking(self, blank: int) -> pl.Expr:
+        """Rows of blank lines; those that hold nothing but separators cannot be told from them."""
+        import polars as pl
+
+        texts = [pl.col(name).cast(pl.String).str.strip_chars() for name in self.names]
+        lacking = pl.all_horizontal(text.is_null() | (text == "") for text in texts)
+        if self.collect(self.frame.select(lacking.sum())).item() != blank:
+            raise TableError(f"{self.shown}: blank lines ({blank}) beside rows without values. Remove the blank lines.")
+        return lacking
 
     def _misread(self, names: Sequence[str]) -> pl.Expr:
         """Whether some value shows that the fast reading is wrong."""
@@ -196,9 +257,21 @@ def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
         raise TableError(f"Cannot read {str(path)!r}: {str(error).splitlines()[0]}. Check the file.") from None
 
 
+def _check_text(path: Path, start: bytes) -> None:
+    """Refuse what is no text, by its first bytes."""
+    name = repr(str(path))
+    for magic, kind, suffix in [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]:
+        if start.startswith(magic):
+            raise TableError(f"{name} is {kind} file, not text. Rename it to {suffix}.")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise TableError(f"{name} is UTF-16, not UTF-8. Convert it, e.g. with iconv -f utf-16 -t utf-8.")
+
+
 def text_lines(path: Path, limit: int | None = None) -> Iterator[str]:
     """Yield the lines as text; a line that is not UTF-8 is a TableError with its number."""
     for number, line in enumerate(byte_lines(path, limit), 1):
+        if number == 1:
+            _check_text(path, line[:6])
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -231,34 +304,83 @@ def _audit(text: TextFile) -> int:
     return _inspect(text) if unsure else int(blank)
 
 
-def _inspect(text: TextFile) -> int:
-    """Read row by row: TableError with the line of the first fault, else the number of blank lines."""
+def text_rows(text: TextFile) -> Iterator[tuple[int, list[str], str]]:
+    """Yield the rows as Python reads them: number of the first line, fields, lines; TableError where it cannot."""
     begun: list[int] = []
+    lines: list[str] = []
 
     def numbered() -> Iterator[str]:
         for number, line in enumerate(text_lines(text.path), 1):
             if number > text.skip and not (text.comment and line.startswith(text.comment)):
                 begun.append(number)
+                lines.append(line)
                 yield line
 
     quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE}
     if text.quote:
         quoting = {"quotechar": text.quote}
     reader = csv.reader(numbered(), delimiter=text.separator, strict=True, **quoting)
-    blank, where = 0, repr(str(text.path))
     while True:
         begun.clear()
+        lines.clear()
         try:
             row = next(reader)
         except StopIteration:
-            return blank
+            return
         except csv.Error as error:
-            at = begun[0] if begun else 1
-            raise TableError(f"{where}, line {at}: {error}. Quote values as in RFC 4180, on both sides.") from None
+            where, reason = f"{str(text.path)!r}, line {begun[0] if begun else 1}", str(error).partition(" - ")[0]
+            raise TableError(f"{where}: {reason}. Quote values as in RFC 4180, on both sides.") from None
+        yield begun[0], row, "".join(lines)
+
+
+def _inspect(text: TextFile, *, quotes: bool = False) -> int:
+    """Read row by row: TableError with the line of the first fault, else the number of blank lines.
+
+    Python takes quotes inside a value, polars does not always; `quotes` makes them a fault.
+    """
+    cut = re.escape(text.separator)
+    field = rf'(?:"(?:[^"]|"")*"|[^"{cut}]*)'
+    well_quoted = re.compile(rf"{field}(?:{cut}{field})*")
+    blank = 0
+    for line, row, raw in text_rows(text):
+        if quotes and text.quote and text.quote in raw and not well_quoted.fullmatch(raw.rstrip("\r\n")):
+            raise TableError(
+                f"{str(text.path)!r}, line {line}: a quote inside a value. "
+                "Put quotes around the whole value, and double those in it."
+            )
         if not any(value.strip() for value in row) and len(row) <= 1:
             blank += 1
         elif len(row) != text.fields:
-            raise TableError(wrong_length(text.path, begun[0], len(row), text.fields))
+            raise TableError(wrong_length(text.path, line, len(row), text.fields))
+    return blank
+
+
+def _is_json(path: Path) -> bool:
+    return any(suffix.lower() in (".ndjson", ".jsonl") for suffix in path.suffixes[-2:])
+
+
+def _inspect_json(path: Path, names: Collection[str] | None = None) -> None:
+    """Read line by line: TableError with the first line that is no object, or that changes a column's type.
+
+    Only columns in `names` count, if it is given.
+    """
+    kinds: dict[str, str] = {}
+    for number, line in enumerate(text_lines(path), 1):
+        if not line.strip():
+            continue
+        where = f"{str(path)!r}, line {number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
+        if not isinstance(row, dict):
+            raise TableError(f"{where}: {line.strip()[:40]!r} is no object. Write one JSON object a line.")
+        for name, value in row.items():
+            if names is not None and name not in names:
+                continue
+            kind = _JSON_KINDS.get(type(value))
+            if kind and kinds.setdefault(name, kind) != kind:
+                raise TableError(f"{where}: column {name!r} has {kind} after {kinds[name]}. Write all in one type.")
 
 
 def wrong_length(path: Path, line: int, found: int, expected: int) -> str:
