@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from plar.errors import TableError
 from plar.reading.lines import LineFile, line_source
 from plar.reading.source import Source, TextFile, text_lines
@@ -30,6 +32,7 @@ _TYPES = ("numeric", "real", "integer", "string", "date")
 _HEADER_LINES = 200_000  # read at most where a file must be unpacked for it
 _SNIFFED = 1000
 _PIECE = 1 << 17
+_CAPITAL = re.compile("[TRUEFALS]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,30 +147,34 @@ def arff_source(paths: Sequence[Path]) -> Source:
         return _fast(headers, {}, careful)
     nominal = _categories(headers)
     enums = _fast(headers, nominal, careful)
-    booleans = {name for name, values in nominal.items() if {v.lower() for v in values} == {"false", "true"}}
-    booleans = {name for name in booleans if len(nominal[name]) == 2}
-    spelled = "".join(value for name in booleans for value in nominal[name])
-    odd = {letter for letter in "truefalsTRUEFALS" if letter not in spelled}
-    if not booleans or any(mark in line for line in sample for mark in {"?", *odd}):
+    booleans = {name for name, values in nominal.items() if sorted(values) == ["false", "true"]}
+    if not booleans or any("?" in line or _CAPITAL.search(line) for line in sample):
         return enums
     if any(header.path.suffix.lower() in (".gz", ".zst") for header in headers):
         return enums  # unpacked twice, rows would not be read faster
-    doubt = partial(_any_letter, headers, "".join(sorted(odd)))
-    return replace(_fast(headers, nominal, enums, booleans), doubt=doubt)
+    return replace(_fast(headers, nominal, enums, booleans), doubt=partial(_any_capital, headers))
 
 
-def _any_letter(headers: Iterable[_Header], letters: str) -> bool:
-    """Whether some file, which is not packed, has one of these letters in its rows."""
-    return any(_has_letter(header, letters) for header in headers)
+def _any_capital(headers: Iterable[_Header]) -> bool:
+    """Whether some row of files that are not packed has a capital letter of True or False."""
+    return any(_has_capital(header) for header in headers)
 
 
-def _has_letter(header: _Header, letters: str) -> bool:
+def _has_capital(header: _Header) -> bool:
     with header.path.open("rb") as file:
         for _ in range(header.skip):
             file.readline()
-        marks = [letter.encode() for letter in letters]
-        # pieces that stay in the cache
-        return any(mark in piece for piece in iter(lambda: file.read(_PIECE), b"") for mark in marks)
+        begun = b""  # of a line that ends in the next piece
+        for piece in iter(lambda: file.read(_PIECE), b""):
+            # one look at bytes is far faster than one at lines, so lines are made only where there is a capital
+            if (np.frombuffer(piece, np.uint8) - np.uint8(65) < 26).any():
+                rows = (
+                    line for line in (begun + piece).decode(errors="replace").splitlines() if line.lstrip()[:1] != "%"
+                )
+                if any(_CAPITAL.search(row) for row in rows):
+                    return True
+            begun = piece[piece.rfind(b"\n") + 1 :]
+    return False
 
 
 def _categories(headers: Iterable[_Header]) -> dict[str, list[str]]:
