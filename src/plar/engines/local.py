@@ -75,8 +75,8 @@ class _Partition(NamedTuple):
     starts: Index
     #: where each row stood in the partition that this one refines
     places: Index
-    #: objects that the rows stand for
-    objects: int
+    #: the rows that have left since then
+    gone: Index
     #: Θ of the classes that have left
     left: int
 
@@ -96,8 +96,8 @@ class LocalEvaluation:
         self.theta_all = self._theta_of_all()
         #: U/∅
         self._root = self._one_class()
-        #: U/R
-        self._now = self._root
+        #: U/R, and the objects in it
+        self._now, self._objects = self._root, self._weight(self._root.order)
         self.theta = self._theta_of(self._now)
         self._selected: set[int] = set()
         #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
@@ -112,8 +112,9 @@ class LocalEvaluation:
     def active(self) -> int:
         """Objects in classes of U/R that are not settled."""
         if self._own is not None:  # a user's measure has no labels: its equality is by value
-            return 0 if self.theta == self.theta_all else max(1, self._now.objects)
-        return self._unsettled(self._now)
+            return 0 if self.theta == self.theta_all else max(1, self._objects)
+        # a class of more than one leaf key has more than one label, but under SCE
+        return self._objects if self._labels.labels is self._labels.leaves else self._unsettled(self._now)
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
@@ -132,7 +133,7 @@ class LocalEvaluation:
 
     def _leave_out(self, attributes: Sequence[int], partition: _Partition, found: dict[int, Inner]) -> None:
         # `partition` is refined by all of B but these
-        if not self._unsettled(partition):
+        if self._is_settled(partition):
             found |= dict.fromkeys(attributes, Inner(self.theta_all, True))
         elif len(attributes) == 1:
             theta = self._theta_of(partition)
@@ -203,8 +204,10 @@ class LocalEvaluation:
     def select(self, attribute: int) -> int:
         """R ← R ∪ {a}; returns Θ(D|R)."""
         before, self._now = self._now, self._refined(self._now, [attribute])
-        if self._blocks is not None and self._now is not before:
-            self._blocks.moved(self._now.places)
+        if self._now is not before:
+            self._objects -= self._weight(self._now.gone)
+            if self._blocks is not None:
+                self._blocks.moved(self._now.places)
         known = self._known.get(attribute)
         self.theta = self._theta_of(self._now) if known is None else known
         self._known = {}
@@ -215,23 +218,25 @@ class LocalEvaluation:
         order, leaves = _by_decision(self._granules), self._labels.leaves
         whole = np.array([0, len(order)], np.uint32)
         if (leaves == leaves[0]).all():
-            return _Partition(order[:0], whole[:1], order[:0], 0, self._sum(order, whole))
-        return _Partition(order, whole, order, self._granules.n_objects, 0)
+            return _Partition(order[:0], whole[:1], order[:0], order, self._sum(order, whole))
+        return _Partition(order, whole, order, order[:0], 0)
 
     def _refined(self, partition: _Partition, attributes: Iterable[int]) -> _Partition:
         for group in joined(self._coded[a] for a in attributes):
             if not len(partition.order):
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)
-            gone = int(self._granules.counts[after.gone].sum())
-            left = partition.left + self._theta_of_gone(after, gone)
-            partition = _Partition(after.order, after.starts, after.places, partition.objects - gone, left)
+            left = partition.left + self._theta_of_gone(after)
+            partition = _Partition(after.order, after.starts, after.places, after.gone, left)
         return partition
 
+    def _is_settled(self, partition: _Partition) -> bool:
+        if not len(partition.order):
+            return True
+        return self._labels.labels is not self._labels.leaves and not self._unsettled(partition)
+
     def _unsettled(self, partition: _Partition) -> int:
-        # objects in classes of more than one label; a class of more than one leaf key has them, but under SCE
-        if self._labels.labels is self._labels.leaves:
-            return partition.objects
+        # objects in classes of more than one label
         counts = self._granules.counts
         return kernels.mixed_objects(self._labels.labels, counts, partition.order, partition.starts)
 
@@ -241,14 +246,17 @@ class LocalEvaluation:
             return self._sum(found.order, found.starts)
         theta = self._sum(found.order[found.n_pure :], found.starts[found.n_pure :] - np.uint32(found.n_pure))
         if self._kind == PURE:
-            theta -= int(self._granules.counts[found.order[: found.n_pure]].sum())
+            theta -= self._weight(found.order[: found.n_pure])
         return theta
 
-    def _theta_of_gone(self, after: Split, objects: int) -> int:
+    def _theta_of_gone(self, after: Split) -> int:
         # in a consistent table all classes that leave are pure
         if self.consistent and self._own is None:
-            return -objects if self._kind == PURE else 0
+            return -self._weight(after.gone) if self._kind == PURE else 0
         return self._sum(after.gone, after.gone_starts)
+
+    def _weight(self, rows: Index) -> int:
+        return int(self._granules.counts[rows].sum())
 
     def _theta_of(self, partition: _Partition) -> int:
         return partition.left + self._sum(partition.order, partition.starts)
