@@ -267,13 +267,14 @@ def test_granule_files_are_never_rows(tmp_path: Path, monkeypatch: pytest.Monkey
         open_granules(tmp_path / "q*")
 
 
-def test_refine_from_any_data(tmp_path: Path) -> None:
+def test_refine_from_tables_and_granules(tmp_path: Path) -> None:
     columns = {"a": ["1", "1"], "b": ["2", "3"], "d": ["p", "q"]}
-    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
     granules = as_table(columns, "d").granulate()
     granules.save(tmp_path / "g.parquet")
-    for source in (columns, pl.DataFrame(columns), tmp_path / "t.csv", tmp_path / "g.parquet", as_table(columns, "d")):
+    for source in (granules, tmp_path / "g.parquet", as_table(columns, "d")):
         assert rows_of(granules.coarsen("a").refine("b", source)) == rows_of(granules)
+    with pytest.raises(TableError, match="Got dict; pass it through"):
+        granules.coarsen("a").refine("b", columns)
 
 
 @pytest.mark.parametrize("values", [[1, 2.5, None], [1, 2**53 + 1, 0.5], [True, 2, 0.5], [1, "1", None]])

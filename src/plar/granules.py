@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +265,7 @@ class Granules:
         ----------
         attributes : iterable of str or int
             Conditions of `source`; those already here change nothing.
-        source : Granules, DecisionTable or any data that `plar.granulate` takes
+        source : Granules, the path of a file of granules, or DecisionTable
             The same objects, described by at least P ∪ attributes.
 
         Examples
@@ -276,7 +275,7 @@ class Granules:
         >>> len(fine.coarsen([]).refine(["a"], fine))
         2
         """
-        fine = _granulated(source, self.decision)
+        fine = _granulated(source)
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
@@ -332,16 +331,17 @@ def _read_one(file: Path) -> Granules:
     return Granules.from_columns(conditions, decision, counts, names=names)
 
 
-def _granulated(source: Any, decision: tuple[str, ...]) -> Granules:
-    """Granules of any data, with a decision."""
-    if isinstance(source, (str, os.PathLike)):
-        source = open_granules(source) or source
-    if isinstance(source, Granules):
-        return source
-    if not hasattr(source, "granulate"):
-        # by name, as `plar` itself does: tables lie above granules, and only this call needs them
-        source = import_module("plar.table").as_table(source, decision)
-    granules: Granules = source.granulate()
+def _granulated(source: Any) -> Granules:
+    """Granules of a table, of a file of granules, or as they are."""
+    found: Any = open_granules(source) if isinstance(source, (str, os.PathLike)) else source
+    if isinstance(found, Granules):
+        return found
+    if not hasattr(found, "granulate"):
+        raise TableError(
+            f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
+            "pass it through plar.granulate first."
+        )
+    granules: Granules = found.granulate()
     return granules
 
 
