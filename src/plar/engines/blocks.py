@@ -44,10 +44,10 @@ class Blocks:
         rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
 
         def build(group: Sequence[int]) -> Block:
+            # lanes beyond the group hold zeros, or codes of an earlier one; nobody reads their sums
             columns = _taken(rooms, lambda: lanes.columns_room(len(granules)))
             for k, a in enumerate(group):
                 columns[k, : len(granules)] = granules.columns[a]
-            columns[len(group) :] = 0
             rows = lanes.aligned(len(granules))
             lanes.interleave(columns, rows)
             rooms.put(columns)
