@@ -58,11 +58,17 @@ def add_cells(
     wide = np.zeros((MAX_VALUES, LANES), np.int64)
     totals = np.zeros((int(PAIR_WEIGHT), LANES), np.int64)
     sums = np.zeros(LANES, np.int64)
+    single, alone = np.int64(0), np.int64(0)
     room, bytes_left, top = _ROOM, BYTE, _ONE
     for s in range(np.uint64(len(segments)) - _ONE):
         low, high = np.uint64(segments[s]), np.uint64(segments[s + _ONE])
         weight = weight_of(weights, low, high)
-        if weight <= _ONE:
+        if high - low == _ONE and weight < np.uint64(len(table)):
+            # one cell, the same in every lane
+            single += table[weight]
+            if single > _ROOM:
+                alone += single >> np.int64(32)
+                single &= np.int64(_LOW)
             continue
         if pairs_are_cheaper(high - low, weight, n_values):
             if weight > bytes_left:
@@ -108,6 +114,9 @@ def add_cells(
             words[k, 0] += sign * np.int64(low_word & _LOW)
             words[k, 1] += sign * np.int64(low_word >> _32)
             words[k, 2] += sign * np.int64(high_word)
+    for k in range(_W):
+        words[k, 0] += sign * (single & np.int64(_LOW))
+        words[k, 1] += sign * (alone + (single >> np.int64(32)))
 
 
 @jit
