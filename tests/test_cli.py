@@ -85,6 +85,19 @@ def test_output_in_the_format_its_name_says(name: str, tmp_path: Path) -> None:
     assert again["conditions"] == [c for c in pl.read_csv(TABLE).columns if c in again["attributes"]]
 
 
+def test_a_full_disk_costs_the_file_and_not_the_result(tmp_path: Path) -> None:
+    limit = (
+        "import resource as r, os, sys; r.setrlimit(r.RLIMIT_FSIZE, (4096, 4096)); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", limit, PLAR, "reduce", TABLE, "-d", "x_wins", "-o", str(tmp_path / "r.csv")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "reduct  middle_middle" in done.stdout
+    assert done.stderr.startswith("Error: Cannot write")
+    assert len(done.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_core_theta_granulate(tmp_path: Path) -> None:
     weather = tmp_path / "t.txt"
     weather.write_text("0 0 Y\n0 0 Y\n0 0 N\n0 1 Y\n0 1 Y\n0 1 Y\n1 0 N\n1 1 Y\n")

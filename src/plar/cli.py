@@ -112,15 +112,12 @@ def reduce(
             n_jobs=jobs,
             progress=progress,
         )
-        if output:
+    print(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{printable(file)}: {found}", flush=True)
+    if output:  # after the result is told: it is not to be lost with a full disk
+        with _progress() as progress:
             if progress:
                 progress("write", 0, 0)
             data.sink(found.attributes, output)
-    if as_json:
-        print(json.dumps(found.to_dict(), ensure_ascii=False))
-    else:
-        print(f"{printable(file)}: {found}")
-    if output:
         print(f"Wrote {output}.", file=sys.stderr)
 
 
@@ -289,7 +286,7 @@ def _progress() -> Iterator[Progress | None]:
     from rich.console import Console
 
     console = Console(stderr=True)
-    words = {"read": "opening", "granulate": "reading and granulating", "core": "core", "certificate": "certificate"}
+    words = {"read": "opening", "granulate": "reading and granulating", "write": "writing"}
     with console.status("opening") as status:
 
         def show(phase: str, done: int, total: int) -> None:
