@@ -86,6 +86,7 @@ def test_output_in_the_format_its_name_says(name: str, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_costs_the_file_and_not_the_result(tmp_path: Path) -> None:
+    ok("reduce", TABLE, "-d", "x_wins")  # the kernels are on disk
     limit = (
         "import resource as r, os, sys; r.setrlimit(r.RLIMIT_FSIZE, (4096, 4096)); os.execv(sys.argv[1], sys.argv[1:])"
     )
