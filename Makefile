@@ -3,13 +3,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test test-gpu lint format bench docs clean
 
 demo: .venv/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
 
 test: lint
 	$(BIN)/python -m pytest -q
+
+# The same tests of the CUDA engine as under the simulator, and the suite's own with it as their engine; needs a GPU.
+test-gpu: .venv/.dev
+	PLAR_TEST_ENGINES=cuda,cuda-streamed $(BIN)/python -m pytest -q tests/on_cuda.py tests/test_paper_example.py \
+	  tests/test_search.py tests/test_invariance.py tests/test_real_data.py
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -28,14 +28,25 @@ def _local(lanes: bool) -> Any:
     return LocalEngine(n_jobs=2, lanes=lanes)
 
 
+def _cuda(memory: int | None) -> Any:
+    from plar.engines import CudaEngine
+
+    return CudaEngine(memory=memory)
+
+
 #: every engine must give the same answers; a new one is added here
 ENGINES: dict[str, Callable[[], Any]] = {
     "local-tables": lambda: _local(lanes=False),
     "local-lanes": lambda: _local(lanes=True),
+    "cuda": lambda: _cuda(None),
+    # no more memory than the largest tables here need for two columns: most columns are sent for every pass
+    "cuda-streamed": lambda: _cuda(1 << 19),
 }
+#: those that every machine has, unless others are asked for (make test-gpu)
+ASKED = os.environ.get("PLAR_TEST_ENGINES", "local-tables,local-lanes").split(",")
 
 
-@pytest.fixture(scope="session", params=list(ENGINES))
+@pytest.fixture(scope="session", params=ASKED)
 def engine(request: pytest.FixtureRequest) -> Any:
     """An engine object; a test that takes it runs on all of them."""
     return ENGINES[request.param]()

@@ -13,7 +13,7 @@ partitions and devices agree to the bit; dividing by the normaliser gives Θ.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from functools import cache, lru_cache, partial
@@ -90,7 +90,12 @@ class Measure:
 
     def significance(self, change: int, n_objects: int) -> float:
         """How much Θ changed, as a number; the four measures never grow, but SCE's integers may by rounding."""
-        return self.value(change if self.kind == OWN else max(change, 0), n_objects)
+        return self.significances([change], n_objects)[0]
+
+    def significances(self, changes: Iterable[int], n_objects: int) -> list[float]:
+        """The same for many."""
+        divisor, least = self.normaliser(n_objects), -math.inf if self.kind == OWN else 0
+        return [change / divisor if divisor and change > least and change else 0.0 for change in changes]
 
 
 def _pure(counts: Counts) -> int:

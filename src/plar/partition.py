@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from plar.jit import jit
 
 __all__ = ["Array", "Codes", "Index", "Split", "distinct", "joined", "smallest_codes", "split"]
 
+T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]
 #: dictionary codes of one column, in the smallest unsigned type that holds them
@@ -51,7 +52,7 @@ class Split(NamedTuple):
     gone_starts: Index
 
 
-def joined(columns: Iterable[tuple[Codes, int]]) -> Iterator[list[tuple[Codes, int]]]:
+def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
     """Group columns so that the values of a group, taken together, still fit a byte: one pass splits by them all.
 
     Columns of one value split nothing and are left out.
@@ -62,7 +63,7 @@ def joined(columns: Iterable[tuple[Codes, int]]) -> Iterator[list[tuple[Codes, i
     >>> [len(group) for group in joined([(column, 4)] * 6 + [(column, 300), (column, 2)])]
     [4, 2, 1, 1]
     """
-    group: list[tuple[Codes, int]] = []
+    group: list[tuple[T, int]] = []
     together = 1
     for column, n_values in columns:
         if n_values < 2:

@@ -166,6 +166,7 @@ def _step(
     thetas = evaluation.with_each(candidates)
     bound = min(thetas) + measure.tie_bound(n)
     ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
+    gains = measure.significances([before - theta for theta in thetas], n)
     after = evaluation.select(ties[0])
     active = evaluation.active
     return ties[0], Step(
@@ -173,7 +174,7 @@ def _step(
         theta=measure.value(after, n) if active else theta_all,
         significance=measure.significance(before - after, n),
         ties=tuple(names[a] for a in ties),
-        candidates={names[a]: measure.significance(before - t, n) for a, t in zip(candidates, thetas, strict=True)},
+        candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
         active=active,
         seconds=perf_counter() - began,
     )

@@ -10,9 +10,10 @@ from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, TableError, unknown_name
 
 if TYPE_CHECKING:
+    from plar.engines.cuda import CudaEngine
     from plar.engines.local import LocalEngine
 
-__all__ = ["ENGINES", "Engine", "Evaluation", "Inner", "LocalEngine", "as_engine", "why_unavailable"]
+__all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "Inner", "LocalEngine", "as_engine", "why_unavailable"]
 
 
 class Entry(NamedTuple):
@@ -42,7 +43,19 @@ def why_unavailable(name: str) -> str | None:
     has_it = find_spec(f"plar.engines.{name}") is not None
     install = f"needs {' and '.join(missing)} (pip install 'plar[{name}]')" if missing else ""
     later = "" if has_it else "is not part of this version of plar"
-    return " and ".join(filter(None, [install, later])) or None
+    return " and ".join(filter(None, [install, later])) or _what_is_amiss(name)
+
+
+def _what_is_amiss(name: str) -> str | None:
+    """Ask the engine itself, where packages are not all that it needs."""
+    if not ENGINES[name].needs:
+        return None
+    try:
+        module = import_module(f"plar.engines.{name}")
+    except ImportError as error:
+        return f"cannot be loaded: {' '.join(str(error).split())}"
+    reason: str | None = getattr(module, "why_unavailable", lambda: None)()
+    return reason
 
 
 def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:

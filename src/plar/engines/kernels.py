@@ -72,9 +72,18 @@ def _over(a: Pair, k: np.uint64) -> Pair:
 
 
 @jit
-def log_beyond_table(n: np.uint64, anchors: Anchors) -> np.uint64:
-    # L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees. In units of 2^-120:
-    # n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;  ln n = ln q + s·ln 2 + r·(1 − r·(1/2 − r·(1/3 − …))).
+def anchor_of(n: np.uint64) -> np.uint64:
+    """The place among the anchors of ln q, q the leading ten bits of n."""
+    while n >= np.uint64(1024):
+        n >>= _ONE
+    return n - np.uint64(511)
+
+
+@jit
+def log_near(n: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
+    """L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees."""
+    # In units of 2^-120: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;
+    # ln n = ln q + s·ln 2 + r·(1 − r·(1/2 − r·(1/3 − …))).
     s = np.uint64(0)
     while (n >> s) >= np.uint64(1024):
         s += _ONE
@@ -89,11 +98,29 @@ def log_beyond_table(n: np.uint64, anchors: Anchors) -> np.uint64:
     series = _over(one, np.uint64(13))
     for k in range(12, 0, -1):
         series = _minus(_over(one, np.uint64(k)), _times(r, series))
-    place = q - np.uint64(511)
-    total = _plus((anchors[place, 0], anchors[place, 1]), _times(r, series))
-    twos = multiply(s, anchors[0, 1])
-    total = _plus(total, (s * anchors[0, 0] + twos[0], twos[1]))
+    total = _plus(anchor, _times(r, series))
+    twos = multiply(s, ln2[1])
+    total = _plus(total, (s * ln2[0] + twos[0], twos[1]))
     return (total[0] + (_ONE << np.uint64(23))) >> np.uint64(24)
+
+
+@jit
+def log_beyond_table(n: np.uint64, anchors: Anchors) -> np.uint64:
+    """L(n) where no table reaches."""
+    place = anchor_of(n)
+    return log_near(n, (anchors[place, 0], anchors[place, 1]), (anchors[0, 0], anchors[0, 1]))
+
+
+@jit
+def f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
+    """f(n) where no table reaches; `log` is L(n), needed under SCE only."""
+    if kind == 1:
+        return multiply(n, log)
+    if kind == 2:
+        return multiply(n, n - _ONE)
+    square_high, square_low = multiply(n, n)
+    high, low = multiply(square_low, n - _ONE)
+    return high + square_high * (n - _ONE), low
 
 
 @jit
@@ -104,14 +131,7 @@ def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Anchors, wo
         words[0] += sign * np.int64(f & _LOW)
         words[1] += sign * np.int64(f >> _32)
         return
-    if kind == 1:
-        high, low = multiply(n, log_beyond_table(n, anchors))
-    elif kind == 2:
-        high, low = multiply(n, n - _ONE)
-    else:
-        square_high, square_low = multiply(n, n)
-        high, low = multiply(square_low, n - _ONE)
-        high += square_high * (n - _ONE)
+    high, low = f_beyond_table(kind, n, log_beyond_table(n, anchors) if kind == 1 else _ONE)
     words[0] += sign * np.int64(low & _LOW)
     words[1] += sign * np.int64(low >> _32)
     words[2] += sign * np.int64(high)

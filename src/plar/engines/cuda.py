@@ -1,0 +1,323 @@
+"""The CUDA engine: columns and U/R on an NVIDIA GPU, one integer per candidate coming back.
+
+The kernels are numba's, and f is the local engine's own function, so that both give the same integers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numba import cuda
+from numba.core import config
+from numba.core.errors import NumbaPerformanceWarning
+
+from plar.engines import cuda_kernels, kernels
+from plar.engines.base import Inner
+from plar.engines.cuda_columns import Block, Columns
+from plar.engines.cuda_kernels import LANES, Device, grid, shared_bytes
+from plar.engines.cuda_partition import Partition, Refinery
+from plar.errors import EngineUnavailable, TableError
+from plar.granules import Granules
+from plar.labels import label_granules
+from plar.measures import OWN, PURE, TABLE_LIMIT, Measure, f_table, log_anchors
+from plar.partition import Array, joined, smallest_codes
+
+__all__ = ["CudaEngine", "CudaEvaluation", "why_unavailable"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: shared memory that a block may have on every GPU
+_SHARED = 48 << 10
+#: threads of a block; fewer if their counters would not fit
+_THREADS = 16 if config.ENABLE_CUDASIM else 64
+#: pieces for the whole GPU at once, times this, so that a late one does not keep it waiting
+_WAVES = 6
+#: a piece has at least so many rows
+_LEAST_PIECE = 64
+#: bytes of hash tables at once, and slots that a thread sweeps
+_HASHED, _STRETCH = 1 << 28, 16
+#: device memory beside the columns: by row, and for tables
+_ROW_BYTES, _TABLE_BYTES = 448, 1 << 29
+#: more threads than this a processor has no registers for
+_MOST_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CudaEngine:
+    """An NVIDIA GPU.
+
+    Parameters
+    ----------
+    device : int
+        Which one, as the driver counts.
+    memory : int, optional
+        Most bytes that the columns of the table may take on it; by default all that is free, less what the work takes.
+        Columns beyond that are sent again for every step.
+
+    Examples
+    --------
+    >>> CudaEngine(device=1).name
+    'cuda'
+    """
+
+    device: int = 0
+    memory: int | None = None
+    name = "cuda"
+
+    def __post_init__(self) -> None:
+        for name, least in (("device", 0), ("memory", 1)):
+            value = getattr(self, name)
+            if name == "memory" and value is None:
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise TableError(
+                    f"The {name!r} of the engine must be a whole number from {least}. Got {value!r} instead."
+                )
+
+    def open(self, granules: Granules, measure: Measure) -> CudaEvaluation:
+        """Hold the granules ready for one search."""
+        if measure.kind == OWN:
+            raise TableError(
+                f"The engine 'cuda' computes PR, SCE, LCE and CCE. Use the engine 'local' for measure {measure.name!r}."
+            )
+        reason = why_unavailable()
+        if reason:
+            raise EngineUnavailable(f"The engine 'cuda' {reason}.")
+        if self.device >= len(cuda.gpus):
+            raise EngineUnavailable(f"There is no GPU {self.device}: the driver has {len(cuda.gpus)}, counted from 0.")
+        return CudaEvaluation(granules, measure, self.device, self.memory)
+
+
+def why_unavailable() -> str | None:
+    """Say why this machine cannot run the engine; None if it can."""
+    if cuda.is_available():
+        return None
+    error = str(cuda.cuda_error() or "numba-cuda cannot find CUDA's compiler library (pip install 'numba-cuda[cu13]')")
+    return "needs an NVIDIA GPU and its driver: " + " ".join(error.split()).rstrip(".: ")
+
+
+def _on_device(method: Callable[P, R]) -> Callable[P, R]:
+    """Turn the driver's word for too little memory into ours, and mute numba's about launches that are small."""
+
+    @wraps(method)
+    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NumbaPerformanceWarning)
+                return method(*args, **kwargs)
+        except Exception as error:
+            if "OUT_OF_MEMORY" not in str(error).upper():
+                raise
+            raise EngineUnavailable(
+                "The GPU has too little memory left for this table. Free some, let the engine keep fewer columns "
+                "there (CudaEngine(memory=...)), or use the engine 'local'."
+            ) from error
+
+    return told
+
+
+class CudaEvaluation:
+    """U/R on the device, and the Θ of every way to refine it; see `plar.engines.base.Evaluation`."""
+
+    @_on_device
+    def __init__(self, granules: Granules, measure: Measure, device: int, memory: int | None) -> None:
+        gpu = cuda.select_device(device)
+        self._kind = measure.kind
+        self._n_values, self._n_rows = granules.cardinalities, len(granules)
+        # up to the table of f, sums fit 64 bits: f is convex, so that none is above f(|U|)
+        self._exact = granules.n_objects > TABLE_LIMIT
+        self._counter: Any = np.uint32 if granules.n_objects < 1 << 32 else np.uint64
+        free = cuda.current_context().get_memory_info()[0]
+        needed = _ROW_BYTES * len(granules) + _TABLE_BYTES
+        if free < needed:
+            raise EngineUnavailable(
+                f"The engine 'cuda' needs {needed >> 20} MB of GPU memory beside the columns of this table, and "
+                f"{free >> 20} MB are free. Use the engine 'local'."
+            )
+        most_values = _SHARED // shared_bytes(32, 1, self._counter)
+        self._columns = Columns(granules, most_values, free - needed if memory is None else min(memory, free - needed))
+        labels = label_granules(granules, measure)
+        self.consistent = labels.consistent
+        table = f_table(measure.kind, granules.n_objects)
+        anchors = log_anchors() if self._exact else np.zeros((1, 2), np.uint64)
+
+        def theta_of(order: Array, starts: Array) -> int:
+            words = np.zeros(3, np.int64)
+            kernels.partition_theta(
+                measure.kind, granules.classes, granules.counts, order, starts, table, anchors, words
+            )
+            return kernels.add_words(words)
+
+        #: of every class of U/C; those that are pure count under PR only
+        skip = 0 if measure.kind == PURE else labels.n_pure
+        self.theta_all = theta_of(labels.order[skip:], labels.starts[skip:] - np.uint32(skip))
+        self._table, self._anchors = cuda.to_device(table), cuda.to_device(anchors)
+        self._refinery = Refinery(
+            len(granules),
+            self._counter,
+            measure.kind,
+            decisions=granules.classes,
+            counts=granules.counts,
+            leaves=labels.leaves,
+            labels=labels.labels,
+            table=self._table,
+            anchors=self._anchors,
+        )
+        #: U/∅ and U/R
+        order = np.argsort(smallest_codes(granules.classes, granules.n_classes), kind="stable")
+        self._root = self._refinery.start(order.astype(np.uint32))
+        self._now = self._root
+        self._processors = int(getattr(gpu, "MULTIPROCESSOR_COUNT", 1))
+        self._shared = int(getattr(gpu, "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", _SHARED))
+        #: what kernels work with, made when first needed: words wanted and sums of a block,
+        #: cut classes and runs, hash tables
+        self._words: dict[int, tuple[Array, Device]] = {}
+        self._sums: dict[int, Device] = {}
+        self._cut: Device = cuda.device_array(1, self._counter)
+        self._hashed: list[Device] = []
+
+    @property
+    def theta(self) -> int:
+        """Θ(D|R)."""
+        return self._now.theta
+
+    @property
+    def active(self) -> int:
+        """Objects in classes of U/R that are not settled."""
+        return self._now.unsettled
+
+    @_on_device
+    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+        """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
+        if attributes is None:
+            attributes = range(len(self._n_values))
+        found: dict[int, Inner] = {}
+        # Many-valued attributes first: they melt the partition fastest.
+        self._leave_out(sorted(attributes, key=lambda a: -self._n_values[a]), self._root, found)
+        return [found[a] for a in attributes]
+
+    def _leave_out(self, attributes: Sequence[int], partition: Partition, found: dict[int, Inner]) -> None:
+        # `partition` is refined by all of B but these
+        if not partition.unsettled:
+            found |= dict.fromkeys(attributes, Inner(self.theta_all, True))
+        elif len(attributes) == 1:
+            found[attributes[0]] = Inner(partition.theta, False)
+        elif attributes:
+            halves = attributes[0::2], attributes[1::2]
+            for left_out, others in (halves, halves[::-1]):
+                self._leave_out(left_out, self._refined(partition, others), found)
+
+    @_on_device
+    def select(self, attribute: int) -> int:
+        """R ← R ∪ {a}; returns Θ(D|R)."""
+        self._now = self._refined(self._now, [attribute])
+        return self.theta
+
+    def _refined(self, partition: Partition, attributes: Sequence[int]) -> Partition:
+        for group in joined((a, self._n_values[a]) for a in attributes):
+            if not partition.rows:
+                break
+            partition = self._refinery.refine(partition, [self._columns.codes(a) for a, _ in group])
+        return partition
+
+    @_on_device
+    def with_each(self, candidates: Sequence[int]) -> list[int]:
+        """Θ(D|R∪{a}) for every candidate."""
+        now = self._now
+        if not now.rows or not candidates:
+            return [now.left] * len(candidates)
+        # if most are asked for, all are computed, and the list of them is read while the device is at work
+        wanted = np.full(len(self._n_values), 2 * len(candidates) > len(self._n_values))
+        if not wanted[0]:
+            wanted[list(candidates)] = True
+        thetas: Array = np.empty(len(self._n_values), object if self._exact else np.int64)
+        # all is under way on the device before the first sums are fetched
+        found = [
+            (block, *(self._lane_sums if block.stride else self._hashed_sums)(block, data, wanted, stream))
+            for block, data, stream in self._columns.passes(wanted)
+        ]
+        asked = np.fromiter(candidates, np.intp, len(candidates))
+        for block, places, sums in found:
+            words = sums.copy_to_host().reshape(-1, 3)
+            inside = places < len(block.attributes)
+            attributes = block.attributes[places[inside]]
+            if self._exact:
+                thetas[attributes] = [now.left + kernels.add_words(w) for w in words[inside]]
+            else:
+                thetas[attributes] = (now.left + words[:, 0] + (words[:, 1] << 32))[inside]
+        found_all: list[int] = thetas[asked].tolist()
+        return found_all
+
+    def _lane_sums(self, block: Block, data: Device, wanted: Array, stream: Any) -> tuple[Array, Device]:
+        # the places in the block that are summed up, and the sums in three words each
+        now, n_values, pure = self._now, block.n_values, self._kind == PURE
+        lanes = np.zeros(-(-len(block.attributes) // LANES) * LANES, np.bool_)
+        lanes[: len(block.attributes)] = wanted[block.attributes]
+        words = np.flatnonzero(lanes.reshape(-1, LANES).any(axis=1)).astype(np.uint32)
+        if id(block) not in self._words or not np.array_equal(self._words[id(block)][0], words):
+            self._words[id(block)] = words, cuda.to_device(words)
+        threads = _THREADS
+        while shared_bytes(threads, n_values, self._counter) > _SHARED:
+            threads //= 2
+        shared = shared_bytes(threads, n_values, self._counter)
+        at_once = self._processors * min(self._shared // shared, _MOST_THREADS // threads) * threads
+        piece = max(_LEAST_PIECE, -(-now.rows * len(words) // (_WAVES * at_once)))
+        places = -(-now.rows // piece)
+        is_cut = now.largest > piece
+        size = 2 * places * n_values * LANES * len(words) if is_cut else 1
+        if len(self._cut) < size:
+            self._cut = cuda.device_array(size, self._counter)
+        sums = self._zeros(block, 3 * LANES * len(words), stream)
+        f = self._table, self._anchors
+        if is_cut:
+            cuda_kernels.clear[self._some_blocks(stream)](self._cut, size, self._counter(0))
+        cells = cuda_kernels.cells_kernel(pure, self._counter, self._exact and not pure)
+        launch = (*grid(places * len(words), threads), stream, shared)
+        rows = now.order, now.weights, now.class_of, now.run_of, now.starts, now.runs
+        sizes = np.uint64(piece), np.uint64(n_values)
+        where = data, np.uint32(block.stride), self._words[id(block)][1]
+        cells[launch](self._kind, *where, *rows, *sizes, *f, self._cut, sums)
+        if is_cut:
+            table = np.uint64(places), np.uint64(n_values), np.uint64(LANES * len(words))
+            merge = cuda_kernels.merge_kernel(pure, self._counter)
+            merge[(*grid(places * LANES * len(words), _THREADS), stream)](self._kind, self._cut, *table, *f, sums)
+        return (words[:, None] * LANES + np.arange(LANES)).reshape(-1), sums
+
+    def _hashed_sums(self, block: Block, data: Device, wanted: Array, stream: Any) -> tuple[Array, Device]:
+        now, pure = self._now, self._kind == PURE
+        places = np.flatnonzero(wanted[block.attributes]).astype(np.uint32)
+        # at most half full, cells of classes and, but for PR, of runs
+        capacity = max(_STRETCH, 1 << (now.rows * (2 if pure else 4) - 1).bit_length())
+        batch = min(len(places), max(1, _HASHED // (24 * capacity)))
+        sums = self._zeros(block, 3 * len(places), stream)
+        if not self._hashed or len(self._hashed[0]) < batch * capacity:
+            self._hashed = [cuda.device_array(batch * capacity, np.uint64) for _ in range(3)]
+            for values, empty in zip(self._hashed, (cuda_kernels.EMPTY, np.uint64(0), np.uint64(0)), strict=True):
+                cuda_kernels.clear[self._some_blocks(stream)](values, batch * capacity, empty)
+        count, sweep = cuda_kernels.hash_kernel(pure), cuda_kernels.sweep_kernel(pure)
+        rows = now.order, now.weights, now.class_of, now.run_of
+        columns = cuda.to_device(places)
+        for i in range(0, len(places), batch):
+            part, part_sums = columns[i : i + batch], sums[3 * i : 3 * (i + batch)]
+            where = data, np.uint64(self._n_rows), part, np.uint64(block.n_values)
+            launch = (*grid(len(part) * now.rows, _THREADS), stream)
+            count[launch](*where, *rows, *self._hashed, np.uint64(capacity))
+            launch = (*grid(len(part) * (capacity // _STRETCH), _THREADS), stream)
+            sizes = np.uint64(capacity), np.uint64(_STRETCH)
+            sweep[launch](self._kind, *self._hashed, *sizes, self._table, self._anchors, part_sums)
+        return places, sums
+
+    def _zeros(self, block: Block, size: int, stream: Any) -> Device:
+        if id(block) not in self._sums or len(self._sums[id(block)]) != size:
+            self._sums[id(block)] = cuda.device_array(size, np.int64)
+        cuda_kernels.clear[(*grid(size, _THREADS), stream)](self._sums[id(block)], size, np.int64(0))
+        return self._sums[id(block)]
+
+    def _some_blocks(self, stream: Any) -> tuple[int, int, Any]:
+        return 8 * self._processors, _THREADS, stream

@@ -1,0 +1,514 @@
+"""Kernels of the CUDA engine: Θ of every candidate from rows that stand class by class, decision by decision.
+
+As in the local engine, Θ(D|R∪{a}) is a sum over the cells (class, value of a) minus one over the cells (run, value of
+a). Columns of few values lie row by row, four candidates in a 32-bit word (*lanes*). A thread takes one word of a
+*piece*, which is a stretch of whole classes, and counts in its own part of shared memory: no two threads share a
+counter, so nothing is atomic and nothing waits. A class of more rows than a piece is cut; what its parts counted is
+added up in device memory, and f is applied to it afterwards. Columns of many values are counted in a hash table each.
+
+Rows are fetched through `order`: a row of many lanes is long, so fetching is as fast as reading on, and nothing is
+moved when U/R is refined. Every index is unsigned, as a signed one costs a wrap-around check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+
+import numba
+import numpy as np
+from numba import cuda
+
+from plar.engines import kernels
+from plar.jit import jit
+from plar.partition import Array
+
+__all__ = [
+    "EMPTY",
+    "LANES",
+    "Device",
+    "add_f",
+    "cells_kernel",
+    "clear",
+    "device",
+    "grid",
+    "hash_kernel",
+    "interleave",
+    "kernel",
+    "merge_kernel",
+    "shared_bytes",
+    "sweep_kernel",
+]
+
+#: an array on the device
+Device: TypeAlias = Any
+
+U = np.uint64
+#: candidates in a word
+LANES = 4
+#: three words for each of them
+_SUMS = 3 * LANES
+#: a thread's counters stand this far apart, each warp's own bank by bank, so that no two threads want the same bank
+_WARP = 32
+
+_0, _1, _2, _3, _4, _5 = U(0), U(1), U(2), U(3), U(4), U(5)
+_31, _255 = U(31), U(255)
+_LOW, _32 = U(0xFFFFFFFF), U(32)
+#: from the counters of a value to those of the next, and from lane to lane
+_VALUE, _LANE = U(LANES * _WARP), U(_WARP)
+#: classes of up to so many rows are compared row by row
+_FEW = 4
+#: of a long run so many rows are fetched at a time
+_BATCH = 8
+#: no key of a hash table
+EMPTY = U(0xFFFFFFFFFFFFFFFF)
+#: marks the key of a run, as against a class
+_RUN = U(1 << 63)
+
+
+def kernel(function: Callable[..., None]) -> Any:
+    """Compile a kernel at its first launch; later processes load it from numba's cache."""
+    return cuda.jit(cache=True)(function)
+
+
+def device(function: Callable[..., Any]) -> Any:
+    """Compile a function that kernels call."""
+    return cuda.jit(device=True)(function)
+
+
+def grid(n: int, threads: int) -> tuple[int, int]:
+    """Blocks and threads of a launch with a thread for each of n."""
+    return -(-n // threads), threads
+
+
+def shared_bytes(threads: int, n_values: int, counter: Any) -> int:
+    """Shared memory of a block of `cells_kernel`: counters of run and class for each lane and value."""
+    return -(-threads // _WARP) * _WARP * 2 * LANES * n_values * int(np.dtype(counter).itemsize)
+
+
+@device
+def add_f(kind: int, n: np.uint64, sign: int, table: Array, anchors: Array, words: Array, first: int) -> None:
+    """words[first : first + 3] += sign · f(n); the same f as the local engine's."""
+    log = _1
+    if n < U(len(table)):
+        high, low = _0, U(table[n])
+    else:
+        if kind == 1:
+            place = U(kernels.anchor_of(n))
+            near = anchors[place, 0], anchors[place, 1]
+            log = U(kernels.log_near(n, near, (anchors[0, 0], anchors[0, 1])))
+        high, low = kernels.f_beyond_table(kind, n, log)
+        high, low = U(high), U(low)
+    words[first] += sign * np.int64(low & _LOW)
+    words[first + 1] += sign * np.int64(low >> _32)
+    words[first + 2] += sign * np.int64(high)
+
+
+@kernel
+def clear(values: Array, n: int, value: Any) -> None:
+    """Set the first n elements to one value."""
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        values[i] = value
+
+
+@kernel
+def interleave(columns: Array, n: int, width: int, x: Array, stride: int, first: int) -> None:
+    """Put so many columns of bytes, one after the other, into lanes: words `first` and following of every row."""
+    i, words = cuda.grid(1), (width + LANES - 1) // LANES
+    if i < n * words:
+        row, word = i // words, i % words
+        packed = np.uint32(0)
+        # lanes without a column are zero, since kernels count them too
+        for k in range(min(LANES, width - word * LANES)):
+            packed |= np.uint32(columns[(word * LANES + k) * n + row]) << np.uint32(8 * k)
+        x[row * stride + first + word] = packed
+
+
+@device
+def _cut(row: np.uint64, n: np.uint64, piece: np.uint64, class_of: Array, starts: Array) -> np.uint64:
+    # Where a piece begins that should begin at this row: classes of up to a piece's rows are not cut.
+    if row >= n:
+        return n
+    c = U(class_of[row])
+    start = U(starts[c])
+    return row if U(starts[c + _1]) - start > piece else start
+
+
+@device
+def _count(counts: Array, at: np.uint64, row: np.uint64, weight: Any) -> None:
+    # one row of four lanes
+    for k in range(LANES):
+        counts[at + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE] += weight
+
+
+@device
+def _leave_run(
+    pure: bool, exact: bool, kind: int, counts: Array, at: np.uint64, further: np.uint64, lane: int, zero: Any,
+    mixed: Any, table: Array, anchors: Array, sums: Array,
+) -> None:  # fmt: skip
+    # The counter of a run is added to that of its class and taken out of the sum; without a branch that lanes part at.
+    d, e = counts[at], counts[at + further]
+    counts[at] = zero
+    if pure:
+        counts[at + further] = e if d == zero else (d if e == zero else mixed)
+    else:
+        counts[at + further] = e + d
+        if exact:
+            add_f(kind, U(d), -1, table, anchors, sums, 3 * lane)
+        else:
+            sums[3 * lane] -= table[U(d)]
+
+
+@device
+def _leave_class(
+    pure: bool, exact: bool, kind: int, counts: Array, at: np.uint64, lane: int, zero: Any, mixed: Any,
+    table: Array, anchors: Array, sums: Array,
+) -> None:  # fmt: skip
+    e = counts[at]
+    counts[at] = zero
+    if pure:
+        sums[3 * lane] -= np.int64(zero if e == mixed else e)
+    elif exact:
+        add_f(kind, U(e), 1, table, anchors, sums, 3 * lane)
+    else:
+        sums[3 * lane] += table[U(e)]
+
+
+@device
+def _pair_up(
+    pure: bool, x: Array, stride: np.uint32, word: np.uint64, order: Array, weights: Array, run_of: Array,
+    start: np.uint64, end: np.uint64, table: Array, sums: Array,
+) -> None:  # fmt: skip
+    # A class of up to four rows, each compared with those before it: a row of weight w that has weight c of equals
+    # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Rows that are not there
+    # weigh nothing.
+    rows, w = cuda.local.array(_FEW, np.uint64), cuda.local.array(_FEW, np.uint64)
+    for j in range(_FEW):
+        at = min(start + U(j), end - _1)
+        rows[j] = U(x[order[at] * stride + word])
+        w[j] = U(weights[at]) if start + U(j) < end else _0
+    apart = U(run_of[end - _1]) - U(run_of[start]) == end - start - _1
+    for j in range(0 if pure else 1, _FEW):
+        if start + U(j) >= end:
+            return
+        weight = np.uint32(w[j])  # 32 bits are enough where f has a table
+        for k in range(LANES):
+            c, d, conflict = np.uint32(0), np.uint32(0), False
+            value = (rows[j] >> U(8 * k)) & _255
+            for i in range(_FEW):
+                same = (rows[i] >> U(8 * k)) & _255 == value and w[i] != _0
+                if pure:
+                    conflict |= same and i != j and (apart or run_of[start + U(i)] != run_of[start + U(j)])
+                elif i < j:
+                    c = np.uint32(c + (np.uint32(w[i]) if same else np.uint32(0)))
+                    if not apart and run_of[start + U(i)] == run_of[start + U(j)]:
+                        d = np.uint32(d + (np.uint32(w[i]) if same else np.uint32(0)))
+            if pure:
+                sums[3 * k] -= np.int64(_0 if conflict else w[j])
+            elif apart:
+                sums[3 * k] += table[np.uint32(c + weight)] - table[c] - table[weight]
+            else:
+                sums[3 * k] += table[np.uint32(c + weight)] - table[c] - table[np.uint32(d + weight)] + table[d]
+
+
+@cache
+def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
+    """Make the kernel that adds Θ(D|R∪{a}) for lanes.
+
+    Parameters
+    ----------
+    pure : bool
+        For PR, which counts the weight of cells (class, value) that lie in one run.
+    counter : numpy type
+        Of weights and counters.
+    exact : bool
+        Whether f goes beyond its table and sums beyond 64 bits, so that they take three words.
+    """
+    zero, mixed, kept_as = counter(0), counter(np.iinfo(counter).max), numba.from_dtype(np.dtype(counter))
+
+    @kernel
+    def cells(
+        kind: int,
+        x: Array,
+        stride: np.uint32,
+        wanted: Array,
+        order: Array,
+        weights: Array,
+        class_of: Array,
+        run_of: Array,
+        starts: Array,
+        runs: Array,
+        piece: np.uint64,
+        n_values: np.uint64,
+        table: Array,
+        anchors: Array,
+        cut: Array,
+        sums: Array,
+    ) -> None:
+        counts = cuda.shared.array(0, kept_as)
+        sum_ = cuda.local.array(_SUMS, np.int64)
+        batch = cuda.local.array(_BATCH, np.uint64)
+        thread, n_words, n = U(cuda.grid(1)), U(len(wanted)), U(len(order))
+        number, slot = thread // n_words, thread % n_words
+        i = _cut(number * piece, n, piece, class_of, starts)
+        last = _cut((number + _1) * piece, n, piece, class_of, starts)
+        if i >= last:
+            return
+        word, t = U(wanted[slot]), U(cuda.threadIdx.x)
+        # this thread's counters of the present run, and how much further those of the class are
+        mine, further = (t >> _5) * n_values * _2 * _VALUE + (t & _31), n_values * _VALUE
+        for j in range(_2 * n_values * _4):
+            counts[mine + j * _LANE] = zero
+        for k in range(_SUMS):
+            sum_[k] = 0
+        # where the sums of runs begin in `cut`, after those of classes
+        parts = ((n + piece - _1) // piece) * n_values * n_words * _4
+        c, r = U(class_of[i]), U(run_of[i])
+        while i < last:
+            start, end = U(starts[c]), U(starts[c + _1])
+            is_cut, stop, first = end - start > piece, min(end, last), i
+            if not exact and end - start <= U(_FEW):
+                _pair_up(pure, x, stride, word, order, weights, run_of, start, end, table, sum_)
+                r = U(run_of[end - _1]) + _1
+                i = end
+                c += _1
+                continue
+            # the next row is fetched before the present one is counted
+            ahead = U(x[order[i] * stride + word])
+            while i < stop:
+                run_end = U(runs[r + _1])
+                run_stop, run_first = min(run_end, stop), i
+                if run_stop - i == _1 and not is_cut:
+                    row, w = ahead, weights[i]
+                    i += _1
+                    ahead = U(x[order[min(i, n - _1)] * stride + word])
+                    if pure:
+                        for k in range(LANES):
+                            a = mine + further + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
+                            counts[a] = w if counts[a] == zero else mixed
+                    else:
+                        _count(counts, mine + further, row, w)
+                        for k in range(LANES):
+                            if exact:
+                                add_f(kind, U(w), -1, table, anchors, sum_, 3 * k)
+                            else:
+                                sum_[3 * k] -= table[U(w)]
+                    r += _1
+                    continue
+                while i + U(_BATCH) <= run_stop:  # so that their loads overlap
+                    for j in range(_BATCH):
+                        batch[j] = U(x[order[i + U(j)] * stride + word])
+                    for j in range(_BATCH):
+                        _count(counts, mine, batch[j], weights[i + U(j)])
+                    i += U(_BATCH)
+                while i + _4 <= run_stop:
+                    for j in range(4):
+                        batch[j] = U(x[order[i + U(j)] * stride + word])
+                    for j in range(4):
+                        _count(counts, mine, batch[j], weights[i + U(j)])
+                    i += _4
+                while i < run_stop:
+                    _count(counts, mine, U(x[order[i] * stride + word]), weights[i])
+                    i += _1
+                ahead = U(x[order[min(i, n - _1)] * stride + word])
+                if is_cut:
+                    # added up where the class, or the run, began: at most one of each is cut that begins in a piece
+                    run_start = U(runs[r])
+                    place, run_place = start // piece, run_start // piece
+                    run_is_cut = (run_end - _1) // piece != run_place
+                    for v in range(n_values):
+                        for k in range(LANES):
+                            a = mine + v * _VALUE + U(k) * _LANE
+                            d = counts[a]
+                            cell = ((place * n_values + v) * n_words + slot) * _4 + U(k)
+                            if d != zero and pure:
+                                counts[a] = zero
+                                cuda.atomic.add(cut, cell, d)
+                                owner = cuda.atomic.cas(cut, parts + cell, zero, counter(r + _1))
+                                if owner != zero and owner != counter(r + _1):
+                                    cut[parts + cell] = mixed
+                            elif d != zero and run_is_cut:
+                                counts[a] = zero
+                                counts[a + further] += d
+                                cuda.atomic.add(cut, parts + cell + (run_place - place) * n_values * n_words * _4, d)
+                            elif not pure:
+                                _leave_run(pure, exact, kind, counts, a, further, k, zero, mixed, table, anchors, sum_)
+                elif (i - run_first) * _2 > n_values:
+                    for v in range(n_values):
+                        for k in range(LANES):
+                            a = mine + v * _VALUE + U(k) * _LANE
+                            _leave_run(pure, exact, kind, counts, a, further, k, zero, mixed, table, anchors, sum_)
+                else:  # fewer rows than values
+                    for j in range(run_first, i):
+                        row = U(x[order[j] * stride + word])
+                        for k in range(LANES):
+                            a = mine + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
+                            _leave_run(pure, exact, kind, counts, a, further, k, zero, mixed, table, anchors, sum_)
+                r += _1
+            if is_cut:
+                for v in range(n_values):
+                    for k in range(LANES):
+                        a = mine + further + v * _VALUE + U(k) * _LANE
+                        e = counts[a]
+                        if e != zero:
+                            counts[a] = zero
+                            place = start // piece
+                            cuda.atomic.add(cut, ((place * n_values + v) * n_words + slot) * _4 + U(k), e)
+            elif (stop - first) * _2 > n_values:
+                for v in range(n_values):
+                    for k in range(LANES):
+                        a = mine + further + v * _VALUE + U(k) * _LANE
+                        _leave_class(pure, exact, kind, counts, a, k, zero, mixed, table, anchors, sum_)
+            else:
+                for j in range(first, stop):
+                    row = U(x[order[j] * stride + word])
+                    for k in range(LANES):
+                        a = mine + further + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
+                        _leave_class(pure, exact, kind, counts, a, k, zero, mixed, table, anchors, sum_)
+            c += _1
+        for k in range(_SUMS):
+            if exact or k % 3 == 0:
+                cuda.atomic.add(sums, slot * U(_SUMS) + U(k), sum_[k])
+
+    return cells
+
+
+@cache
+def merge_kernel(pure: bool, counter: Any) -> Any:
+    """Make the kernel that adds what `cells_kernel` has left of classes and runs that were cut."""
+    mixed = counter(np.iinfo(counter).max)
+
+    @kernel
+    def merge(
+        kind: int,
+        cut: Array,
+        places: np.uint64,
+        n_values: np.uint64,
+        lanes: np.uint64,
+        table: Array,
+        anchors: Array,
+        sums: Array,
+    ) -> None:
+        words = cuda.local.array(3, np.int64)
+        thread = U(cuda.grid(1))
+        place, lane = thread // lanes, thread % lanes
+        if place >= places:
+            return
+        for k in range(3):
+            words[k] = 0
+        for v in range(n_values):
+            cell = (place * n_values + v) * lanes + lane
+            whole, part = cut[cell], cut[places * n_values * lanes + cell]
+            if not pure:
+                add_f(kind, U(whole), 1, table, anchors, words, 0)
+                add_f(kind, U(part), -1, table, anchors, words, 0)
+            elif part != mixed:
+                words[0] -= np.int64(whole)
+        for k in range(3):
+            if words[k] != 0:
+                cuda.atomic.add(sums, lane * _3 + U(k), words[k])
+
+    return merge
+
+
+@jit
+def _scattered(key: np.uint64) -> np.uint64:
+    # the finaliser of splitmix64: keys that follow each other fall far apart
+    key = (key ^ (key >> U(30))) * U(0xBF58476D1CE4E5B9)
+    key = (key ^ (key >> U(27))) * U(0x94D049BB133111EB)
+    return key ^ (key >> U(31))
+
+
+@device
+def _slot_of(key: np.uint64, keys: Array, first: np.uint64, capacity: np.uint64) -> np.uint64:
+    # the key's place in its table of the hash tables, taken if it had none; capacity is a power of two
+    slot = U(_scattered(key)) & (capacity - _1)
+    while True:
+        found = keys[first + slot]
+        if found == EMPTY:
+            found = U(cuda.atomic.cas(keys, first + slot, EMPTY, key))
+        if found in (EMPTY, key):
+            return first + slot
+        slot = (slot + _1) & (capacity - _1)
+
+
+@cache
+def hash_kernel(pure: bool) -> Any:
+    """Make the kernel that counts the cells of columns of many values, a hash table for each column."""
+
+    @kernel
+    def count(
+        codes: Array,
+        n_rows: np.uint64,
+        wanted: Array,
+        n_values: np.uint64,
+        order: Array,
+        weights: Array,
+        class_of: Array,
+        run_of: Array,
+        keys: Array,
+        counts: Array,
+        owners: Array,
+        capacity: np.uint64,
+    ) -> None:
+        thread, n = U(cuda.grid(1)), U(len(order))
+        table, i = thread // n, thread % n
+        if table >= U(len(wanted)):
+            return
+        code = U(codes[U(wanted[table]) * n_rows + U(order[i])])
+        w = U(weights[i])
+        slot = _slot_of(U(class_of[i]) * n_values + code, keys, table * capacity, capacity)
+        cuda.atomic.add(counts, slot, w)
+        run = U(run_of[i])
+        if pure:
+            owner = U(cuda.atomic.cas(owners, slot, _0, run + _1))
+            if owner != _0 and owner != run + _1:
+                owners[slot] = EMPTY
+        else:
+            slot = _slot_of((run * n_values + code) | _RUN, keys, table * capacity, capacity)
+            cuda.atomic.add(counts, slot, w)
+
+    return count
+
+
+@cache
+def sweep_kernel(pure: bool) -> Any:
+    """Make the kernel that adds θ of the cells in hash tables, and empties these."""
+
+    @kernel
+    def sweep(
+        kind: int,
+        keys: Array,
+        counts: Array,
+        owners: Array,
+        capacity: np.uint64,
+        stretch: np.uint64,
+        table: Array,
+        anchors: Array,
+        sums: Array,
+    ) -> None:
+        words = cuda.local.array(3, np.int64)
+        per_table = capacity // stretch
+        thread = U(cuda.grid(1))
+        number = thread // per_table
+        if number * U(3) >= U(len(sums)):
+            return
+        for k in range(3):
+            words[k] = 0
+        for j in range(stretch):
+            slot = number * capacity + thread % per_table + U(j) * per_table
+            if keys[slot] != EMPTY:
+                if not pure:
+                    add_f(kind, U(counts[slot]), -1 if keys[slot] >= _RUN else 1, table, anchors, words, 0)
+                elif owners[slot] != EMPTY:
+                    words[0] -= np.int64(counts[slot])
+                keys[slot] = EMPTY
+                counts[slot] = 0
+                if pure:
+                    owners[slot] = 0
+        for k in range(3):
+            if words[k] != 0:
+                cuda.atomic.add(sums, number * _3 + U(k), words[k])
+
+    return sweep

@@ -1,0 +1,62 @@
+"""The CUDA engine without a GPU: its own tests under numba's simulator, and what is said where it cannot run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import plar
+from plar.engines import why_unavailable
+
+HERE = Path(__file__).parent
+
+
+def test_all_kernels_under_the_simulator() -> None:
+    # a process of its own: numba looks for the simulator's variable when it is first imported
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "on_cuda.py")]
+    done = subprocess.run(command, cwd=HERE.parent, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert re.search(r"^\d+ passed in", done.stdout, flags=re.M), done.stdout
+
+
+def test_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("plar.engines.find_spec", lambda name: None)
+    assert why_unavailable("cuda") == (
+        "needs numba_cuda (pip install 'plar[cuda]') and is not part of this version of plar"
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("Error at driver init:\n\nno driver", "needs an NVIDIA GPU and its driver: Error at driver init: no driver"),
+        (None, "numba-cuda cannot find CUDA's compiler library"),
+    ],
+)
+def test_no_gpu_is_one_line(monkeypatch: pytest.MonkeyPatch, error: str | None, said: str) -> None:
+    monkeypatch.setattr("numba.cuda.is_available", lambda: False)
+    monkeypatch.setattr("numba.cuda.cuda_error", lambda: error)
+    reason = why_unavailable("cuda")
+    assert reason is not None
+    assert said in reason
+    assert "\n" not in reason
+    with pytest.raises(plar.EngineUnavailable, match="Ready here: local") as refused:
+        plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", engine="cuda")
+    assert said in str(refused.value)
+    with pytest.raises(plar.EngineUnavailable, match="The engine 'cuda' ") as refused:
+        plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", engine=plar.engines.CudaEngine())
+    assert said in str(refused.value)
+
+
+def test_a_broken_installation_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> None:
+        raise ImportError("no bindings:\n look elsewhere")
+
+    monkeypatch.setattr("plar.engines.import_module", broken)
+    assert why_unavailable("cuda") == "cannot be loaded: no bindings: look elsewhere"
