@@ -28,19 +28,29 @@ def _local(lanes: bool) -> Any:
     return LocalEngine(n_jobs=2, lanes=lanes)
 
 
-def _cuda(memory: int | None) -> Any:
+def _cuda() -> Any:
     from plar.engines import CudaEngine
 
-    return CudaEngine(memory=memory)
+    return CudaEngine()
+
+
+class CudaStreamed:
+    """The CUDA engine with memory for two blocks of columns at a time: all others are sent for every pass."""
+
+    name = "cuda"
+
+    def open(self, granules: Any, measure: Any) -> Any:
+        from plar.engines import CudaEngine
+
+        return CudaEngine(memory=8 * len(granules)).open(granules, measure)
 
 
 #: every engine must give the same answers; a new one is added here
 ENGINES: dict[str, Callable[[], Any]] = {
     "local-tables": lambda: _local(lanes=False),
     "local-lanes": lambda: _local(lanes=True),
-    "cuda": lambda: _cuda(None),
-    # no more memory than the largest tables here need for two columns: most columns are sent for every pass
-    "cuda-streamed": lambda: _cuda(1 << 19),
+    "cuda": _cuda,
+    "cuda-streamed": CudaStreamed,
 }
 #: those that every machine has, unless others are asked for (make test-gpu)
 ASKED = os.environ.get("PLAR_TEST_ENGINES", "local-tables,local-lanes").split(",")

@@ -14,11 +14,10 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numba import cuda
 from numba.core import config
-from numba.core.errors import NumbaPerformanceWarning
 
 from plar.engines import cuda_kernels, kernels
 from plar.engines.base import Inner
-from plar.engines.cuda_columns import Block, Columns
+from plar.engines.cuda_columns import Asked, Block, Columns
 from plar.engines.cuda_kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda_partition import Partition, Refinery
 from plar.errors import EngineUnavailable, TableError
@@ -109,7 +108,7 @@ def _on_device(method: Callable[P, R]) -> Callable[P, R]:
     def told(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NumbaPerformanceWarning)
+                warnings.filterwarnings("ignore", message=".*under-utilization")
                 return method(*args, **kwargs)
         except Exception as error:
             if "OUT_OF_MEMORY" not in str(error).upper():
@@ -232,17 +231,13 @@ class CudaEvaluation:
         now = self._now
         if not now.rows or not candidates:
             return [now.left] * len(candidates)
-        # if most are asked for, all are computed, and the list of them is read while the device is at work
-        wanted = np.full(len(self._n_values), 2 * len(candidates) > len(self._n_values))
-        if not wanted[0]:
-            wanted[list(candidates)] = True
+        asked = Asked(candidates, len(self._n_values))
         thetas: Array = np.empty(len(self._n_values), object if self._exact else np.int64)
         # all is under way on the device before the first sums are fetched
         found = [
-            (block, *(self._lane_sums if block.stride else self._hashed_sums)(block, data, wanted, stream))
-            for block, data, stream in self._columns.passes(wanted)
+            (block, *(self._lane_sums if block.stride else self._hashed_sums)(block, data, asked, stream))
+            for block, data, stream in self._columns.passes(asked)
         ]
-        asked = np.fromiter(candidates, np.intp, len(candidates))
         for block, places, sums in found:
             words = sums.copy_to_host().reshape(-1, 3)
             inside = places < len(block.attributes)
@@ -251,15 +246,13 @@ class CudaEvaluation:
                 thetas[attributes] = [now.left + kernels.add_words(w) for w in words[inside]]
             else:
                 thetas[attributes] = (now.left + words[:, 0] + (words[:, 1] << 32))[inside]
-        found_all: list[int] = thetas[asked].tolist()
+        found_all: list[int] = thetas[asked.attributes].tolist()
         return found_all
 
-    def _lane_sums(self, block: Block, data: Device, wanted: Array, stream: Any) -> tuple[Array, Device]:
+    def _lane_sums(self, block: Block, data: Device, asked: Asked, stream: Any) -> tuple[Array, Device]:
         # the places in the block that are summed up, and the sums in three words each
         now, n_values, pure = self._now, block.n_values, self._kind == PURE
-        lanes = np.zeros(-(-len(block.attributes) // LANES) * LANES, np.bool_)
-        lanes[: len(block.attributes)] = wanted[block.attributes]
-        words = np.flatnonzero(lanes.reshape(-1, LANES).any(axis=1)).astype(np.uint32)
+        words = asked.words(block)
         if id(block) not in self._words or not np.array_equal(self._words[id(block)][0], words):
             self._words[id(block)] = words, cuda.to_device(words)
         threads = _THREADS
@@ -289,9 +282,9 @@ class CudaEvaluation:
             merge[(*grid(places * LANES * len(words), _THREADS), stream)](self._kind, self._cut, *table, *f, sums)
         return (words[:, None] * LANES + np.arange(LANES)).reshape(-1), sums
 
-    def _hashed_sums(self, block: Block, data: Device, wanted: Array, stream: Any) -> tuple[Array, Device]:
+    def _hashed_sums(self, block: Block, data: Device, asked: Asked, stream: Any) -> tuple[Array, Device]:
         now, pure = self._now, self._kind == PURE
-        places = np.flatnonzero(wanted[block.attributes]).astype(np.uint32)
+        places = np.flatnonzero(asked.mask[block.attributes]).astype(np.uint32)
         # at most half full, cells of classes and, but for PR, of runs
         capacity = max(_STRETCH, 1 << (now.rows * (2 if pure else 4) - 1).bit_length())
         batch = min(len(places), max(1, _HASHED // (24 * capacity)))

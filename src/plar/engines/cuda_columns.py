@@ -6,9 +6,10 @@ that one is filled while the other is computed with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from plar.errors import EngineUnavailable
 from plar.granules import Granules
 from plar.partition import Array
 
-__all__ = ["Block", "Columns"]
+__all__ = ["Asked", "Block", "Columns"]
 
 _THREADS = 16 if config.ENABLE_CUDASIM else 128
 #: columns go through page-locked memory in portions of about so many bytes
@@ -70,6 +71,39 @@ class Block:
         return cuda.device_array(self.size(n), np.uint32 if self.stride else self.kind)
 
 
+class Asked:
+    """The candidates of one pass. If they are most attributes, all lanes are computed, and the list is read later."""
+
+    def __init__(self, candidates: Sequence[int], n_attributes: int) -> None:
+        self._candidates, self._n_attributes = candidates, n_attributes
+        self._most = 2 * len(candidates) > n_attributes
+
+    @cached_property
+    def attributes(self) -> Array:
+        """The candidates, in their order."""
+        return np.fromiter(self._candidates, np.intp, len(self._candidates))
+
+    @cached_property
+    def mask(self) -> Array:
+        """By attribute, whether it is one of them."""
+        mask = np.zeros(self._n_attributes, np.bool_)
+        mask[self.attributes] = True
+        return mask
+
+    def concern(self, block: Block) -> bool:
+        """Tell whether the block is to be computed."""
+        return (self._most and block.stride > 0) or bool(self.mask[block.attributes].any())
+
+    def words(self, block: Block) -> Array:
+        """Which words of a block of lanes are to be computed."""
+        words = -(-len(block.attributes) // LANES)
+        if self._most:
+            return np.arange(words, dtype=np.uint32)
+        lanes = np.zeros(words * LANES, np.bool_)
+        lanes[: len(block.attributes)] = self.mask[block.attributes]
+        return np.flatnonzero(lanes.reshape(-1, LANES).any(axis=1)).astype(np.uint32)
+
+
 class Columns:
     """All columns of some granules, on the device as far as `memory` bytes go.
 
@@ -101,7 +135,7 @@ class Columns:
                     f"{self._n} granules, and may use {int(memory) / 2**20:.0f} MB. Use the engine 'local'."
                 )
         self._where = {a: (block, place) for block in blocks for place, a in enumerate(block.attributes.tolist())}
-        self._blocks = blocks
+        self._blocks = sorted(blocks, key=lambda block: block.stride == 0)
         for block in blocks:
             if block.nbytes(self._n) <= room:
                 room -= block.nbytes(self._n)
@@ -141,13 +175,12 @@ class Columns:
             return Codes(block.data.view(np.uint8), LANES * block.stride, place, n_values)
         return Codes(block.data, 1, place * self._n, n_values)
 
-    def passes(self, wanted: Array) -> Iterator[tuple[Block, Device, Any]]:
-        """Every block with a wanted attribute, its data, and the stream to compute with it on."""
-        blocks = [b for b in self._blocks if wanted[b.attributes].any()]
-        for block in blocks:
-            if block.data is not None:
+    def passes(self, asked: Asked) -> Iterator[tuple[Block, Device, Any]]:
+        """Every block that is to be computed, lanes first, its data, and the stream to compute with it on."""
+        for block in self._blocks:
+            if block.data is not None and asked.concern(block):
                 yield block, block.data, 0
-        away = [b for b in blocks if b.data is None]
+        away = [b for b in self._blocks if b.data is None and asked.concern(b)]
         if not away:
             return
         compute, sent, done = cuda.stream(), cuda.event(), [cuda.event() for _ in range(2)]
