@@ -28,6 +28,7 @@ from numba import cuda
 import plar
 from plar import datasets
 from plar.engines import CudaEngine, LocalEngine
+from plar.engines.cuda_columns import Asked
 from plar.engines.cuda_kernels import grid, interleave
 from plar.granules import Granules
 from plar.measures import SCE, Measure
@@ -214,7 +215,7 @@ def many_values() -> None:
 def larger_than_memory() -> None:
     x, _, granules = sdss()
     evaluation = CudaEngine(memory=x.nbytes // 4).open(granules, SCE)
-    expected = CudaEngine().open(granules, SCE).with_each(range(x.shape[1]))
+    expected = LocalEngine().open(granules, SCE).with_each(range(x.shape[1]))
     assert evaluation.with_each(range(x.shape[1])) == expected
     ms = timed(lambda: evaluation.with_each(range(x.shape[1])), 3)
     report("SDSS shape, with_each, a quarter of the columns may stay on the device", ms, None, x.size)
@@ -230,17 +231,25 @@ def parts() -> None:
     )
     ms = timed(lambda: interleave[grid(n * 16, 128)](columns, n, width, target, 16, 0))
     report(f"laying out {width} columns as lanes", ms, None, 2 * n * width)
-    for n_classes in (1, 1_000, 100_000):
+    asked = Asked(range(x.shape[1]), x.shape[1] + 1)
+    for n_classes in CLASSES:
         granules = with_classes(base, n_classes)
         evaluation = CudaEngine().open(granules, SCE)
         evaluation.select(x.shape[1])
         local = LocalEngine().open(granules, SCE)
         local.select(x.shape[1])
-        before = evaluation._now
-        ms = timed(lambda e=evaluation, b=before: e._refined(b, [77]))  # type: ignore[misc]
+        lanes, now = evaluation._columns._blocks[0], evaluation._now
+        ms = timed(lambda e=evaluation, b=lanes: e._lane_sums(b, b.data, asked, 0))  # type: ignore[misc]
+        report(f"cells and merge alone, {n_classes:>7,} classes", ms, None, x.size)
+        ms = timed(lambda e=evaluation, b=now: e._refined(b, [77]))  # type: ignore[misc]
         assert evaluation.select(77) == local.select(77)
         assert evaluation.active == local.active
         report(f"refining {n_classes:>7,} classes of 320,000 rows by one column", ms)
+    refinery = evaluation._refinery
+    ms = timed(lambda: refinery._sorted(n, 8))
+    report("sorting 320,000 keys by 8 bits: count, prefix sums, move", ms, None, 32 * n)
+    ms = timed(lambda: refinery._scan(refinery._marked, n + 1, 2))
+    report("prefix sums of two arrays of 320,000", ms, None, 48 * n)
 
 
 ROWS: dict[str, Callable[[], None]] = {

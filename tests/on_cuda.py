@@ -94,6 +94,13 @@ def test_primitives(measure: str, largest_weight: int, noise: float) -> None:
 
 
 @pytest.mark.parametrize("measure", ["PR", "SCE"])
+def test_core(measure: str) -> None:
+    granules = table(20, [2, 2, 2, 3], 2, 1, 0.2, seed=7)
+    ours, theirs = (e.open(granules, as_measure(measure)) for e in (CudaEngine(), LocalEngine(n_jobs=1)))
+    assert ours.without_each() == theirs.without_each()
+
+
+@pytest.mark.parametrize("measure", ["PR", "SCE"])
 def test_more_columns_than_memory(measure: str) -> None:
     """No block stays on the device: two places take turns."""
     granules = table(60, [2, 2, 3, 2, 3, 2, 9, 1000, 1000], 4, 3, 0.5, seed=3)

@@ -50,7 +50,9 @@ Na = Annotated[
 ]
 Weights = Annotated[str | None, typer.Option(help="Column of whole-number multiplicities.")]
 MeasureName = Annotated[str, typer.Option("--measure", "-m", help="PR, SCE, LCE or CCE.")]
-EngineName = Annotated[str, typer.Option("--engine", "-e", help="Where to compute: auto, local; see 'plar engines'.")]
+EngineName = Annotated[
+    str, typer.Option("--engine", "-e", help="Where to compute: auto, local, cuda; see 'plar engines'.")
+]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. Default: all cores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Epsilon = Annotated[float, typer.Option(help="The core's least inner significance.")]

@@ -285,14 +285,15 @@ class CudaEvaluation:
     def _hashed_sums(self, block: Block, data: Device, asked: Asked, stream: Any) -> tuple[Array, Device]:
         now, pure = self._now, self._kind == PURE
         places = np.flatnonzero(asked.mask[block.attributes]).astype(np.uint32)
-        # at most half full, cells of classes and, but for PR, of runs
-        capacity = max(_STRETCH, 1 << (now.rows * (2 if pure else 4) - 1).bit_length())
+        # at most half full: cells of classes and, but for PR, of runs
+        cells = sum(min(now.rows, segments * block.n_values) for segments in (now.classes, 0 if pure else now.n_runs))
+        capacity = max(_STRETCH, 1 << (2 * cells - 1).bit_length())
         batch = min(len(places), max(1, _HASHED // (24 * capacity)))
         sums = self._zeros(block, 3 * len(places), stream)
-        if not self._hashed or len(self._hashed[0]) < batch * capacity:
-            self._hashed = [cuda.device_array(batch * capacity, np.uint64) for _ in range(3)]
-            for values, empty in zip(self._hashed, (cuda_kernels.EMPTY, np.uint64(0), np.uint64(0)), strict=True):
-                cuda_kernels.clear[self._some_blocks(stream)](values, batch * capacity, empty)
+        if not self._hashed or len(self._hashed[0]) < 2 * batch * capacity:
+            sizes = 2 * batch * capacity, batch * capacity if pure else 1
+            self._hashed = [cuda.device_array(size, np.uint64) for size in sizes]
+            cuda_kernels.empty_slots[self._some_blocks(stream)](*self._hashed, batch * capacity)
         count, sweep = cuda_kernels.hash_kernel(pure), cuda_kernels.sweep_kernel(pure)
         rows = now.order, now.weights, now.class_of, now.run_of
         columns = cuda.to_device(places)
@@ -302,8 +303,8 @@ class CudaEvaluation:
             launch = (*grid(len(part) * now.rows, _THREADS), stream)
             count[launch](*where, *rows, *self._hashed, np.uint64(capacity))
             launch = (*grid(len(part) * (capacity // _STRETCH), _THREADS), stream)
-            sizes = np.uint64(capacity), np.uint64(_STRETCH)
-            sweep[launch](self._kind, *self._hashed, *sizes, self._table, self._anchors, part_sums)
+            size = np.uint64(capacity), np.uint64(_STRETCH)
+            sweep[launch](self._kind, *self._hashed, *size, self._table, self._anchors, part_sums)
         return places, sums
 
     def _zeros(self, block: Block, size: int, stream: Any) -> Device:

@@ -25,13 +25,13 @@ from plar.jit import jit
 from plar.partition import Array
 
 __all__ = [
-    "EMPTY",
     "LANES",
     "Device",
     "add_f",
     "cells_kernel",
     "clear",
     "device",
+    "empty_slots",
     "grid",
     "hash_kernel",
     "interleave",
@@ -62,7 +62,7 @@ _FEW = 4
 #: of a long run so many rows are fetched at a time
 _BATCH = 8
 #: no key of a hash table
-EMPTY = U(0xFFFFFFFFFFFFFFFF)
+_EMPTY = U(0xFFFFFFFFFFFFFFFF)
 #: marks the key of a run, as against a class
 _RUN = U(1 << 63)
 
@@ -103,6 +103,16 @@ def add_f(kind: int, n: np.uint64, sign: int, table: Array, anchors: Array, word
     words[first] += sign * np.int64(low & _LOW)
     words[first + 1] += sign * np.int64(low >> _32)
     words[first + 2] += sign * np.int64(high)
+
+
+@kernel
+def empty_slots(slots: Array, owners: Array, n: int) -> None:
+    """Empty all slots of hash tables."""
+    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
+        slots[2 * i] = _EMPTY
+        slots[2 * i + 1] = 0
+        if i < len(owners):
+            owners[i] = 0
 
 
 @kernel
@@ -184,10 +194,13 @@ def _pair_up(
     # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Rows that are not there
     # weigh nothing.
     rows, w = cuda.local.array(_FEW, np.uint64), cuda.local.array(_FEW, np.uint64)
+    runs = cuda.local.array(_FEW, np.uint32)
     for j in range(_FEW):
         at = min(start + U(j), end - _1)
         rows[j] = U(x[order[at] * stride + word])
         w[j] = U(weights[at]) if start + U(j) < end else _0
+        if pure:
+            runs[j] = run_of[at]
     apart = U(run_of[end - _1]) - U(run_of[start]) == end - start - _1
     for j in range(0 if pure else 1, _FEW):
         if start + U(j) >= end:
@@ -197,9 +210,9 @@ def _pair_up(
             c, d, conflict = np.uint32(0), np.uint32(0), False
             value = (rows[j] >> U(8 * k)) & _255
             for i in range(_FEW):
-                same = (rows[i] >> U(8 * k)) & _255 == value and w[i] != _0
+                same = (rows[i] >> U(8 * k)) & _255 == value
                 if pure:
-                    conflict |= same and i != j and (apart or run_of[start + U(i)] != run_of[start + U(j)])
+                    conflict |= same and runs[i] != runs[j]
                 elif i < j:
                     c = np.uint32(c + (np.uint32(w[i]) if same else np.uint32(0)))
                     if not apart and run_of[start + U(i)] == run_of[start + U(j)]:
@@ -421,14 +434,17 @@ def _scattered(key: np.uint64) -> np.uint64:
 
 
 @device
-def _slot_of(key: np.uint64, keys: Array, first: np.uint64, capacity: np.uint64) -> np.uint64:
-    # the key's place in its table of the hash tables, taken if it had none; capacity is a power of two
+def _add_to_slot(key: np.uint64, weight: np.uint64, slots: Array, first: np.uint64, capacity: np.uint64) -> np.uint64:
+    # Adds to the count of the key, which takes a slot if it had none, and tells which. A slot is a key and its count;
+    # capacity is a power of two.
     slot = U(_scattered(key)) & (capacity - _1)
     while True:
-        found = keys[first + slot]
-        if found == EMPTY:
-            found = U(cuda.atomic.cas(keys, first + slot, EMPTY, key))
-        if found in (EMPTY, key):
+        place = _2 * (first + slot)
+        found = slots[place]
+        if found == _EMPTY:
+            found = U(cuda.atomic.cas(slots, place, _EMPTY, key))
+        if found in (_EMPTY, key):
+            cuda.atomic.add(slots, place + _1, weight)
             return first + slot
         slot = (slot + _1) & (capacity - _1)
 
@@ -447,8 +463,7 @@ def hash_kernel(pure: bool) -> Any:
         weights: Array,
         class_of: Array,
         run_of: Array,
-        keys: Array,
-        counts: Array,
+        slots: Array,
         owners: Array,
         capacity: np.uint64,
     ) -> None:
@@ -457,17 +472,14 @@ def hash_kernel(pure: bool) -> Any:
         if table >= U(len(wanted)):
             return
         code = U(codes[U(wanted[table]) * n_rows + U(order[i])])
-        w = U(weights[i])
-        slot = _slot_of(U(class_of[i]) * n_values + code, keys, table * capacity, capacity)
-        cuda.atomic.add(counts, slot, w)
-        run = U(run_of[i])
+        w, run, first = U(weights[i]), U(run_of[i]), table * capacity
+        slot = _add_to_slot(U(class_of[i]) * n_values + code, w, slots, first, capacity)
         if pure:
             owner = U(cuda.atomic.cas(owners, slot, _0, run + _1))
             if owner != _0 and owner != run + _1:
-                owners[slot] = EMPTY
+                owners[slot] = _EMPTY
         else:
-            slot = _slot_of((run * n_values + code) | _RUN, keys, table * capacity, capacity)
-            cuda.atomic.add(counts, slot, w)
+            _add_to_slot((run * n_values + code) | _RUN, w, slots, first, capacity)
 
     return count
 
@@ -479,8 +491,7 @@ def sweep_kernel(pure: bool) -> Any:
     @kernel
     def sweep(
         kind: int,
-        keys: Array,
-        counts: Array,
+        slots: Array,
         owners: Array,
         capacity: np.uint64,
         stretch: np.uint64,
@@ -498,13 +509,14 @@ def sweep_kernel(pure: bool) -> Any:
             words[k] = 0
         for j in range(stretch):
             slot = number * capacity + thread % per_table + U(j) * per_table
-            if keys[slot] != EMPTY:
+            key, count = slots[_2 * slot], slots[_2 * slot + _1]
+            if key != _EMPTY:
                 if not pure:
-                    add_f(kind, U(counts[slot]), -1 if keys[slot] >= _RUN else 1, table, anchors, words, 0)
-                elif owners[slot] != EMPTY:
-                    words[0] -= np.int64(counts[slot])
-                keys[slot] = EMPTY
-                counts[slot] = 0
+                    add_f(kind, U(count), -1 if key >= _RUN else 1, table, anchors, words, 0)
+                elif owners[slot] != _EMPTY:
+                    words[0] -= np.int64(count)
+                slots[_2 * slot] = _EMPTY
+                slots[_2 * slot + _1] = 0
                 if pure:
                     owners[slot] = 0
         for k in range(3):

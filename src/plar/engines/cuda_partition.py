@@ -67,7 +67,7 @@ class Partition:
         The class and the run (part of a class with one decision) at each place of `order`.
     starts, runs : device arrays
         Where each class and each run begins, with a sentinel.
-    rows, classes, largest, objects : int
+    rows, classes, n_runs, largest, objects : int
         How many of them; `largest` is the most rows of a class.
     unsettled : int
         Objects in classes of more than one label.
@@ -83,6 +83,7 @@ class Partition:
     runs: Device
     rows: int
     classes: int
+    n_runs: int
     largest: int
     objects: int
     unsettled: int
@@ -421,6 +422,7 @@ class Refinery:
                 runs=cuda.to_device(whole),
                 rows=n,
                 classes=1,
+                n_runs=1,
                 largest=n,
                 objects=0,
                 unsettled=0,
@@ -469,6 +471,7 @@ class Refinery:
             runs=run_starts,
             rows=rows,
             classes=classes,
+            n_runs=runs,
             largest=int(facts[_LARGEST]),
             objects=int(facts[_OBJECTS]),
             unsettled=int(facts[_UNSETTLED]),
