@@ -36,7 +36,7 @@ def test_no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     ("error", "said"),
     [
         ("Error at driver init:\n\nno driver", "needs an NVIDIA GPU and its driver: Error at driver init: no driver"),
-        (None, "numba-cuda cannot find CUDA's compiler library"),
+        (None, "needs CUDA's compiler library (pip install 'numba-cuda[cu13]')"),
     ],
 )
 def test_no_gpu_is_one_line(monkeypatch: pytest.MonkeyPatch, error: str | None, said: str) -> None:

@@ -97,8 +97,10 @@ def why_unavailable() -> str | None:
     """Say why this machine cannot run the engine; None if it can."""
     if cuda.is_available():
         return None
-    error = str(cuda.cuda_error() or "numba-cuda cannot find CUDA's compiler library (pip install 'numba-cuda[cu13]')")
-    return "needs an NVIDIA GPU and its driver: " + " ".join(error.split()).rstrip(".: ")
+    error = cuda.cuda_error()
+    if error is None:
+        return "needs CUDA's compiler library (pip install 'numba-cuda[cu13]')"
+    return "needs an NVIDIA GPU and its driver: " + " ".join(str(error).split()).rstrip(".: ")
 
 
 def _on_device(method: Callable[P, R]) -> Callable[P, R]:
@@ -146,16 +148,11 @@ class CudaEvaluation:
         table = f_table(measure.kind, granules.n_objects)
         anchors = log_anchors() if self._exact else np.zeros((1, 2), np.uint64)
 
-        def theta_of(order: Array, starts: Array) -> int:
-            words = np.zeros(3, np.int64)
-            kernels.partition_theta(
-                measure.kind, granules.classes, granules.counts, order, starts, table, anchors, words
-            )
-            return kernels.add_words(words)
-
-        #: of every class of U/C; those that are pure count under PR only
-        skip = 0 if measure.kind == PURE else labels.n_pure
-        self.theta_all = theta_of(labels.order[skip:], labels.starts[skip:] - np.uint32(skip))
+        # Θ(D|C); classes that are pure count under PR only
+        words, skip = np.zeros(3, np.int64), 0 if measure.kind == PURE else labels.n_pure
+        classes = granules.classes, granules.counts, labels.order[skip:], labels.starts[skip:] - np.uint32(skip)
+        kernels.partition_theta(measure.kind, *classes, table, anchors, words)
+        self.theta_all = kernels.add_words(words)
         self._table, self._anchors = cuda.to_device(table), cuda.to_device(anchors)
         self._refinery = Refinery(
             len(granules),
@@ -246,8 +243,8 @@ class CudaEvaluation:
                 thetas[attributes] = [now.left + kernels.add_words(w) for w in words[inside]]
             else:
                 thetas[attributes] = (now.left + words[:, 0] + (words[:, 1] << 32))[inside]
-        found_all: list[int] = thetas[asked.attributes].tolist()
-        return found_all
+        in_order: list[int] = thetas[asked.attributes].tolist()
+        return in_order
 
     def _lane_sums(self, block: Block, data: Device, asked: Asked, stream: Any) -> tuple[Array, Device]:
         # the places in the block that are summed up, and the sums in three words each
