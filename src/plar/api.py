@@ -14,7 +14,7 @@ from plar.errors import TableError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure, as_measure
 from plar.reduct import Reduct
-from plar.search import OnStep, Options, Progress, core_of, find_reduct, float_theta
+from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.table import as_table, open_granules
 
 __all__ = ["core", "granulate", "reduce", "significance", "theta"]
@@ -176,7 +176,7 @@ def theta(
     granules = _granulated(data, decision, y, conditions, missing, na, weights, subset)
     granules = granules.coarsen(subset)
     evaluation = chosen_engine.open(granules, chosen_measure)
-    return float_theta(granules, chosen_measure, evaluation.theta_all, evaluation.consistent)
+    return evaluation.value_all
 
 
 def significance(

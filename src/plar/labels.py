@@ -49,9 +49,17 @@ class Labels:
         """Whether every class of U/C is pure."""
         return self.n_pure == len(self.order)
 
+    def entropy_terms(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """|D|·ln(|E|/|D|) for the decisions D of the impure classes E; their sum is |U|·SCE, since L is rounded."""
+        starts = self.starts[self.n_pure :].astype(np.intp) - self.n_pure
+        part = counts[self.order[self.n_pure :]].astype(np.float64)
+        whole = np.repeat(np.add.reduceat(part, starts[:-1]), np.diff(starts)) if len(part) else part
+        terms: NDArray[np.float64] = part * np.log(whole / part)
+        return terms
 
-def label_granules(granules: Granules, measure: Measure) -> Labels:
-    """Partition the granules by all conditions and label the classes.
+
+def label_granules(granules: Granules, measure: Measure, partition: tuple[Index, Index] | None = None) -> Labels:
+    """Partition the granules by all conditions, where that is not done yet, and label the classes.
 
     Examples
     --------
@@ -61,7 +69,7 @@ def label_granules(granules: Granules, measure: Measure) -> Labels:
     >>> found.consistent, len(set(found.labels.tolist())), len(set(found.leaves.tolist()))
     (False, 2, 3)
     """
-    order, starts = distinct(granules.coded, len(granules))
+    order, starts = partition or distinct(granules.coded, len(granules))
     sizes = np.diff(starts)
     n_pure = int((sizes == 1).sum())
     impure, base = order[n_pure:], np.uint32(granules.n_classes)

@@ -26,6 +26,10 @@ class Evaluation(Protocol):
         """Θ(D|C)."""
 
     @property
+    def value_all(self) -> float:
+        """Θ(D|C) as a number, from the counts themselves: under SCE the integers are rounded."""
+
+    @property
     def theta(self) -> int:
         """Θ(D|R)."""
 
@@ -38,7 +42,10 @@ class Evaluation(Protocol):
         """Whether every class of U/C is pure."""
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
-        """Θ(D|B∖{a}) for every a of B, and whether it equals Θ(D|C); B is C unless attributes are given."""
+        """Θ(D|B∖{a}) for every a of B, and whether it equals Θ(D|C).
+
+        B is C, or the attributes given, which must have Θ(D|B) = Θ(D|C).
+        """
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one pass over the data."""
