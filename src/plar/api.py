@@ -208,8 +208,8 @@ def significance(
     granules = _granulated(data, decision, y, conditions, missing, na, weights, subset)
     members = list(dict.fromkeys(granules.positions(subset)))
     evaluation = chosen_engine.open(granules, chosen_measure)
-    for a in members:
-        evaluation.select(a)
+    if members:
+        evaluation.select(*members)
     rest = [a for a in range(len(granules.conditions)) if a not in members]
     gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
     if members:

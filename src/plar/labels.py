@@ -36,6 +36,8 @@ class Labels:
         U/C, the pure classes first; each is one granule.
     n_pure : int
         How many.
+    proportions : tuple of bytes
+        Under SCE, what the labels of the impure classes stand for, in the order of their numbers.
     """
 
     labels: Index
@@ -43,6 +45,7 @@ class Labels:
     order: Index
     starts: Index
     n_pure: int
+    proportions: tuple[bytes, ...] = ()
 
     @property
     def consistent(self) -> bool:
@@ -79,13 +82,15 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     if measure.kind == OWN and not measure.drop_pure:
         leaves[order[:n_pure]] = base + np.uint32(len(impure)) + np.arange(n_pure, dtype=np.uint32)
     labels = leaves
+    proportions: tuple[bytes, ...] = ()
     if measure.kind == ENTROPY and len(impure):
         labels = leaves.copy()
-        labels[impure] = base + _proportions(granules, impure, sizes[n_pure:])
-    return Labels(labels, leaves, order, starts, n_pure)
+        numbers, proportions = _proportions(granules, impure, sizes[n_pure:])
+        labels[impure] = base + numbers
+    return Labels(labels, leaves, order, starts, n_pure, proportions)
 
 
-def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> Index:
+def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> tuple[Index, tuple[bytes, ...]]:
     """Give the classes of such sizes a number each, for each of their rows; proportional counts share one."""
     ends = np.cumsum(sizes.astype(np.intp))
     begins = np.append(0, ends[:-1])
@@ -94,4 +99,4 @@ def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> Index:
     keys = np.stack([granules.classes[by_decision], granules.counts[by_decision] // divisors], axis=1)
     seen: dict[bytes, int] = {}
     numbers = [seen.setdefault(keys[b:e].tobytes(), len(seen)) for b, e in zip(begins, ends, strict=True)]
-    return np.repeat(np.array(numbers, np.uint32), sizes)
+    return np.repeat(np.array(numbers, np.uint32), sizes), tuple(seen)

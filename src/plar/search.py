@@ -79,8 +79,8 @@ def find_reduct(
     clock.lap("core")
 
     chosen = _start(core, include, inner, options.max_attributes)
-    for attribute in chosen:
-        evaluation.select(attribute)
+    if chosen:
+        evaluation.select(*chosen)
     limit = min(options.max_attributes or len(names), len(names))
     tell("search", 0, evaluation.active)
     theta_all = evaluation.value_all

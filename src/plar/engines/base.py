@@ -50,8 +50,8 @@ class Evaluation(Protocol):
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one pass over the data."""
 
-    def select(self, attribute: int) -> int:
-        """R ← R ∪ {a}: refine U/R; returns Θ(D|R)."""
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
 
 
 class Engine(Protocol):

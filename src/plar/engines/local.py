@@ -25,7 +25,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
-from plar.partition import Index, Split, in_halves, joined, split
+from plar.partition import Codes, Index, Split, in_halves, joined, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
@@ -92,7 +92,6 @@ class LocalEvaluation:
         labels: Labels | None = None,
     ) -> None:
         self._granules = granules
-        self._coded = granules.coded
         self._measure = measure
         self._scorer = Scorer(measure, granules.n_objects, granules.n_classes)
         self._labels = labels or label_granules(granules, measure)
@@ -117,8 +116,13 @@ class LocalEvaluation:
     def active(self) -> int:
         """Objects in classes of U/R that are not settled."""
         if self._measure.kind == OWN:  # a user's measure has no labels: its equality is by value
-            return 0 if self.theta == self.theta_all else max(1, self._objects)
-        return self._objects if self._labels.labels is self._labels.leaves else self._unsettled(self._now)
+            return 0 if self.theta == self.theta_all else max(1, self.unsettled)
+        return self.unsettled
+
+    @property
+    def unsettled(self) -> int:
+        """Objects in classes of U/R of more than one label."""
+        return self._objects if self._labels.labels is self._labels.leaves else self._mixed(self._now)
 
     @property
     def value_all(self) -> float:
@@ -181,7 +185,7 @@ class LocalEvaluation:
 
         def column_part(task: tuple[int, slice]) -> list[tuple[int, int]]:
             attribute, part = task
-            return [(attribute, over.column(*self._coded[attribute], part))]
+            return [(attribute, over.column(*self._column(attribute), part))]
 
         def block_part(task: tuple[Block, slice]) -> list[tuple[int, int]]:
             block, part = task
@@ -192,18 +196,22 @@ class LocalEvaluation:
         done += self._in_threads(block_part, [(b, part) for b in blocks for part in parts], cells)
         return (score for scores in done for score in scores)
 
-    def select(self, attribute: int) -> int:
-        """R ← R ∪ {a}; returns Θ(D|R)."""
-        before, self._now = self._now, self._refined(self._now, [attribute])
-        if self._now is not before:
-            self._objects -= self._weight(self._now.gone)
-            if self._blocks is not None:
-                self._blocks.moved(self._now.places)
-        known = self._known.get(attribute)
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}; returns Θ(D|R)."""
+        for attribute in attributes:
+            before, self._now = self._now, self._refined(self._now, [attribute])
+            if self._now is not before:
+                self._objects -= self._weight(self._now.gone)
+                if self._blocks is not None:
+                    self._blocks.moved(self._now.places)
+        known = self._known.get(attributes[0]) if len(attributes) == 1 else None
         self.theta = self._theta_of(self._now) if known is None else known
         self._known = {}
-        self._selected.add(attribute)
+        self._selected.update(attributes)
         return self.theta
+
+    def _column(self, attribute: int) -> tuple[Codes, int]:
+        return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
 
     def _one_class(self) -> _Partition:
         order, leaves = _by_decision(self._granules), self._labels.leaves
@@ -213,7 +221,7 @@ class LocalEvaluation:
         return _Partition(order, whole, order, order[:0], 0)
 
     def _refined(self, partition: _Partition, attributes: Iterable[int]) -> _Partition:
-        for group in joined(self._coded[a] for a in attributes):
+        for group in joined(map(self._column, attributes)):
             if not len(partition.order):
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)
@@ -223,9 +231,9 @@ class LocalEvaluation:
 
     def _is_settled(self, partition: _Partition) -> bool:
         # every class left has more than one leaf key, and so more than one label, but under SCE
-        return self._labels.labels is not self._labels.leaves and not self._unsettled(partition)
+        return self._labels.labels is not self._labels.leaves and not self._mixed(partition)
 
-    def _unsettled(self, partition: _Partition) -> int:
+    def _mixed(self, partition: _Partition) -> int:
         # objects in classes of more than one label
         counts = self._granules.counts
         return kernels.mixed_objects(self._labels.labels, counts, partition.order, partition.starts)
