@@ -15,9 +15,8 @@ from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from plar.engines.base import Engine, Evaluation, Inner
+from plar.engines.base import Engine, Evaluation, Held, Inner
 from plar.errors import TableError
-from plar.granules import Granules
 from plar.measures import Measure
 from plar.reduct import Certificate, Reduct, Step
 
@@ -56,7 +55,7 @@ class Options:
 
 
 def find_reduct(
-    granules: Granules,
+    granules: Held,
     measure: Measure,
     engine: Engine,
     options: Options,
@@ -153,7 +152,7 @@ def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: i
 
 
 def _step(
-    granules: Granules, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
+    granules: Held, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
 ) -> tuple[int, Step]:
     began = perf_counter()
     names, n = granules.conditions, granules.n_objects

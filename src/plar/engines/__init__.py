@@ -11,8 +11,19 @@ from plar.errors import EngineUnavailable, TableError, unknown_name
 
 if TYPE_CHECKING:
     from plar.engines.local import LocalEngine
+    from plar.engines.spark import SparkEngine
 
-__all__ = ["ENGINES", "Engine", "Evaluation", "Inner", "LocalEngine", "as_engine", "why_unavailable"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Evaluation",
+    "Inner",
+    "LocalEngine",
+    "SparkEngine",
+    "as_engine",
+    "on_spark",
+    "why_unavailable",
+]
 
 
 class Entry(NamedTuple):
@@ -25,7 +36,7 @@ class Entry(NamedTuple):
 
 ENGINES = {
     "local": Entry("LocalEngine", (), "this machine, all cores"),
-    "spark": Entry("SparkEngine", ("pyspark",), "an Apache Spark cluster"),
+    "spark": Entry("SparkEngine", ("pyspark", "pyarrow"), "an Apache Spark cluster"),
     "cuda": Entry("CudaEngine", ("numba_cuda",), "an NVIDIA GPU"),
 }
 
@@ -42,10 +53,26 @@ def why_unavailable(name: str) -> str | None:
     has_it = find_spec(f"plar.engines.{name}") is not None
     install = f"needs {' and '.join(missing)} (pip install 'plar[{name}]')" if missing else ""
     later = "" if has_it else "is not part of this version of plar"
-    return " and ".join(filter(None, [install, later])) or None
+    if missing or not has_it:
+        return " and ".join(filter(None, [install, later]))
+    probe = getattr(import_module(f"plar.engines.{name}"), "why_unavailable", None)
+    reason: str | None = probe() if probe else None
+    return reason
 
 
-def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:
+def on_spark(data: Any) -> bool:
+    """Tell whether data are on a Spark cluster already.
+
+    Examples
+    --------
+    >>> on_spark("table.csv")
+    False
+    """
+    kind = type(data)
+    return kind.__module__.startswith(("pyspark.sql", "plar.engines.spark")) or kind.__name__ == "SparkRows"
+
+
+def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None) -> Engine:
     """Make the engine of that name; an engine object is taken as it is.
 
     Examples
@@ -65,7 +92,8 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:
         if n_jobs is not None:
             raise TableError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
         return engine
-    name = "local" if engine == "auto" else engine
+    data = getattr(data, "source", data)  # of a DecisionTable
+    name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])
     reason = why_unavailable(name)

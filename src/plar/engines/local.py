@@ -147,7 +147,7 @@ class LocalEvaluation:
         return Inner(self.theta_all if equal else theta, equal)
 
     def leave_out(self, attributes: Sequence[int], others: Sequence[int]) -> dict[int, tuple[int, bool]]:
-        """Σ θ over the classes of U/(B∖{a}), B of both kinds of attributes, and whether they are settled, for every a."""
+        """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
         found: dict[int, tuple[int, bool]] = {}
         self._leave_out(attributes, self._refined(self._root, others), found)
         return found

@@ -281,8 +281,10 @@ def _scores(
     """Θ(D|R∪{a}), but for what has left, for the candidates of a block."""
     if token not in _present:
         _present.clear()
+        classes, counts = shared.value
         order, starts = now.value
-        _present[token] = Pass(Scorer(measure, *sizes), *shared.value, order, starts), order, lanes.aligned(len(order))
+        over = Pass(Scorer(measure, *sizes), classes, counts, order, starts)
+        _present[token] = over, order, lanes.aligned(len(order))
     over, order, room = _present[token]
     group, arrays = block
     if group.in_lanes:

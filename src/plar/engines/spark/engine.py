@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -9,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from plar.engines.base import Evaluation
 from plar.engines.spark.columns import ColumnsEvaluation
-from plar.engines.spark.granulate import granulated_pieces, in_pieces
+from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.held import SparkGranules, hold
 from plar.engines.spark.jobs import Watch
+from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, start_session
 from plar.errors import TableError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.reading.frames import Roles
-from plar.table import DecisionTable
+from plar.table import DecisionTable, SparkRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -106,6 +108,12 @@ class SparkEngine:
         session: SparkSession = self._own
         return session
 
+    def read(
+        self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
+    ) -> SparkRows | None:
+        """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
+        return read_rows(self.spark(), path, header=header, separator=separator)
+
     def granulate(self, table: DecisionTable) -> SparkGranules:
         """Granulate a table whose rows are on the cluster."""
         frame: DataFrame = table.source
@@ -118,8 +126,11 @@ class SparkEngine:
             numbered = frame.toDF(*(f"c{j}" for j in range(len(table.names))))
             used = numbered.select(*(f"c{places[name]}" for name in wanted))
             n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
-        pieces, coding = granulated_pieces(used, roles, text=table.text, partitions=int(n))
-        return hold(pieces, coding, table.conditions, table.decision, table.names)
+        parcels = granulated_parcels(used, roles, text=table.text)
+        pieces, coding = in_one_coding(parcels, roles.missing, int(n))
+        held = hold(pieces, coding, table.conditions, table.decision, table.names)
+        parcels.unpersist()
+        return held
 
     def open(self, granules: Granules | SparkGranules, measure: Measure) -> Evaluation:
         """Hold the granules ready for one search; those of this machine are shipped out."""

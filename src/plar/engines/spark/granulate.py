@@ -27,7 +27,7 @@ from plar.reading.weights import BadWeight
 if TYPE_CHECKING:
     from pyspark import RDD
 
-__all__ = ["exchanged", "granulated_pieces", "in_pieces", "itself"]
+__all__ = ["exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself"]
 
 #: a task granulates this many cells at a time
 _CELLS = 1 << 24
@@ -52,8 +52,8 @@ def itself(bucket: int) -> int:
     return bucket
 
 
-def granulated_pieces(frame: Any, roles: Roles, *, text: bool, partitions: int) -> tuple[RDD[Piece], Coding]:
-    """Granulate the rows of a Spark DataFrame.
+def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]:
+    """Granulate the rows of every partition of a Spark DataFrame.
 
     Parameters
     ----------
@@ -62,16 +62,19 @@ def granulated_pieces(frame: Any, roles: Roles, *, text: bool, partitions: int) 
     roles : Roles
     text : bool
         Values compare as written, blanks around them trimmed.
-    partitions : int
-        How many pieces are made.
     """
     names = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
     task = partial(_granulate_batches, roles=roles, names=names, text=text)
     with quiet():
         parcels = frame.toDF(*(f"c{j}" for j in range(len(names)))).mapInArrow(task, "granules binary").rdd
-    parcels = parcels.map(_unpack).persist(_storage())
+    made: RDD[Granules] = parcels.map(_unpack).persist(_storage())
+    return made
+
+
+def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tuple[RDD[Piece], Coding]:
+    """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces."""
     with explained("read the table"):
-        facts = parcels.map(partial(_facts, missing=roles.missing)).collect()
+        facts = parcels.map(partial(_facts, missing=missing)).collect()
     lacking: dict[str, int] = {}
     for fact in facts:
         for name, n in fact.n_missing.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -107,10 +108,11 @@ class SparkGranules:
         return self if kept == self.conditions else self.coarsen(kept)
 
     def unpersist(self) -> None:
-        """Free the cluster's memory; the granules are of no use any more."""
-        if self.blocks is not None:
-            self.blocks.unpersist()
-        self.pieces.unpersist()
+        """Free the cluster's memory and disks; the granules are of no use any more."""
+        with suppress(Exception):  # a cluster that has gone has freed them
+            if self.blocks is not None:
+                self.blocks.unpersist()
+            self.pieces.unpersist()
 
 
 def hold(

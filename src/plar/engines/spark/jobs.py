@@ -72,7 +72,7 @@ def _least(found: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None:
 def _status_param() -> Any:
     from pyspark import AccumulatorParam
 
-    class Status(AccumulatorParam):  # type: ignore[type-arg, misc]
+    class Status(AccumulatorParam):  # type: ignore[type-arg]
         """Tasks done, and the least Θ of all."""
 
         def zero(self, value: Any) -> Any:

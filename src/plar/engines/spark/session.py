@@ -13,10 +13,10 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import plar
 from plar import errors
 from plar.errors import EngineFailed, EngineUnavailable, TableError
 
@@ -210,7 +210,7 @@ def _explanation(text: str, doing: str) -> Exception:
     missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
     if missing:
         return EngineUnavailable(
-            f"The Spark executors have no {missing[1].partition('.')[0]!r}. Install plar {plar.__version__} on every "
+            f"The Spark executors have no {missing[1].partition('.')[0]!r}. Install plar {version('plar')} on every "
             "node (pip install 'plar[spark]'), or set spark.pyspark.python to a Python that has it."
         )
     if "PYTHON_VERSION_MISMATCH" in text:
