@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,15 @@ ENGINES: dict[str, Callable[[], Any]] = {
 def engine(request: pytest.FixtureRequest) -> Any:
     """An engine object; a test that takes it runs on all of them."""
     return ENGINES[request.param]()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A Spark session on two cores of this machine."""
+    from plar.engines import SparkEngine
+
+    with SparkEngine(master="local[2]") as started:
+        yield started.spark()
 
 
 @pytest.fixture(scope="session")

@@ -279,10 +279,10 @@ def _prepared(
         made = None if granules is data else granules
         yield chosen, granules
     finally:
+        if hasattr(made, "unpersist"):
+            made.unpersist()
         if chosen is not engine and hasattr(chosen, "close"):
             chosen.close()
-        elif hasattr(made, "unpersist"):
-            made.unpersist()
 
 
 def _granulated(

@@ -22,7 +22,7 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.granulate import itself
-from plar.engines.spark.jobs import Watch, run_watched
+from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
 from plar.engines.spark.pieces import Coding, Piece
 from plar.engines.spark.session import explained
 from plar.granules import Granules
@@ -96,14 +96,14 @@ class ColumnBlocks:
             found[a] = codes
         return found
 
-    def run(self, function: Any, tasks: Sequence[int], doing: str, watch: Watch | None = None) -> list[Any]:
+    def run(self, function: Any, tasks: Sequence[int], doing: str, tell: Tell | None = None) -> list[Any]:
         """Run a function of blocks on some tasks; blocks whose files are not where the task is are made again."""
         with explained(doing):
-            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, watch)
+            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, tell)
             missing = sorted({record.number % self.n_tasks for record in done if isinstance(record, Group)})
             if missing:
                 done = [r for r in done if not isinstance(r, Group) and r[0] % self.n_tasks not in missing]
-                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, watch)
+                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, tell)
         return [record for _, records in done for record in records]
 
     def unpersist(self) -> None:
@@ -179,9 +179,21 @@ class ColumnsEvaluation(LocalEvaluation):
             token=uuid4(),
         )
         try:
-            return blocks.run(task, tasks, "score the candidates", self._watch)
+            return blocks.run(task, tasks, "score the candidates", self._telling(len(wanted)))
         finally:
             now.destroy()
+
+    def _telling(self, candidates: int) -> Tell | None:
+        watch = self._watch
+        if watch is None:
+            return None
+
+        def tell(done: int, total: int, best: tuple[int, int] | None, left: float | None) -> None:
+            theta, a = best or (0, 0)
+            value = self._measure.value(self._now.left + theta, self._held.n_objects)
+            watch(JobProgress(done, total, candidates, (self._held.conditions[a], value) if best else None, left))
+
+        return tell
 
 
 def _groups(coding: Coding, n_rows: int, n_pieces: int) -> list[Group]:

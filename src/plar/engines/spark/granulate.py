@@ -74,7 +74,7 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
 def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tuple[RDD[Piece], Coding]:
     """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces."""
     with explained("read the table"):
-        facts = parcels.map(partial(_facts, missing=missing)).collect()
+        facts = parcels.map(partial(_facts, missing=missing, long=LONG)).collect()
     lacking: dict[str, int] = {}
     for fact in facts:
         for name, n in fact.n_missing.items():
@@ -185,9 +185,9 @@ def _unpack(row: Any) -> Granules:
     return granules
 
 
-def _facts(granules: Granules, missing: str) -> Facts:
+def _facts(granules: Granules, missing: str, long: int) -> Facts:
     dictionaries = _dictionaries(granules)
-    values: list[Sequence[Any] | int] = [d if len(d) <= LONG else len(d) for d in dictionaries]
+    values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
     return Facts(granules.n_objects, granules.n_missing if missing == "error" else {}, values)
 
 

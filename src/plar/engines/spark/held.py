@@ -48,7 +48,9 @@ class SparkGranules:
     sizes: list[int]
     n_objects: int
     #: the columns layout, once an evaluation has asked for it
-    blocks: ColumnBlocks | None = field(default=None, repr=False)
+    blocks: ColumnBlocks | None = None
+    #: what evaluations in the rows layout moved
+    moved: list[RDD[Piece]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """Tell the sizes on one line, not the values."""
@@ -112,7 +114,8 @@ class SparkGranules:
         with suppress(Exception):  # a cluster that has gone has freed them
             if self.blocks is not None:
                 self.blocks.unpersist()
-            self.pieces.unpersist()
+            for rdd in (*self.moved, self.pieces):
+                rdd.unpersist()
 
 
 def hold(

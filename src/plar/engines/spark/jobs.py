@@ -6,46 +6,54 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from pyspark import RDD
 
-__all__ = ["JobProgress", "Watch", "run_watched"]
+__all__ = ["JobProgress", "Tell", "Watch", "run_watched"]
 
 
 class JobProgress(NamedTuple):
     """How far a pass over the candidates is."""
 
+    #: tasks
     done: int
     total: int
-    #: the least Θ so far, unnormalised, and its attribute; None where no task knows a whole Θ
-    best: tuple[int, int] | None
+    candidates: int
+    #: the best candidate so far and its Θ; None where no task knows a whole Θ
+    best: tuple[str, float] | None
+    seconds_left: float | None
 
 
 Watch: TypeAlias = Callable[[JobProgress], None]
+#: told the tasks done, out of how many, the least Θ so far with its attribute, and the seconds left
+Tell: TypeAlias = Callable[[int, int, tuple[int, int] | None, float | None], None]
 #: seconds between two looks at a job
 _TICK = 0.2
 
 
-def run_watched(rdd: RDD[Any], function: Any, tasks: Sequence[int], watch: Watch | None) -> list[Any]:
-    """Run a function of a partition's records on some partitions; `watch` is told of every task that ends."""
+def run_watched(rdd: RDD[Any], function: Any, tasks: Sequence[int], tell: Tell | None = None) -> list[Any]:
+    """Run a function of a partition's records on some partitions, and tell how far it is."""
     context = rdd.context
-    if watch is None:
+    if tell is None:
         return list(context.runJob(rdd, function, tasks))
     status = context.accumulator((0, None), _status_param())
-    with _told(watch, status, len(tasks)):
+    with _telling(tell, status, len(tasks)):
         return list(context.runJob(rdd, partial(_counted, function=function, status=status), tasks))
 
 
 @contextmanager
-def _told(watch: Watch, status: Any, total: int) -> Iterator[None]:
-    ended = Event()
+def _telling(tell: Tell, status: Any, total: int) -> Iterator[None]:
+    ended, began = Event(), monotonic()
 
     def look() -> None:
         while not ended.wait(_TICK):
             done, best = status.value
-            watch(JobProgress(min(done, total), total, best))
+            done = min(done, total)  # a task that ran twice counts twice
+            left = (monotonic() - began) / done * (total - done) if done else None
+            tell(done, total, best, left)
 
     looking = Thread(target=look, daemon=True)
     looking.start()
@@ -59,7 +67,7 @@ def _told(watch: Watch, status: Any, total: int) -> Iterator[None]:
 def _counted(records: Iterable[Any], function: Any, status: Any) -> Iterator[Any]:
     best: tuple[int, int] | None = None
     for record in function(records):
-        if isinstance(record[1], list):
+        if isinstance(record, tuple) and isinstance(record[-1], list):
             best = _least([best, *((theta, a) for a, theta in record[1])])
         yield record
     status.add((1, best))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 from pathlib import Path
@@ -37,7 +38,7 @@ def read_rows(
             return SparkRows(_found(lambda: session.read.parquet(place), place), False)
     if suffix in _JSON and packed != ".zst":
         with explained(f"read {place!r}"):
-            return SparkRows(_found(lambda: session.read.option("mode", "FAILFAST").json(place), place), False)
+            return SparkRows(_json(session, place), False)
     if packed == ".zst" or not (suffix in _TEXT or separator):
         return None
     with explained(f"read {place!r}"):
@@ -62,6 +63,20 @@ def read_rows(
             .csv(place)
         )
         return SparkRows(frame.toDF(*names), True)
+
+
+def _json(session: SparkSession, place: str) -> DataFrame:
+    """JSON by lines, with the columns in the order of the first line; Spark sorts them."""
+    first = _found(lambda: session.read.text(place), place).filter("trim(value) != ''").head()
+    frame = session.read.option("mode", "FAILFAST").json(place)
+    try:
+        keys = list(json.loads(first[0])) if first is not None else []
+    except ValueError as error:
+        raise TableError(f"{place!r} does not hold one JSON object a line: {error}.") from None
+    places = {name: j for j, name in enumerate(frame.columns)}
+    order = [*(places[key] for key in keys if key in places), *(places[name] for name in places if name not in keys)]
+    numbered = frame.toDF(*(f"c{j}" for j in range(len(places))))
+    return numbered.select(*(f"c{j}" for j in order)).toDF(*(frame.columns[j] for j in order))
 
 
 def _suffix(session: SparkSession, place: str) -> tuple[str, str]:

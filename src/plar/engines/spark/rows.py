@@ -19,7 +19,7 @@ from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.granulate import itself
-from plar.engines.spark.jobs import Watch, run_watched
+from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
 from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.engines.spark.spread import (
@@ -113,7 +113,7 @@ class RowsEvaluation:
         thetas = dict.fromkeys(candidates, 0)
         job = self._held.pieces.context.union(parts) if len(parts) > 1 else parts[0]
         with explained("score the candidates"):
-            done = run_watched(job, _as_it_is, range(job.getNumPartitions()), self._watch)
+            done = run_watched(job, _as_it_is, range(job.getNumPartitions()), self._telling(len(candidates)))
         for scores in done:
             for a, theta in scores:
                 thetas[a] += theta
@@ -127,6 +127,13 @@ class RowsEvaluation:
         self._known = {}
         self._move(self._surveyed())
         return self.theta
+
+    def _telling(self, candidates: int) -> Tell | None:
+        watch = self._watch
+        if watch is None:
+            return None
+        # no task knows the whole Θ of a candidate
+        return lambda done, total, best, left: watch(JobProgress(done, total, candidates, None, left))
 
     @property
     def _n(self) -> int:
@@ -168,6 +175,7 @@ class RowsEvaluation:
         self._whole.append(moved.mapPartitions(partial(_moved, coding=self._coding)).persist(store))
         stayers = self._spread.map(partial(_stayers, now=now, huge_keys=keys))
         self._spread = stayers.persist(store) if found.huge else None
+        self._held.moved += [self._whole[-1], *([self._spread] if self._spread is not None else [])]
 
     def _numbers(self) -> RDD[Any]:
         """For every spread piece, the numbers of its classes, the same wherever a class is."""
