@@ -51,7 +51,7 @@ def main() -> None:
     large = plar.granulate(X, y=(X[:, 3] + X[:, 700] * X[:, 1_400] + (rng.random(20_000) < 0.2)) % 4)
     differs = []
     with SparkEngine(master="local-cluster[2,1,1024]", conf={"spark.executor.memory": "1g"}) as engine:
-        PORT = engine.spark().sparkContext.getConf().get("spark.driver.port")
+        PORT = str(engine.spark().sparkContext.getConf().get("spark.driver.port"))
         for layout in ("columns", "rows"):
             engine.layout = layout
             for measure in ("PR", "SCE", "LCE", "CCE") if layout == "columns" else ("SCE",):

@@ -279,7 +279,7 @@ def _prepared(
         made = None if granules is data else granules
         yield chosen, granules
     finally:
-        if hasattr(made, "unpersist"):
+        if hasattr(type(made), "unpersist"):
             made.unpersist()
         if chosen is not engine and hasattr(chosen, "close"):
             chosen.close()
@@ -306,7 +306,7 @@ def _granulated(
         progress("read", 0, 0)
     if isinstance(data, (str, os.PathLike)):
         data = open_granules(data) or (engine.read(data) if isinstance(engine, Reader) else None) or data
-    if hasattr(data, "with_roles"):  # granules, here or on a cluster
+    if hasattr(type(data), "with_roles"):  # granules, here or on a cluster
         granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing)
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
         return granules

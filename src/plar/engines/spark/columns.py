@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnBlocks", "ColumnsEvaluation"]
 
+#: columns are offered while there are at most this many rows in one column of every block
+_OFFER = 1 << 22
+
 
 class Group(NamedTuple):
     """Attributes whose columns lie together; in lanes where that pays, else column by column."""
@@ -82,6 +85,7 @@ class ColumnBlocks:
         )
         self.stored: RDD[Stored] = self.blocks.map(_store).cache()
         with explained("lay the columns out"):
+            self.stored.count()
             rows = held.pieces.map(partial(_row_facts, coding=coding)).collect()
         self.classes: Index = np.concatenate([classes for classes, *_ in rows])
         self.counts = np.concatenate([counts for _, counts, *_ in rows])
@@ -119,8 +123,11 @@ class _Fetched:
     def __init__(self, blocks: ColumnBlocks) -> None:
         self._blocks = blocks
         self._known: dict[int, Codes] = {}
+        #: columns that came unasked, with the last scores
+        self.offered: dict[int, Codes] = {}
 
     def fetch(self, attributes: Iterable[int]) -> None:
+        self._known |= {a: self.offered[a] for a in attributes if a in self.offered}
         new = [a for a in attributes if a not in self._known]
         if new:
             self._known |= self._blocks.fetch(new)
@@ -169,6 +176,8 @@ class ColumnsEvaluation(LocalEvaluation):
         tasks = sorted({blocks.group_of[a].number % blocks.n_tasks for a in wanted})
         now = context.broadcast((self._now.order, self._now.starts))
         sizes = self._held.n_objects, self._held.n_classes
+        # small columns are offered with the scores, which saves the job that fetches the chosen one
+        offer = len(blocks.groups) * len(self._held) <= _OFFER
         task = partial(
             _scores,
             shared=blocks.shared,
@@ -177,11 +186,14 @@ class ColumnsEvaluation(LocalEvaluation):
             measure=self._measure,
             sizes=sizes,
             token=uuid4(),
+            offer=offer,
         )
         try:
-            return blocks.run(task, tasks, "score the candidates", self._telling(len(wanted)))
+            scores = blocks.run(task, tasks, "score the candidates", self._telling(len(wanted)))
         finally:
             now.destroy()
+        self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
+        return [(a, theta) for a, theta, _ in scores]
 
     def _telling(self, candidates: int) -> Tell | None:
         watch = self._watch
@@ -288,9 +300,16 @@ _present: dict[Any, tuple[Pass, Index, Any]] = {}
 
 
 def _scores(
-    block: Block, shared: Any, now: Any, wanted: frozenset[int], measure: Measure, sizes: tuple[int, int], token: Any
-) -> Iterator[tuple[int, int]]:
-    """Θ(D|R∪{a}), but for what has left, for the candidates of a block."""
+    block: Block,
+    shared: Any,
+    now: Any,
+    wanted: frozenset[int],
+    measure: Measure,
+    sizes: tuple[int, int],
+    token: Any,
+    offer: bool,
+) -> list[tuple[int, int, Codes | None]]:
+    """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
     if token not in _present:
         _present.clear()
         classes, counts = shared.value
@@ -302,8 +321,10 @@ def _scores(
     if group.in_lanes:
         lanes.permute(arrays[0], order, room)
         thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
-        yield from ((a, theta) for a, theta in thetas if a in wanted)
+        scores = [(a, theta) for a, theta in thetas if a in wanted]
     else:
-        for a, codes, n_values in zip(group.attributes, arrays, group.n_values, strict=True):
-            if a in wanted:
-                yield a, over.column(codes, n_values)
+        columns = zip(group.attributes, arrays, group.n_values, strict=True)
+        scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
+    best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
+    offered = dict(_fetched(block, frozenset([best] if best is not None else [])))
+    return [(a, theta, offered.get(a)) for a, theta in scores]

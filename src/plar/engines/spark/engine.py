@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from plar.coding.series import not_flat
 from plar.engines.base import Evaluation
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
@@ -30,8 +31,8 @@ __all__ = ["SparkEngine"]
 _LAYOUTS = ("auto", "columns", "rows")
 #: up to this many granules their class ids are broadcast
 _BROADCAST = 1 << 24
-#: a piece of granules shipped out has about this many bytes
-_PIECE = 1 << 26
+#: a piece of granules shipped out has about this many bytes; a task takes no more than four times that
+_PIECE = 1 << 25
 
 
 @dataclass(eq=False)
@@ -121,6 +122,7 @@ class SparkEngine:
         roles = Roles(table.conditions, table.decision, table.weights, table.missing, table.na)
         places = {name: j for j, name in enumerate(table.names)}
         wanted = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
+        _check_flat(frame, {name: places[name] for name in roles.used})
         # by position: names may hold dots, or differ in their case alone
         with explained("read the table"):
             numbered = frame.toDF(*(f"c{j}" for j in range(len(table.names))))
@@ -145,7 +147,7 @@ class SparkEngine:
             return self._shipped[1]
         session = self.spark()
         cores = _parallelism(session)
-        size = sum(column.nbytes for column in granules.columns)
+        size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
         n = self.partitions or cores * -(-max(size, 1) // (_PIECE * cores))
         pieces, coding = in_pieces(granules, session.sparkContext, int(n))
         held = hold(pieces, coding, granules.conditions, granules.decision, granules.names)
@@ -155,3 +157,12 @@ class SparkEngine:
 
 def _parallelism(session: SparkSession) -> int:
     return int(session.sparkContext.defaultParallelism)
+
+
+def _check_flat(frame: DataFrame, places: Mapping[str, int]) -> None:
+    from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
+
+    for name, place in places.items():
+        kind = frame.schema.fields[place].dataType
+        if isinstance(kind, (ArrayType, MapType, StructType, UserDefinedType)):
+            raise not_flat(name, kind.simpleString())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself"]
 
+#: up to this many columns Spark itself groups the rows first: fewer reach Python
+_NARROW = 100
+_COUNT = "\0count"
 #: a task granulates this many cells at a time
 _CELLS = 1 << 24
 #: a partition hands its granules on in parcels of at most about this many cells
@@ -64,9 +68,14 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
         Values compare as written, blanks around them trimmed.
     """
     names = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
+    numbered = frame.toDF(*(f"c{j}" for j in range(len(names))))
+    if roles.weights is None and len(names) <= _NARROW:
+        numbered = numbered.groupBy(*numbered.columns).count()
+        roles = replace(roles, weights=_COUNT)
+        names.append(_COUNT)
     task = partial(_granulate_batches, roles=roles, names=names, text=text)
-    with quiet():
-        parcels = frame.toDF(*(f"c{j}" for j in range(len(names)))).mapInArrow(task, "granules binary").rdd
+    with explained("read the table"), quiet():
+        parcels = numbered.mapInArrow(task, "granules binary").rdd
     made: RDD[Granules] = parcels.map(_unpack).persist(_storage())
     return made
 
@@ -105,10 +114,9 @@ def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Pi
     """Ship granules of this machine out."""
     coding = Coding(granules.cardinalities, granules.n_classes)
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
-    pieces = [joined_pieces([], coding)] * partitions
-    for bucket, rows in dealt(hashes(whole, coding), partitions):
-        pieces[bucket] = merged(whole.rows(rows), coding)
-    return context.parallelize(pieces, partitions), coding
+    records = [(bucket, whole.rows(rows)) for bucket, rows in dealt(hashes(whole, coding), partitions)]
+    # exchanged, though each is where it belongs: else every later task would carry its part of the data along
+    return exchanged(context.parallelize(records, max(1, len(records))), coding, partitions), coding
 
 
 def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:

@@ -67,6 +67,7 @@ class RowsEvaluation:
         self._selected: list[int] = []
         self._known: dict[int, int] = {}
         self._survey: Survey | None = None
+        self._surveyed()
 
     @property
     def value_all(self) -> float:

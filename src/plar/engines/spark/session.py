@@ -183,8 +183,7 @@ def check_session(session: Any) -> None:
 def quiet() -> Iterator[None]:
     """Keep pyspark's remarks on the versions of other packages back."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning)
-        warnings.filterwarnings("ignore", category=DeprecationWarning)
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
 
 
@@ -192,8 +191,7 @@ def quiet() -> Iterator[None]:
 def explained(doing: str) -> Iterator[None]:
     """Turn what Spark throws, pages long, into one line."""
     try:
-        with quiet():
-            yield
+        yield
     except errors.PlarError:
         raise
     except Exception as error:
