@@ -41,10 +41,21 @@ def engine(request: pytest.FixtureRequest) -> Any:
     return ENGINES[request.param]()
 
 
+def no_spark() -> str | None:
+    """Why there is no Spark here."""
+    from plar.engines import why_unavailable
+
+    reason = why_unavailable("spark")
+    return reason and f"the engine 'spark' {reason}"
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A Spark session on two cores of this machine."""
+    """A Spark session on two cores of this machine, or a skip."""
     from plar.engines import SparkEngine
+
+    if reason := no_spark():
+        pytest.skip(reason)
 
     with SparkEngine(master="local[2]") as started:
         yield started.spark()

@@ -15,6 +15,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
+from conftest import no_spark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Sample, tables
@@ -26,6 +27,7 @@ from plar.engines import SparkEngine
 from plar.engines.spark import granulate, session
 from plar.engines.spark.rows import RowsEvaluation
 
+pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
 EXAMPLE = Path(__file__).parent.parent / "examples" / "tic_tac_toe.csv"
 LAYOUTS = ["columns", "rows"]
 
@@ -300,6 +302,14 @@ def test_bad_options_are_one_line() -> None:
         session.start_session("spark://127.0.0.1:9", {})
 
 
+def test_no_java_on_the_command_line(tmp_path: Path) -> None:
+    failed = plar_command("core", str(EXAMPLE), "-d", "x_wins", "--engine", "spark", JAVA_HOME=str(tmp_path))
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("Error: The engine 'spark' needs Java 17 or newer and JAVA_HOME is")
+    assert failed.stderr.endswith("Ready here: local.\n")
+    assert failed.stderr.count("\n") == 1
+
+
 def test_java_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(
@@ -342,14 +352,6 @@ def test_executors_without_plar() -> None:
     assert failed.stdout == ""
     assert failed.stderr.startswith("Error: The Spark executors have no 'plar'. Install plar")
     assert failed.stderr.count("\n") == 1
-
-
-def test_settings_of_spark_without_spark() -> None:
-    failed = plar_command("core", str(EXAMPLE), "-d", "x_wins", "--master", "local[2]")
-    assert (failed.returncode, failed.stderr) == (
-        2,
-        "Error: --master and --conf are settings of Spark. Add --engine spark.\n",
-    )
 
 
 def test_cluster_of_processes_one_of_which_is_killed() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from conftest import no_spark
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.classification import DecisionTreeClassifier
 from pyspark.ml.feature import StringIndexer
@@ -21,6 +22,7 @@ import plar
 import plar.spark
 from plar.spark import ReductSelector, ReductSelectorModel
 
+pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
 INPUTS = ["a.b", "B", "b", "copy", "noise"]
 #: every Param with a value other than its default
 OPTIONS: dict[str, Any] = {

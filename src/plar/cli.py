@@ -107,29 +107,30 @@ def reduce(
 
     if output and engine != "spark":
         check_output(output, file)
-    with _engine(engine, master, conf, jobs) as chosen, _progress(chosen) as show:
-        data = _open(chosen, file, decision, conditions, drop, no_header, separator, missing, na, weights)
-        if output and not isinstance(data, plar.DecisionTable):
-            raise plar.TableError(f"{file!r} holds granules, not rows, so there is no table to write to {output!r}.")
-        found = plar.reduce(
-            data,
-            measure=measure,
-            engine=chosen,
-            include=_list(include, _names_of(data)),
-            epsilon=epsilon,
-            tolerance=tolerance,
-            max_attributes=max_attributes,
-            minimal=minimal,
-            progress=show,
-        )
+    with _engine(engine, master, conf, jobs) as chosen:
+        with _progress(chosen) as show:
+            data = _open(chosen, file, decision, conditions, drop, no_header, separator, missing, na, weights)
+            if output and not isinstance(data, plar.DecisionTable):
+                raise plar.TableError(f"{file!r} holds granules, not rows, so no table can be written to {output!r}.")
+            found = plar.reduce(
+                data,
+                measure=measure,
+                engine=chosen,
+                include=_list(include, _names_of(data)),
+                epsilon=epsilon,
+                tolerance=tolerance,
+                max_attributes=max_attributes,
+                minimal=minimal,
+                progress=show,
+            )
         told = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{printable(file)}: {found}"
         print(told, flush=True)
         if output:  # after the result is told: it is not to be lost with a full disk
-            if show:
-                show("write", 0, 0)
-            data.sink(found.attributes, output)
-    if output:
-        print(f"Wrote {output}.", file=sys.stderr)
+            with _progress() as show:
+                if show:
+                    show("write", 0, 0)
+                data.sink(found.attributes, output)
+            print(f"Wrote {output}.", file=sys.stderr)
 
 
 @app.command(epilog="Example: plar core examples/tic_tac_toe.csv --decision x_wins --measure PR")

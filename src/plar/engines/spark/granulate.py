@@ -28,7 +28,7 @@ from plar.reading.weights import BadWeight
 if TYPE_CHECKING:
     from pyspark import RDD
 
-__all__ = ["exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself"]
+__all__ = ["exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself", "together"]
 
 #: up to this many columns Spark itself groups the rows first: fewer reach Python
 _NARROW = 100
@@ -115,8 +115,9 @@ def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Pi
     coding = Coding(granules.cardinalities, granules.n_classes)
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
     records = [(bucket, whole.rows(rows)) for bucket, rows in dealt(hashes(whole, coding), partitions)]
-    # exchanged, though each is where it belongs: else every later task would carry its part of the data along
-    return exchanged(context.parallelize(records, max(1, len(records))), coding, partitions), coding
+    # exchanged, though each is whole already: else every later task would carry its part of the data along
+    sent = context.parallelize(records, max(1, len(records))).partitionBy(partitions, itself)
+    return sent.mapPartitions(partial(together, coding=coding)), coding
 
 
 def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
@@ -235,6 +236,11 @@ def _recoded(codes: Any, values: Sequence[Any], book: dict[Any, int]) -> Any:
         raise TableError(
             "The DataFrame gave other rows when it was read again. Cache it, or write it to a file, first."
         ) from None
+
+
+def together(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:
+    """All pieces of a bucket as one."""
+    yield joined_pieces([piece for _, piece in records], coding)
 
 
 def _meet(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:

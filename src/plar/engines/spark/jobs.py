@@ -68,7 +68,7 @@ def _counted(records: Iterable[Any], function: Any, status: Any) -> Iterator[Any
     best: tuple[int, int] | None = None
     for record in function(records):
         if isinstance(record, tuple) and isinstance(record[-1], list):
-            best = _least([best, *((theta, a) for a, theta in record[1])])
+            best = _least([best, *((theta, a) for a, theta, *_ in record[-1])])
         yield record
     status.add((1, best))
 

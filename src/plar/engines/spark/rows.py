@@ -18,9 +18,9 @@ import numpy as np
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import itself
+from plar.engines.spark.granulate import itself, together
 from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
-from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
+from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes
 from plar.engines.spark.session import explained
 from plar.engines.spark.spread import (
     Now,
@@ -173,7 +173,7 @@ class RowsEvaluation:
         store = StorageLevel.MEMORY_AND_DISK
         now, keys = self._now, found.huge_keys
         moved = self._spread.flatMap(partial(_movers, now=now, huge_keys=keys, n=self._n)).partitionBy(self._n, itself)
-        self._whole.append(moved.mapPartitions(partial(_moved, coding=self._coding)).persist(store))
+        self._whole.append(moved.mapPartitions(partial(together, coding=self._coding)).persist(store))
         stayers = self._spread.map(partial(_stayers, now=now, huge_keys=keys))
         self._spread = stayers.persist(store) if found.huge else None
         self._held.moved += [self._whole[-1], *([self._spread] if self._spread is not None else [])]
@@ -251,10 +251,6 @@ def _movers(piece: Piece, now: Now, huge_keys: Keys, n: int) -> Iterator[tuple[i
     some = piece.rows(~_stays(piece, now, huge_keys))
     for bucket, rows in dealt(hashes(some, now.coding, now.selected), n):
         yield bucket, some.rows(rows)
-
-
-def _moved(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:
-    yield joined_pieces([piece for _, piece in records], coding)
 
 
 def _stayers(piece: Piece, now: Now, huge_keys: Keys) -> Piece:
