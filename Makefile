@@ -30,6 +30,7 @@ format: .venv/.dev
 bench: .venv/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python benchmarks/local.py
+	$(BIN)/python -W ignore benchmarks/spark.py
 
 docs: .venv/.dev
 	$(BIN)/python -m pytest -q tests/test_docs.py

@@ -19,7 +19,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from local import CLASSES, HERE, with_classes
+from bars import HERE
+from local import CLASSES, with_classes
 from local import sdss as make_sdss
 
 sys.path.pop(0)  # in this folder the file itself would be taken for NVIDIA's package `cuda`

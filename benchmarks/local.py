@@ -10,19 +10,16 @@ Files that are generated or too big for the repository live in .bench/.
 from __future__ import annotations
 
 import json
-import os
-import resource
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 import numpy as np
+from bars import HERE, Skip, best, data_folder, process, report, run, weka_file
 
 import plar
 from plar import datasets
@@ -30,50 +27,7 @@ from plar.engines import LocalEngine
 from plar.granules import Granules
 from plar.measures import SCE, exact_log
 
-ROOT = Path(__file__).resolve().parent.parent
-HERE = ROOT / ".bench"
 PLAR = str(Path(sys.executable).parent / "plar")
-RESULTS: list[dict[str, Any]] = []
-
-
-class Skip(Exception):
-    """A row that cannot be had here, with its reason."""
-
-
-def report(work: str, ours: float, reference: float, bar: float, unit: str = "s", at_least: bool = False) -> None:
-    """Print one row; `bar` is the ratio not to exceed, or with `at_least` the speed-up to reach."""
-    ratio = reference / ours if at_least else ours / reference
-    met = ratio >= bar if at_least else ratio <= bar
-    RESULTS.append({"work": work, "ours": ours, "reference": reference, "ratio": ratio, "bar": bar, "met": met})
-    sign = "≥" if at_least else "≤"
-    print(f"{'  ok' if met else 'MISS'}  {work:<74} {ours:9.4g} {unit:<3} : {reference:9.4g} {unit:<3} "
-          f"ratio {ratio:7.3f}  (bar {sign} {bar:g})", flush=True)  # fmt: skip
-
-
-def best(function: Callable[[], Any], repeat: int = 5) -> float:
-    """Least seconds of several calls: the least disturbed by a noisy machine."""
-    times = []
-    for _ in range(repeat):
-        began = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
-def process(*command: str, repeat: int = 3) -> tuple[float, float, str]:
-    """Run a whole process: least seconds, largest peak memory in MB, output of the last."""
-    seconds, peak, out = [], 0.0, ""
-    for _ in range(repeat):
-        began = time.perf_counter()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
-            assert child.stdout is not None
-            out = child.stdout.read()
-            _, status, usage = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-        seconds.append(time.perf_counter() - began)
-        assert child.returncode == 0, command
-        peak = max(peak, usage.ru_maxrss / 1024)
-    return min(seconds), peak, out
 
 
 # --- against scikit-rough -------------------------------------------------------------------------------------
@@ -240,14 +194,8 @@ def memory() -> None:
 # --- real tables ----------------------------------------------------------------------------------------------
 
 
-def _data() -> Path:
-    if "PLAR_DATA" not in os.environ:
-        raise Skip("PLAR_DATA does not name the folder with the real tables")
-    return Path(os.environ["PLAR_DATA"])
-
-
 def nine_datasets() -> None:
-    expected = json.loads((_data() / "expected.json").read_text())
+    expected = json.loads((data_folder() / "expected.json").read_text())
     tables = {name: plar.granulate(datasets.load(name)) for name in expected}
 
     def run() -> None:
@@ -263,7 +211,7 @@ def nine_datasets() -> None:
 
 
 def kdd99() -> None:
-    path = str(_data() / "kddcup.data_10_percent.gz")
+    path = str(data_folder() / "kddcup.data_10_percent.gz")
     read = f"import polars; assert polars.read_csv({path!r}, has_header=False).shape == (494021, 42)"
     command = (PLAR, "reduce", path, "--no-header", "--decision", "-1", "--json")
     process(*command, repeat=1)
@@ -284,21 +232,7 @@ assert frame.collect(engine="streaming").height == 1048575
 
 
 def weka15360() -> None:
-    path = HERE / "weka15360.arff"
-    if not path.exists():
-        listed = (
-            subprocess.run(["dpkg", "-L", "weka"], capture_output=True, text=True).stdout
-            if shutil.which("dpkg")
-            else ""
-        )
-        jar = next((line for line in listed.splitlines() if line.endswith("/weka.jar")), None)
-        if jar is None or shutil.which("java") is None:
-            raise Skip("needs Java and Debian's package weka")
-        maker = "weka.datagenerators.classifiers.classification.RDG1"
-        part = path.with_suffix(".part")
-        options = ["-S", "1", "-n", "15360000", "-a", "20", "-c", "10", "-o"]
-        subprocess.run(["java", "-cp", jar, maker, *options, str(part)], check=True)
-        part.rename(path)
+    path = weka_file()
     with path.open() as lines:
         skip = next(i for i, line in enumerate(lines, 1) if line.strip().lower() == "@data")
     command = (PLAR, "reduce", str(path), "--decision", "-1", "--json")
@@ -335,31 +269,8 @@ def growth() -> None:
     report("growth: 100,000 × 1,024 : 100,000 × 512, one pass", seconds(100_000, 1_024), once, 2.3)
 
 
-ROWS: dict[str, Callable[[], None]] = {
-    f.__name__: f
-    for f in (tic_tac_toe, nine_datasets, scikit_rough, kdd99, weka15360, growth, memory, iterations, with_each)
-}
-
-
-def wanted() -> Iterator[Callable[[], None]]:
-    for name in sys.argv[1:] or ROWS:
-        if name not in ROWS:
-            sys.exit(f"Unknown row {name!r}. Choose one of: {', '.join(ROWS)}.")
-        yield ROWS[name]
-
-
-def main() -> None:
-    HERE.mkdir(exist_ok=True)
-    print(f"plar {plar.__version__}, {os.cpu_count()} cores; ours : reference")
-    for row in list(wanted()):
-        try:
-            row()
-        except Skip as reason:
-            print(f"skip  {row.__name__}: {reason}", flush=True)
-    (HERE / "local.json").write_text(json.dumps(RESULTS, indent=1) + "\n")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{sum(r['met'] for r in RESULTS)} of {len(RESULTS)} bars met; peak memory here {peak:,.0f} MB")
-
-
 if __name__ == "__main__":
-    main()
+    run(
+        (tic_tac_toe, nine_datasets, scikit_rough, kdd99, weka15360, growth, memory, iterations, with_each),
+        "local.json",
+    )

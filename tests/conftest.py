@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,26 @@ ASKED = os.environ.get("PLAR_TEST_ENGINES", "local-tables,local-lanes").split(",
 def engine(request: pytest.FixtureRequest) -> Any:
     """An engine object; a test that takes it runs on all of them."""
     return ENGINES[request.param]()
+
+
+def no_spark() -> str | None:
+    """Why there is no Spark here."""
+    from plar.engines import why_unavailable
+
+    reason = why_unavailable("spark")
+    return reason and f"the engine 'spark' {reason}"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A Spark session on two cores of this machine, or a skip."""
+    from plar.engines import SparkEngine
+
+    if reason := no_spark():
+        pytest.skip(reason)
+
+    with SparkEngine(master="local[2]") as started:
+        yield started.spark()
 
 
 @pytest.fixture(scope="session")

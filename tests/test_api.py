@@ -34,7 +34,6 @@ def opaque(counts: Any) -> Any:
             lambda: plar.reduce(TABLE, "d", engine="gpu"),
             "Unknown engine .gpu.. Choose one of: auto, local",
         ),
-        (lambda: plar.reduce(TABLE, "d", engine="spark"), "The engine 'spark' .* Ready here: local"),
         (lambda: plar.reduce(TABLE, "d", engine=LocalEngine), "name or an engine with its options"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", engine=None), "name or an engine with its options"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", engine=LocalEngine(), n_jobs=2), "Give n_jobs to the engine itself"),

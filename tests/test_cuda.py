@@ -59,4 +59,7 @@ def test_a_broken_installation_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
         raise ImportError("no bindings:\n look elsewhere")
 
     monkeypatch.setattr("plar.engines.import_module", broken)
-    assert why_unavailable("cuda") == "cannot be loaded: no bindings: look elsewhere"
+    said = "cannot be loaded: no bindings: look elsewhere"
+    assert why_unavailable("cuda") == said
+    with pytest.raises(plar.EngineUnavailable, match=f"The engine 'cuda' {said}"):
+        plar.engines.CudaEngine()

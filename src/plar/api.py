@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from plar.columns import column_list, resolve
 from plar.engines import as_engine
-from plar.engines.base import Engine
+from plar.engines.base import Engine, Held, Reader
 from plar.errors import TableError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure, as_measure
 from plar.reduct import Reduct
-from plar.search import OnStep, Options, Progress, core_of, find_reduct, float_theta
+from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.table import as_table, open_granules
 
 __all__ = ["core", "granulate", "reduce", "significance", "theta"]
@@ -47,7 +48,7 @@ def reduce(
 
     Parameters
     ----------
-    data : path, glob, DataFrame, Arrow table, 2-D array, mapping of columns, DecisionTable or Granules
+    data : path, glob, DataFrame (also Spark's), Arrow table, 2-D array, mapping of columns, DecisionTable or Granules
         Files: .csv .tsv .txt (also .gz .zst), .parquet .arrow .feather .ndjson .arff and KEEL's .dat.
     decision : str, int or list of them, optional
         The decision column by name or position; several are taken together.
@@ -58,8 +59,9 @@ def reduce(
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
         What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
         CCE the combination conditional entropy.
-    engine : {"auto", "local"} or Engine
-        Where it is computed. The result does not depend on it.
+    engine : {"auto", "local", "spark"} or Engine
+        Where it is computed; "auto" is Spark for a Spark DataFrame, else this machine. The result does not depend
+        on it.
     include : list of str or int
         Attributes that the reduct must hold.
     epsilon : float
@@ -98,23 +100,24 @@ def reduce(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
-    chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
+    chosen_measure = as_measure(measure)
     options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal)
     if progress is not None and not callable(progress):
         raise TableError(f"The 'progress' parameter must be a function. Got {progress!r} instead.")
     seconds: dict[str, float] = {}
-    granules = _granulated(
-        data, decision, y, conditions, missing, na, weights, options.include, seconds=seconds, progress=progress
+    prepared = _prepared(
+        data, decision, y, conditions, engine, missing, na, weights, n_jobs, options.include, seconds, progress
     )
-    return find_reduct(
-        granules,
-        chosen_measure,
-        chosen_engine,
-        options,
-        seconds=seconds,
-        progress=progress,
-        on_step=on_step,
-    )
+    with prepared as (chosen_engine, granules):
+        return find_reduct(
+            granules,
+            chosen_measure,
+            chosen_engine,
+            options,
+            seconds=seconds,
+            progress=progress,
+            on_step=on_step,
+        )
 
 
 def core(
@@ -140,13 +143,13 @@ def core(
     ('a',)
     """
     chosen_measure, options = as_measure(measure), Options(epsilon=epsilon)
-    chosen_engine = as_engine(engine, n_jobs)
-    granules = _granulated(data, decision, y, conditions, missing, na, weights)
-    evaluation = chosen_engine.open(granules, chosen_measure)
-    found = core_of(
-        evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
-    )
-    return tuple(granules.conditions[a] for a in found)
+    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs)
+    with prepared as (chosen_engine, granules):
+        evaluation = chosen_engine.open(granules, chosen_measure)
+        found = core_of(
+            evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
+        )
+        return tuple(granules.conditions[a] for a in found)
 
 
 def theta(
@@ -171,12 +174,10 @@ def theta(
     >>> plar.theta({"a": [0, 0, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     -0.3333333333333333
     """
-    chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    subset = column_list(attributes)
-    granules = _granulated(data, decision, y, conditions, missing, na, weights, subset)
-    granules = granules.coarsen(subset)
-    evaluation = chosen_engine.open(granules, chosen_measure)
-    return float_theta(granules, chosen_measure, evaluation.theta_all, evaluation.consistent)
+    chosen_measure, subset = as_measure(measure), column_list(attributes)
+    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs, subset)
+    with prepared as (chosen_engine, granules):
+        return chosen_engine.open(granules.coarsen(subset), chosen_measure).value_all
 
 
 def significance(
@@ -203,21 +204,21 @@ def significance(
     >>> plar.significance({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
-    chosen_measure, chosen_engine = as_measure(measure), as_engine(engine, n_jobs)
-    subset = column_list(attributes)
-    granules = _granulated(data, decision, y, conditions, missing, na, weights, subset)
-    members = list(dict.fromkeys(granules.positions(subset)))
-    evaluation = chosen_engine.open(granules, chosen_measure)
-    for a in members:
-        evaluation.select(a)
-    rest = [a for a in range(len(granules.conditions)) if a not in members]
-    gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
-    if members:
-        within = chosen_engine.open(granules.coarsen([granules.conditions[a] for a in members]), chosen_measure)
-        for a, found in zip(members, within.without_each(), strict=True):
-            gains[a] = 0 if found.equal else found.theta - within.theta_all
-    n = granules.n_objects
-    return {name: chosen_measure.significance(gains[a], n) for a, name in enumerate(granules.conditions)}
+    chosen_measure, subset = as_measure(measure), column_list(attributes)
+    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs, subset)
+    with prepared as (chosen_engine, granules):
+        members = list(dict.fromkeys(granules.positions(subset)))
+        evaluation = chosen_engine.open(granules, chosen_measure)
+        if members:
+            evaluation.select(*members)
+        rest = [a for a in range(len(granules.conditions)) if a not in members]
+        gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
+        if members:
+            within = chosen_engine.open(granules.coarsen([granules.conditions[a] for a in members]), chosen_measure)
+            for a, found in zip(members, within.without_each(), strict=True):
+                gains[a] = 0 if found.equal else found.theta - within.theta_all
+        n = granules.n_objects
+        return {name: chosen_measure.significance(gains[a], n) for a, name in enumerate(granules.conditions)}
 
 
 def granulate(
@@ -226,6 +227,7 @@ def granulate(
     y: Any = None,
     *,
     conditions: Sequence[Column] | None = None,
+    engine: str | Engine = "auto",
     missing: str = "value",
     na: str | Iterable[str] = (),
     weights: Column | None = None,
@@ -234,6 +236,11 @@ def granulate(
 
     Every function of plar takes the result in place of the table, so that four measures cost one reading.
 
+    Returns
+    -------
+    Granules
+        With the Spark engine, SparkGranules: they stay on the cluster.
+
     Examples
     --------
     >>> import plar
@@ -241,10 +248,45 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    return _granulated(data, decision, y, conditions, missing, na, weights)
+    chosen = as_engine(engine, None, data)
+    granules: Any = _granulated(chosen, data, decision, y, conditions, missing, na, weights)
+    made: Granules = granules
+    return made
+
+
+@contextmanager
+def _prepared(
+    data: Any,
+    decision: Any,
+    y: Any,
+    conditions: Any,
+    engine: str | Engine,
+    missing: str,
+    na: str | Iterable[str],
+    weights: Column | None,
+    n_jobs: int | None,
+    attributes: Iterable[Any] = (),
+    seconds: dict[str, float] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[Engine, Held]]:
+    """Engine and granules for one call; what the call itself started or put on a cluster ends with it."""
+    chosen = as_engine(engine, n_jobs, data)
+    made: Any = None
+    try:
+        granules = _granulated(
+            chosen, data, decision, y, conditions, missing, na, weights, attributes, seconds=seconds, progress=progress
+        )
+        made = None if granules is data else granules
+        yield chosen, granules
+    finally:
+        if hasattr(type(made), "unpersist"):
+            made.unpersist()
+        if chosen is not engine and hasattr(chosen, "close"):
+            chosen.close()
 
 
 def _granulated(
+    engine: Engine,
     data: Any,
     decision: Any,
     y: Any,
@@ -256,16 +298,16 @@ def _granulated(
     *,
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
-) -> Granules:
+) -> Held:
     """Granulate any data; `attributes` that it does not have are refused before the work."""
     seconds = {} if seconds is None else seconds
     began = perf_counter()
     if progress:
         progress("read", 0, 0)
     if isinstance(data, (str, os.PathLike)):
-        data = open_granules(data) or data
-    if isinstance(data, Granules):
-        granules = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing)
+        data = open_granules(data) or (engine.read(data) if isinstance(engine, Reader) else None) or data
+    if hasattr(type(data), "with_roles"):  # granules, here or on a cluster
+        granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing)
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
         return granules
     table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, weights=weights)
@@ -276,6 +318,6 @@ def _granulated(
     began = perf_counter()
     if progress:
         progress("granulate", 0, 0)
-    granules = table.granulate()
+    granules = engine.granulate(table) if table.kind == "spark" and isinstance(engine, Reader) else table.granulate()
     seconds["granulate"] = perf_counter() - began
     return granules

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import plar
-from plar.errors import PlarError, printable
+from plar.errors import EngineFailed, EngineUnavailable, PlarError, printable
 
 if TYPE_CHECKING:
     from plar.search import Progress
@@ -51,7 +51,14 @@ Na = Annotated[
 Weights = Annotated[str | None, typer.Option(help="Column of whole-number multiplicities.")]
 MeasureName = Annotated[str, typer.Option("--measure", "-m", help="PR, SCE, LCE or CCE.")]
 EngineName = Annotated[
-    str, typer.Option("--engine", "-e", help="Where to compute: auto, local, cuda; see 'plar engines'.")
+    str, typer.Option("--engine", "-e", help="Where to compute: auto, local, spark, cuda; see 'plar engines'.")
+]
+Master = Annotated[
+    str | None, typer.Option(metavar="URL", help="Spark's master, e.g. spark://host:7077. Default: this machine.")
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="KEY=VALUE", help="A setting of Spark, e.g. spark.executor.memory=4g. Repeatable."),
 ]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. Default: all cores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -75,6 +82,8 @@ def reduce(
     decision: Decision = None,
     measure: MeasureName = "SCE",
     engine: EngineName = "auto",
+    master: Master = None,
+    conf: Conf = None,
     conditions: Conditions = None,
     drop: Drop = None,
     no_header: NoHeader = False,
@@ -96,31 +105,32 @@ def reduce(
     """Find the core and a reduct of a table."""
     from plar.table import check_output
 
-    if output:
+    if output and engine != "spark":
         check_output(output, file)
-    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
-    if output and not isinstance(data, plar.DecisionTable):
-        raise plar.TableError(f"{file!r} holds granules, not rows, so there is no table to write to {output!r}.")
-    with _progress() as progress:
-        found = plar.reduce(
-            data,
-            measure=measure,
-            engine=engine,
-            include=_list(include, _names_of(data)),
-            epsilon=epsilon,
-            tolerance=tolerance,
-            max_attributes=max_attributes,
-            minimal=minimal,
-            n_jobs=jobs,
-            progress=progress,
-        )
-    print(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{printable(file)}: {found}", flush=True)
-    if output:  # after the result is told: it is not to be lost with a full disk
-        with _progress() as progress:
-            if progress:
-                progress("write", 0, 0)
-            data.sink(found.attributes, output)
-        print(f"Wrote {output}.", file=sys.stderr)
+    with _engine(engine, master, conf, jobs) as chosen:
+        with _progress(chosen) as show:
+            data = _open(chosen, file, decision, conditions, drop, no_header, separator, missing, na, weights)
+            if output and not isinstance(data, plar.DecisionTable):
+                raise plar.TableError(f"{file!r} holds granules, not rows, so no table can be written to {output!r}.")
+            found = plar.reduce(
+                data,
+                measure=measure,
+                engine=chosen,
+                include=_list(include, _names_of(data)),
+                epsilon=epsilon,
+                tolerance=tolerance,
+                max_attributes=max_attributes,
+                minimal=minimal,
+                progress=show,
+            )
+        told = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{printable(file)}: {found}"
+        print(told, flush=True)
+        if output:  # after the result is told: it is not to be lost with a full disk
+            with _progress() as show:
+                if show:
+                    show("write", 0, 0)
+                data.sink(found.attributes, output)
+            print(f"Wrote {output}.", file=sys.stderr)
 
 
 @app.command(epilog="Example: plar core examples/tic_tac_toe.csv --decision x_wins --measure PR")
@@ -129,6 +139,8 @@ def core(
     decision: Decision = None,
     measure: MeasureName = "SCE",
     engine: EngineName = "auto",
+    master: Master = None,
+    conf: Conf = None,
     conditions: Conditions = None,
     drop: Drop = None,
     no_header: NoHeader = False,
@@ -141,8 +153,9 @@ def core(
     as_json: Json = False,
 ) -> None:
     """Find the attributes that no reduct can do without, one per line."""
-    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
-    found = plar.core(data, measure=measure, engine=engine, epsilon=epsilon, n_jobs=jobs)
+    with _engine(engine, master, conf, jobs) as chosen:
+        data = _open(chosen, file, decision, conditions, drop, no_header, separator, missing, na, weights)
+        found = plar.core(data, measure=measure, engine=chosen, epsilon=epsilon)
     if as_json:
         print(json.dumps({"core": found, "measure": measure.upper()}, ensure_ascii=False))
     else:
@@ -159,6 +172,8 @@ def theta(
     decision: Decision = None,
     measure: MeasureName = "SCE",
     engine: EngineName = "auto",
+    master: Master = None,
+    conf: Conf = None,
     conditions: Conditions = None,
     drop: Drop = None,
     no_header: NoHeader = False,
@@ -172,9 +187,10 @@ def theta(
     """Compute Θ(D|B) of a subset of the attributes."""
     from plar.columns import resolve
 
-    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
-    wanted = _list(attributes, _names_of(data))
-    value = plar.theta(data, wanted, measure=measure, engine=engine, n_jobs=jobs)
+    with _engine(engine, master, conf, jobs) as chosen:
+        data = _open(chosen, file, decision, conditions, drop, no_header, separator, missing, na, weights)
+        wanted = _list(attributes, _names_of(data))
+        value = plar.theta(data, wanted, measure=measure, engine=chosen)
     names = [resolve(_names_of(data), a, "attribute") for a in wanted]
     found = {"theta": value, "attributes": names, "measure": measure.upper()}
     print(json.dumps(found, ensure_ascii=False) if as_json else value)
@@ -199,10 +215,10 @@ def granulate(
     if not output.lower().endswith(".parquet"):
         raise plar.TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
     check_output(output, file)
-    data = _open(file, decision, conditions, drop, no_header, separator, missing, na, weights)
-    with _progress() as progress:
-        if progress:
-            progress("granulate", 0, 0)
+    data = _open(None, file, decision, conditions, drop, no_header, separator, missing, na, weights)
+    with _progress() as show:
+        if show:
+            show("granulate", 0, 0)
         granules = plar.granulate(data)
         granules.save(output)
     print(f"{granules.n_objects} objects, {len(granules)} granules. Wrote {output}.", file=sys.stderr)
@@ -221,7 +237,32 @@ def engines(as_json: Json = False) -> None:
         print(f"{name:<6} {ENGINES[name].about:<26} {'ready' if reason is None else reason}")
 
 
+@contextmanager
+def _engine(name: str, master: str | None, conf: list[str] | None, jobs: int | None) -> Iterator[Any]:
+    """The engine of a command; a Spark session that it starts ends with it."""
+    from plar.engines import as_engine
+
+    if name != "spark":
+        if master or conf:
+            raise plar.TableError("--master and --conf are settings of Spark. Add --engine spark.")
+        yield as_engine(name, jobs)
+        return
+    engine: Any = as_engine(name)
+    engine.master = master or (f"local[{jobs}]" if jobs else None)
+    engine.conf = dict(_setting(word) for word in conf or ())
+    with engine:
+        yield engine
+
+
+def _setting(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not key:
+        raise plar.TableError(f"A setting of Spark is KEY=VALUE. Got {word!r}.")
+    return key, value
+
+
 def _open(
+    engine: Any,
     file: str,
     decision: list[str] | None,
     conditions: str | None,
@@ -234,7 +275,7 @@ def _open(
 ) -> Any:
     """Open a table, or a file of granules, which knows its decision itself."""
     from plar.reading.readers import open_source
-    from plar.table import open_granules
+    from plar.table import as_table, open_granules
 
     gc.enable()
     granules = open_granules(file)
@@ -248,12 +289,13 @@ def _open(
             missing=missing,
         )
     between = None if separator is None else separator.replace("\\t", "\t")
-    source = open_source(file, header=not no_header, separator=between)
-    names = source.names
-    if decision is None and not source.decision:
+    rows: Any = engine.read(file, header=not no_header, separator=between) if hasattr(engine, "read") else None
+    source = None if rows is not None else open_source(file, header=not no_header, separator=between)
+    names = source.names if source is not None else tuple(rows.frame.columns)
+    if decision is None and not (source and source.decision):
         raise plar.TableError("No decision is given. Name it with --decision, or its position: --decision -1.")
-    return plar.read_table(
-        file,
+    return as_table(
+        file if rows is None else rows,
         None if decision is None else [_column(word, names) for word in decision],
         conditions=None if conditions is None else _list(conditions, names),
         drop=_list(drop, names),
@@ -280,23 +322,32 @@ def _list(words: str | None, names: Collection[str]) -> list[str | int]:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress | None]:
+def _progress(engine: Any = None) -> Iterator[Progress | None]:
     """Show what is going on, on a terminal only."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
 
-    console = Console(stderr=True)
     words = {"read": "opening", "granulate": "reading and granulating", "write": "writing"}
-    with console.status("opening") as status:
+    with Console(stderr=True).status("opening") as status:
+        step = 1
 
         def show(phase: str, done: int, total: int) -> None:
-            if phase == "search":
-                status.update(f"step {done + 1}, {total:,} objects still mixed")
-            else:
-                status.update(words.get(phase, phase))
+            nonlocal step
+            step = done + 1
+            status.update(
+                f"step {step}, {total:,} objects still mixed" if phase == "search" else words.get(phase, phase)
+            )
 
+        def watch(job: Any) -> None:
+            best = f", Θ {job.best[1]:.6g} with {printable(job.best[0])} so far" if job.best else ""
+            left = f", {job.seconds_left:.0f} s left" if job.seconds_left is not None else ""
+            share = f"{100 * job.done // job.total} %"
+            status.update(f"step {step}, {job.candidates:,} candidates, {share}{best}{left}")
+
+        if hasattr(engine, "watch"):
+            engine.watch = watch
         yield show
 
 
@@ -310,6 +361,8 @@ def main() -> None:
         if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
             raise KeyboardInterrupt
         sys.stdout.flush()
+    except (EngineFailed, EngineUnavailable) as error:
+        _fail(f"Error: {error}", 1)
     except PlarError as error:
         _fail(f"Error: {error}", 2)
     except typer.TyperException as error:

@@ -16,6 +16,7 @@ __all__ = [
     "column_list",
     "decision_names",
     "missing_policy",
+    "positions_of",
     "resolve",
     "resolve_all",
     "roles_of",
@@ -96,6 +97,24 @@ def by_label(given: Any, labels: Collection[int]) -> Any:
 
 def _is_label(one: Any, labels: Collection[int]) -> bool:
     return not isinstance(one, (str, bool)) and hasattr(one, "__index__") and operator.index(one) in labels
+
+
+def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`.
+
+    Examples
+    --------
+    >>> positions_of(["c", 0], conditions=["a", "c"], names=["a", "b", "c"])
+    [1, 0]
+    """
+    places = {name: j for j, name in enumerate(conditions)}
+    found: dict[str, int] = {}
+    for given in column_list(attributes):
+        name = given if isinstance(given, str) else resolve(names, given, "condition")
+        if name not in places:
+            raise unknown_name("condition", name, conditions)
+        found[name] = places[name]
+    return list(found.values())
 
 
 def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:

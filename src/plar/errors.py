@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["EngineUnavailable", "PlarError", "TableError", "UnknownNameError", "printable", "unknown_name"]
+__all__ = [
+    "EngineFailed",
+    "EngineUnavailable",
+    "NoRows",
+    "PlarError",
+    "TableError",
+    "UnknownNameError",
+    "printable",
+    "unknown_name",
+]
 
 
 class PlarError(Exception):
@@ -16,12 +25,20 @@ class TableError(PlarError, ValueError):
     """The table, or what was asked of it, makes no sense."""
 
 
+class NoRows(TableError):
+    """The table has no rows, or none is left."""
+
+
 class UnknownNameError(PlarError, ValueError):
     """A column, measure or engine that does not exist."""
 
 
 class EngineUnavailable(PlarError, ImportError):
     """An engine that this machine cannot run; the message says what to install."""
+
+
+class EngineFailed(PlarError, RuntimeError):
+    """An engine that broke down while it worked."""
 
 
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownNameError:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine
 from plar.coding.store import find_files, holds_granules, read_columns, write_columns
-from plar.columns import column_list, decision_names, missing_policy, resolve, roles_of
-from plar.errors import TableError, unknown_name
+from plar.columns import decision_names, missing_policy, positions_of, roles_of
+from plar.errors import TableError
 from plar.partition import Codes, Index, distinct, smallest_codes
 
 __all__ = ["MAX_OBJECTS", "Granules", "open_granules", "regroup", "too_many"]
@@ -136,14 +136,7 @@ class Granules:
 
         An int given is a position in the table, so it counts along `names`.
         """
-        places = {name: j for j, name in enumerate(self.conditions)}
-        found: dict[str, int] = {}
-        for given in column_list(attributes):
-            name = given if isinstance(given, str) else resolve(self.names, given, "condition")
-            if name not in places:
-                raise unknown_name("condition", name, self.conditions)
-            found[name] = places[name]
-        return list(found.values())
+        return positions_of(attributes, self.conditions, self.names)
 
     @property
     def n_missing(self) -> dict[str, int]:

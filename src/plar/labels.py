@@ -36,6 +36,8 @@ class Labels:
         U/C, the pure classes first; each is one granule.
     n_pure : int
         How many.
+    proportions : tuple of bytes
+        Under SCE, what the labels of the impure classes stand for, in the order of their numbers.
     """
 
     labels: Index
@@ -43,15 +45,24 @@ class Labels:
     order: Index
     starts: Index
     n_pure: int
+    proportions: tuple[bytes, ...] = ()
 
     @property
     def consistent(self) -> bool:
         """Whether every class of U/C is pure."""
         return self.n_pure == len(self.order)
 
+    def entropy_terms(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """|D|·ln(|E|/|D|) for the decisions D of the impure classes E; their sum is |U|·SCE, since L is rounded."""
+        starts = self.starts[self.n_pure :].astype(np.intp) - self.n_pure
+        part = counts[self.order[self.n_pure :]].astype(np.float64)
+        whole = np.repeat(np.add.reduceat(part, starts[:-1]), np.diff(starts)) if len(part) else part
+        terms: NDArray[np.float64] = part * np.log(whole / part)
+        return terms
 
-def label_granules(granules: Granules, measure: Measure) -> Labels:
-    """Partition the granules by all conditions and label the classes.
+
+def label_granules(granules: Granules, measure: Measure, partition: tuple[Index, Index] | None = None) -> Labels:
+    """Partition the granules by all conditions, where that is not done yet, and label the classes.
 
     Examples
     --------
@@ -61,7 +72,7 @@ def label_granules(granules: Granules, measure: Measure) -> Labels:
     >>> found.consistent, len(set(found.labels.tolist())), len(set(found.leaves.tolist()))
     (False, 2, 3)
     """
-    order, starts = distinct(granules.coded, len(granules))
+    order, starts = partition or distinct(granules.coded, len(granules))
     sizes = np.diff(starts)
     n_pure = int((sizes == 1).sum())
     impure, base = order[n_pure:], np.uint32(granules.n_classes)
@@ -71,13 +82,15 @@ def label_granules(granules: Granules, measure: Measure) -> Labels:
     if measure.kind == OWN and not measure.drop_pure:
         leaves[order[:n_pure]] = base + np.uint32(len(impure)) + np.arange(n_pure, dtype=np.uint32)
     labels = leaves
+    proportions: tuple[bytes, ...] = ()
     if measure.kind == ENTROPY and len(impure):
         labels = leaves.copy()
-        labels[impure] = base + _proportions(granules, impure, sizes[n_pure:])
-    return Labels(labels, leaves, order, starts, n_pure)
+        numbers, proportions = _proportions(granules, impure, sizes[n_pure:])
+        labels[impure] = base + numbers
+    return Labels(labels, leaves, order, starts, n_pure, proportions)
 
 
-def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> Index:
+def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> tuple[Index, tuple[bytes, ...]]:
     """Give the classes of such sizes a number each, for each of their rows; proportional counts share one."""
     ends = np.cumsum(sizes.astype(np.intp))
     begins = np.append(0, ends[:-1])
@@ -86,4 +99,4 @@ def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> Index:
     keys = np.stack([granules.classes[by_decision], granules.counts[by_decision] // divisors], axis=1)
     seen: dict[bytes, int] = {}
     numbers = [seen.setdefault(keys[b:e].tobytes(), len(seen)) for b, e in zip(begins, ends, strict=True)]
-    return np.repeat(np.array(numbers, np.uint32), sizes)
+    return np.repeat(np.array(numbers, np.uint32), sizes), tuple(seen)

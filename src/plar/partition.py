@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from plar.jit import jit
 
-__all__ = ["Array", "Codes", "Index", "Split", "distinct", "joined", "smallest_codes", "split"]
+__all__ = ["Array", "Codes", "Index", "Split", "distinct", "in_halves", "joined", "smallest_codes", "split"]
 
 T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
@@ -75,6 +75,18 @@ def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
         together *= n_values
     if group:
         yield group
+
+
+def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Deal attributes into two halves, each with the many-valued ones first: they melt a partition fastest.
+
+    Examples
+    --------
+    >>> in_halves([0, 1, 2], n_values=[2, 9, 5])
+    ([1, 0], [2])
+    """
+    falling = sorted(attributes, key=lambda a: -n_values[a])
+    return falling[0::2], falling[1::2]
 
 
 def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts: Index) -> Split:
@@ -193,7 +205,7 @@ def _split(
     return int(kept), int(classes), int(left)
 
 
-def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, Index]:
+def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | None = None) -> tuple[Index, Index]:
     """Partition rows by all columns together: equal rows share a class.
 
     A row that is alone in its class is done with, so high-entropy tables take a few columns and no hashing.
@@ -202,6 +214,8 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, 
     ----------
     columns : iterable of (codes, number of codes)
     n_rows : int
+    rows : (n_rows,) array of uint32, optional
+        The order that rows keep within a class.
 
     Returns
     -------
@@ -214,13 +228,13 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> tuple[Index, 
     >>> sorted(sorted(c.tolist()) for c in np.split(order, starts[1:-1]))
     [[0, 2], [1]]
     """
-    rows = np.arange(n_rows, dtype=np.uint32)
-    order, starts = rows, np.array([0, n_rows] if n_rows else [0], np.uint32)
+    keys = np.arange(n_rows, dtype=np.uint32)
+    order, starts = keys if rows is None else rows, np.array([0, n_rows] if n_rows else [0], np.uint32)
     alone = []
     for group in joined(columns):
         if len(order) < 2:
             break
-        order, starts, _, gone, _ = split(group, rows, order, starts)
+        order, starts, _, gone, _ = split(group, keys, order, starts)
         alone.append(gone)
     singles = np.concatenate([*alone, order[:0]])
     n_singles = np.uint32(len(singles))

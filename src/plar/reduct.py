@@ -12,7 +12,7 @@ from typing import Any
 from plar.coding.store import replacing
 from plar.errors import TableError, printable
 
-__all__ = ["Certificate", "Reduct", "Step", "load"]
+__all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +173,26 @@ def load(path: str | os.PathLike[str]) -> Reduct:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except ValueError as error:
         raise TableError(f"{str(path)!r} is not a saved reduct: it is no valid JSON.") from error
+    return from_dict(found, repr(str(path)))
+
+
+def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
+    """Make a result of what `Reduct.to_dict` gave.
+
+    Examples
+    --------
+    >>> import plar
+    >>> r = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    >>> from_dict(r.to_dict()) == r
+    True
+    """
     try:
         known = {f.name: found[f.name] for f in fields(Reduct)}
         known["certificate"] = Certificate(**_tuples(known["certificate"]))
         known["steps"] = tuple(Step(**_tuples(step)) for step in known["steps"])
         return Reduct(**_tuples(known))
     except (KeyError, TypeError, AttributeError) as error:
-        raise TableError(f"{str(path)!r} is not a saved reduct: {error} does not fit.") from error
+        raise TableError(f"{where} is not a saved reduct: {error} does not fit.") from error
 
 
 def _tuples(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,16 +15,12 @@ from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from plar.engines.base import Engine, Evaluation, Inner
+from plar.engines.base import Engine, Evaluation, Held, Inner
 from plar.errors import TableError
-from plar.granules import Granules
-from plar.measures import ENTROPY, Measure
-from plar.partition import distinct
+from plar.measures import Measure
 from plar.reduct import Certificate, Reduct, Step
 
-__all__ = ["OnStep", "Options", "Progress", "core_of", "find_reduct", "float_theta"]
+__all__ = ["OnStep", "Options", "Progress", "core_of", "find_reduct"]
 
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -59,7 +55,7 @@ class Options:
 
 
 def find_reduct(
-    granules: Granules,
+    granules: Held,
     measure: Measure,
     engine: Engine,
     options: Options,
@@ -82,11 +78,11 @@ def find_reduct(
     clock.lap("core")
 
     chosen = _start(core, include, inner, options.max_attributes)
-    for attribute in chosen:
-        evaluation.select(attribute)
+    if chosen:
+        evaluation.select(*chosen)
     limit = min(options.max_attributes or len(names), len(names))
     tell("search", 0, evaluation.active)
-    theta_all = float_theta(granules, measure, evaluation.theta_all, consistent)
+    theta_all = evaluation.value_all
     steps: list[Step] = []
     while not _done(evaluation, measure, granules.n_objects, options.tolerance) and len(chosen) < limit:
         attribute, step = _step(granules, measure, evaluation, chosen, theta_all)
@@ -106,7 +102,7 @@ def find_reduct(
         # what could go is then judged by what R itself tells
         coarse = granules.coarsen([names[a] for a in chosen])
         evaluation, places = engine.open(coarse, measure), {a: i for i, a in enumerate(chosen)}
-        theta = float_theta(coarse, measure, evaluation.theta_all, evaluation.consistent)
+        theta = evaluation.value_all
     redundant = _redundant(evaluation, chosen, places)
     while options.minimal and (removable := [a for a in redundant if a not in include]):
         chosen.remove(removable[-1])
@@ -156,7 +152,7 @@ def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: i
 
 
 def _step(
-    granules: Granules, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
+    granules: Held, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
 ) -> tuple[int, Step]:
     began = perf_counter()
     names, n = granules.conditions, granules.n_objects
@@ -194,17 +190,6 @@ def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[in
     """Which of the attributes could go alone."""
     inner = evaluation.without_each([places[a] for a in chosen])
     return [a for a, found in zip(chosen, inner, strict=True) if found.equal]
-
-
-def float_theta(granules: Granules, measure: Measure, total: int, consistent: bool) -> float:
-    """Θ(D|C) as a number; for SCE from the counts themselves, since L is good to 2^-33 only."""
-    if measure.kind != ENTROPY or consistent:
-        return measure.value(total, granules.n_objects)
-    order, starts = distinct(granules.coded, len(granules))
-    part = granules.counts[order].astype(np.float64)
-    whole = np.repeat(np.add.reduceat(part, starts[:-1].astype(np.intp)), np.diff(starts))
-    impure = part < whole
-    return math.fsum(part[impure] * np.log(whole[impure] / part[impure])) / granules.n_objects
 
 
 class _Clock:

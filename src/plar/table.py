@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,14 @@ from plar.reading.source import Misread, Source
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DecisionTable", "as_table", "check_output", "open_granules", "read_table", "select_columns"]
+__all__ = ["DecisionTable", "SparkRows", "as_table", "check_output", "open_granules", "read_table", "select_columns"]
+
+
+class SparkRows(NamedTuple):
+    """Rows that are on a Spark cluster, and whether they are text, which compares as written."""
+
+    frame: Any
+    text: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +71,7 @@ class DecisionTable:
     missing : {"value", "drop", "error"}
     na : tuple of str
         Spellings of missing.
-    kind : {"path", "pandas", "polars", "numpy", "arrow", "mapping"}
+    kind : {"path", "pandas", "polars", "numpy", "arrow", "mapping", "spark"}
     reader : Source or None
         How polars reads the rows, for kinds that it reads.
     labels : Column or None
@@ -91,6 +98,8 @@ class DecisionTable:
         >>> as_table(np.array([[1, 0], [1, 0], [2, 1]]), -1).granulate().counts.tolist()
         [2, 1]
         """
+        if self.kind == "spark":
+            raise TableError("The rows are on a Spark cluster. Use engine='spark', or bring them here: .toPandas().")
         roles = Roles(self.conditions, self.decision, self.weights, self.missing, self.na, self.labels)
         if self.reader is not None:
             granules = granulate_source(self.reader, roles)
@@ -138,6 +147,9 @@ class DecisionTable:
         import polars as pl
 
         kept = _kept(self, names)
+        if self.kind == "spark":
+            _sink_spark(_select(self, kept), path)
+            return
         reader = self.reader
         kind = check_output(path, reader.files if reader is not None else ())
         if reader is None:
@@ -265,7 +277,11 @@ def as_table(
         )
     if decision is None and y is None and reader is not None:
         decision = reader.decision or None
-    return _table(source, names, kind, decision, y, conditions, drop, missing, na, weights, reader=reader)
+    if kind == "spark" and y is not None:
+        raise TableError("The rows are on a Spark cluster, so y= cannot lie beside them. Make it a column: decision=.")
+    text = data.text if isinstance(data, SparkRows) else reader is not None and reader.text
+    roles = decision, y, conditions, drop, missing, na, weights
+    return _table(source, names, kind, *roles, reader=reader, text=text)
 
 
 def select_columns(data: Any, attributes: Sequence[str], decision: Sequence[str] = ()) -> Any:
@@ -297,6 +313,9 @@ def _opened(
         reader = open_source(data, header=header, separator=separator)
         return reader.frame, reader.names, "path", reader
     root = type(data).__module__.partition(".")[0]
+    if isinstance(data, SparkRows) or (root == "pyspark" and hasattr(data, "sparkSession")):
+        frame = data.frame if isinstance(data, SparkRows) else data
+        return frame, check_names(frame.columns, "the Spark DataFrame"), "spark", None
     if isinstance(data, np.ndarray):
         return data, matrix_names(data), "numpy", None
     if root == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
@@ -340,6 +359,7 @@ def _table(
     weights: Any,
     *,
     reader: Source | None,
+    text: bool,
 ) -> DecisionTable:
     policy, words = missing_policy(missing), spellings(na)
     if (decision is None) == (y is None):
@@ -355,7 +375,6 @@ def _table(
         labels = encode_labels(y, words)
         kept, weight = roles_of(names, (), conditions, drop, weights)
         chosen = (label_name(y, names),)
-    text = reader.text if reader is not None else False
     return DecisionTable(source, names, kept, chosen, weight, text, policy, words, kind, reader, labels)
 
 
@@ -407,6 +426,10 @@ def _select(table: DecisionTable, kept: tuple[str, ...]) -> Any:
         return {by_name[name]: table.source[by_name[name]] for name in kept}
     if table.kind == "path":
         return _read_values(table.reader, kept)
+    if table.kind == "spark":
+        # by position: names may hold dots, or differ in their case alone
+        numbered = table.source.toDF(*(f"c{place}" for place in range(len(table.names))))
+        return numbered.select(*(f"c{place}" for place in places)).toDF(*kept)
     return table.source.select(list(kept))
 
 
@@ -417,3 +440,20 @@ def _read_values(reader: Source | None, kept: tuple[str, ...]) -> pl.DataFrame:
         except Misread:
             reader = reader.careful
     raise TableError("The rows cannot be read.")
+
+
+def _sink_spark(frame: Any, path: str | os.PathLike[str]) -> None:
+    """Let Spark write a folder, which is whole when it holds _SUCCESS."""
+    place = os.fspath(path)
+    writers = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
+    kind = writers.get(os.path.splitext(place.rstrip("/"))[1].lower())
+    if kind is None:
+        raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(writers)}.")
+    writer = frame.write.mode("error")
+    writer = writer.option("header", True) if kind == "csv" else writer
+    try:
+        writer.format(kind).save(place)
+    except Exception as error:
+        if "PATH_ALREADY_EXISTS" not in str(error):
+            raise
+        raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None

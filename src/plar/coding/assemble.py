@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_codes
-from plar.errors import TableError
+from plar.errors import NoRows, TableError
 from plar.partition import Index, distinct
 
 __all__ = ["settle"]
@@ -76,7 +76,7 @@ def settle(
     if missing != "value":
         counts = _without_missing(named, counts, missing)
     if not len(counts):
-        raise TableError(
+        raise NoRows(
             "No row is left: all were dropped for a missing value. Pass missing='value'."
             if n_rows
             else "The table has no rows. Add some."

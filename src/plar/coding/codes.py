@@ -26,6 +26,7 @@ __all__ = [
     "encode_values",
     "factorize",
     "factorize_bits",
+    "mix",
     "take_codes",
 ]
 
@@ -83,7 +84,7 @@ def factorize(keys: NDArray[np.uint64], codes: Index) -> Index:
     made = np.uint64(0)
     for i in range(np.uint64(len(keys))):
         key = keys[i]
-        at = _mix(key) & (size - one)
+        at = mix(key) & (size - one)
         while slots[at] != 0 and keys[first[slots[at] - np.uint32(1)]] != key:
             at = (at + one) & (size - one)
         if slots[at] == 0:
@@ -93,12 +94,12 @@ def factorize(keys: NDArray[np.uint64], codes: Index) -> Index:
                 grown = np.empty(size // np.uint64(2), np.uint32)
                 for c in range(made):
                     grown[c] = first[c]
-                    at = _mix(keys[first[c]]) & (size - one)
+                    at = mix(keys[first[c]]) & (size - one)
                     while slots[at] != 0:
                         at = (at + one) & (size - one)
                     slots[at] = c + one
                 first = grown
-                at = _mix(key) & (size - one)
+                at = mix(key) & (size - one)
                 while slots[at] != 0:
                     at = (at + one) & (size - one)
             first[made] = i
@@ -109,8 +110,8 @@ def factorize(keys: NDArray[np.uint64], codes: Index) -> Index:
 
 
 @jit
-def _mix(key: np.uint64) -> np.uint64:
-    # the finaliser of MurmurHash3: neighbouring bit patterns land far apart
+def mix(key: np.uint64) -> np.uint64:
+    """Scatter the bits of a key, by the finaliser of MurmurHash3: neighbours land far apart."""
     key ^= key >> np.uint64(33)
     key *= np.uint64(0xFF51AFD7ED558CCD)
     key ^= key >> np.uint64(33)

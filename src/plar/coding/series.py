@@ -51,7 +51,7 @@ def _encode_collisions(series: pl.Series) -> tuple[Array, list[str | None]]:
     return codes.to_numpy(), [*known.to_list(), *([None] if len(known) < len(values) else [])]
 
 
-def not_flat(name: str, dtype: pl.DataType) -> TableError:
+def not_flat(name: str, dtype: object) -> TableError:
     """Say that lists and structs are no values."""
     return TableError(f"Column {name!r} holds {dtype}. Only flat values compare: unnest it, or drop it.")
 

@@ -8,12 +8,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, TableError, unknown_name
+from plar.table import DecisionTable
 
 if TYPE_CHECKING:
     from plar.engines.cuda import CudaEngine
     from plar.engines.local import LocalEngine
+    from plar.engines.spark import SparkEngine
 
-__all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "Inner", "LocalEngine", "as_engine", "why_unavailable"]
+__all__ = [
+    "ENGINES",
+    "CudaEngine",
+    "Engine",
+    "Evaluation",
+    "Inner",
+    "LocalEngine",
+    "SparkEngine",
+    "as_engine",
+    "on_spark",
+    "why_unavailable",
+]
 
 
 class Entry(NamedTuple):
@@ -26,7 +39,7 @@ class Entry(NamedTuple):
 
 ENGINES = {
     "local": Entry("LocalEngine", (), "this machine, all cores"),
-    "spark": Entry("SparkEngine", ("pyspark",), "an Apache Spark cluster"),
+    "spark": Entry("SparkEngine", ("pyspark", "pyarrow"), "an Apache Spark cluster"),
     "cuda": Entry("CudaEngine", ("numba_cuda",), "an NVIDIA GPU"),
 }
 
@@ -43,22 +56,29 @@ def why_unavailable(name: str) -> str | None:
     has_it = find_spec(f"plar.engines.{name}") is not None
     install = f"needs {' and '.join(missing)} (pip install 'plar[{name}]')" if missing else ""
     later = "" if has_it else "is not part of this version of plar"
-    return " and ".join(filter(None, [install, later])) or _what_is_amiss(name)
-
-
-def _what_is_amiss(name: str) -> str | None:
-    """Ask the engine itself, where packages are not all that it needs."""
-    if not ENGINES[name].needs:
-        return None
+    if missing or not has_it:
+        return " and ".join(filter(None, [install, later]))
     try:
-        module = import_module(f"plar.engines.{name}")
+        probe = getattr(import_module(f"plar.engines.{name}"), "why_unavailable", None)
     except ImportError as error:
         return f"cannot be loaded: {' '.join(str(error).split())}"
-    reason: str | None = getattr(module, "why_unavailable", lambda: None)()
+    reason: str | None = probe() if probe else None
     return reason
 
 
-def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:
+def on_spark(data: Any) -> bool:
+    """Tell whether data are on a Spark cluster already.
+
+    Examples
+    --------
+    >>> on_spark("table.csv")
+    False
+    """
+    kind = type(data)
+    return kind.__module__.startswith(("pyspark.sql", "plar.engines.spark")) or kind.__name__ == "SparkRows"
+
+
+def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None) -> Engine:
     """Make the engine of that name; an engine object is taken as it is.
 
     Examples
@@ -78,7 +98,8 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:
         if n_jobs is not None:
             raise TableError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
         return engine
-    name = "local" if engine == "auto" else engine
+    data = data.source if isinstance(data, DecisionTable) else data
+    name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])
     reason = why_unavailable(name)
@@ -92,5 +113,8 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None) -> Engine:
 def __getattr__(name: str) -> Any:
     for module, entry in ENGINES.items():
         if entry.class_name == name and find_spec(f"plar.engines.{module}") is not None:
-            return getattr(import_module(f"plar.engines.{module}"), name)
+            try:
+                return getattr(import_module(f"plar.engines.{module}"), name)
+            except ImportError as error:
+                raise EngineUnavailable(f"The engine {module!r} {why_unavailable(module)}.") from error
     raise AttributeError(f"module 'plar.engines' has no attribute {name!r}")

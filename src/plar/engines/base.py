@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from plar.granules import Granules
 from plar.measures import Measure
+from plar.table import DecisionTable
 
-__all__ = ["Engine", "Evaluation", "Inner"]
+__all__ = ["Engine", "Evaluation", "Held", "Inner", "Reader"]
 
 
 class Inner(NamedTuple):
@@ -26,6 +26,10 @@ class Evaluation(Protocol):
         """Θ(D|C)."""
 
     @property
+    def value_all(self) -> float:
+        """Θ(D|C) as a number, from the counts themselves: under SCE the integers are rounded."""
+
+    @property
     def theta(self) -> int:
         """Θ(D|R)."""
 
@@ -38,19 +42,64 @@ class Evaluation(Protocol):
         """Whether every class of U/C is pure."""
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
-        """Θ(D|B∖{a}) for every a of B, and whether it equals Θ(D|C); B is C unless attributes are given."""
+        """Θ(D|B∖{a}) for every a of B, and whether it equals Θ(D|C).
+
+        B is C, or the attributes given, which must have Θ(D|B) = Θ(D|C).
+        """
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one pass over the data."""
 
-    def select(self, attribute: int) -> int:
-        """R ← R ∪ {a}: refine U/R; returns Θ(D|R)."""
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
+
+
+class Held(Protocol):
+    """Granules, wherever they are: what the search knows of them."""
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Names of the conditions."""
+
+    @property
+    def decision(self) -> tuple[str, ...]:
+        """Names of the decision columns."""
+
+    @property
+    def n_objects(self) -> int:
+        """How many objects they stand for."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of distinct decisions."""
+
+    def __len__(self) -> int:
+        """Number of granules."""
+
+    def positions(self, attributes: Any) -> list[int]:
+        """Positions of attributes among the conditions."""
+
+    def coarsen(self, attributes: Any) -> Held:
+        """Granules over some of the conditions."""
 
 
 class Engine(Protocol):
     """Where and how the evaluation is done."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What a Reduct calls it."""
 
-    def open(self, granules: Granules, measure: Measure) -> Evaluation:
+    def open(self, granules: Any, measure: Measure) -> Evaluation:
         """Hold the granules ready for one search."""
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """An engine that reads and granulates tables where they are."""
+
+    def read(self, path: Any) -> Any:
+        """Take a path; None if it is to be read on this machine."""
+
+    def granulate(self, table: DecisionTable) -> Held:
+        """Granulate rows that are there."""

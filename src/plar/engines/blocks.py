@@ -11,7 +11,7 @@ from plar.engines import lanes
 from plar.granules import Granules
 from plar.partition import Index
 
-__all__ = ["Block", "Blocks", "InThreads"]
+__all__ = ["Block", "Blocks", "InThreads", "lane_groups"]
 
 T = TypeVar("T")
 #: runs a function over tasks that read so many cells in all
@@ -30,17 +30,31 @@ class Block:
     rows: lanes.Rows
 
 
+def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None) -> tuple[list[list[int]], list[int]]:
+    """Attributes that share a block of lanes, by default where it pays, and the others.
+
+    Examples
+    --------
+    >>> lane_groups([2, 3, 50], n_rows=10, wanted=True)
+    ([[0, 1]], [2])
+    """
+    few = [a for a, n in enumerate(n_values) if n <= lanes.MAX_VALUES]
+    if wanted is None:
+        wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
+    if not wanted:
+        return [], list(range(len(n_values)))
+    # attributes of about as many values share a block, since it takes the time of the largest
+    few.sort(key=n_values.__getitem__)
+    others = [a for a, n in enumerate(n_values) if n > lanes.MAX_VALUES]
+    return [few[i : i + lanes.LANES] for i in range(0, len(few), lanes.LANES)], others
+
+
 class Blocks:
     """All blocks, brought into the order of U/R before they are read."""
 
     def __init__(self, granules: Granules, order: Index, wanted: bool | None, in_threads: InThreads[Any]) -> None:
         n_values = granules.cardinalities
-        few = [a for a, n in enumerate(n_values) if n <= lanes.MAX_VALUES]
-        if wanted is None:
-            wanted = len(few) >= _LEAST_COLUMNS and len(few) * len(order) >= _LEAST_CELLS
-        # attributes of about as many values share a block, since it takes the time of the largest
-        few = sorted(few, key=n_values.__getitem__) if wanted else []
-        groups = [few[i : i + lanes.LANES] for i in range(0, len(few), lanes.LANES)]
+        groups, _ = lane_groups(n_values, len(order), wanted)
         rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
 
         def build(group: Sequence[int]) -> Block:
@@ -53,8 +67,8 @@ class Blocks:
             rooms.put(columns)
             return Block(group, max(n_values[a] for a in group), rows)
 
-        self.attributes = frozenset(few)
-        self._blocks: list[Block] = in_threads(build, groups, len(few) * len(granules))
+        self.attributes = frozenset(a for group in groups for a in group)
+        self._blocks: list[Block] = in_threads(build, groups, len(self.attributes) * len(granules))
         #: where each row of the present order stands in the blocks; None if the blocks are in that order
         self._places: Index | None = order
         #: memory to move the next block to, one piece per thread

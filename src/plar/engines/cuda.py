@@ -5,6 +5,7 @@ The kernels are numba's, and f is the local engine's own function, so that both 
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,10 +21,11 @@ from plar.engines.base import Inner
 from plar.engines.cuda_columns import Asked, Block, Columns
 from plar.engines.cuda_kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda_partition import Partition, Refinery
+from plar.engines.scoring import Scorer
 from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
 from plar.labels import label_granules
-from plar.measures import OWN, PURE, TABLE_LIMIT, Measure, f_table, log_anchors
+from plar.measures import ENTROPY, OWN, PURE, TABLE_LIMIT, Measure
 from plar.partition import Array, joined, smallest_codes
 
 __all__ = ["CudaEngine", "CudaEvaluation", "why_unavailable"]
@@ -145,15 +147,15 @@ class CudaEvaluation:
         self._columns = Columns(granules, most_values, free - needed if memory is None else min(memory, free - needed))
         labels = label_granules(granules, measure)
         self.consistent = labels.consistent
-        table = f_table(measure.kind, granules.n_objects)
-        anchors = log_anchors() if self._exact else np.zeros((1, 2), np.uint64)
-
-        # Θ(D|C); classes that are pure count under PR only
-        words, skip = np.zeros(3, np.int64), 0 if measure.kind == PURE else labels.n_pure
-        classes = granules.classes, granules.counts, labels.order[skip:], labels.starts[skip:] - np.uint32(skip)
-        kernels.partition_theta(measure.kind, *classes, table, anchors, words)
-        self.theta_all = kernels.add_words(words)
-        self._table, self._anchors = cuda.to_device(table), cuda.to_device(anchors)
+        scorer = Scorer(measure, granules.n_objects, granules.n_classes)
+        # classes that are pure count under PR only
+        skip = 0 if measure.kind == PURE else labels.n_pure
+        impure = labels.order[skip:], labels.starts[skip:] - np.uint32(skip)
+        self.theta_all = scorer.total(granules.classes, granules.counts, *impure)
+        self.value_all = measure.value(self.theta_all, granules.n_objects)
+        if measure.kind == ENTROPY and not self.consistent:
+            self.value_all = math.fsum(labels.entropy_terms(granules.counts)) / granules.n_objects
+        self._table, self._anchors = cuda.to_device(scorer.table), cuda.to_device(scorer.anchors)
         self._refinery = Refinery(
             len(granules),
             self._counter,
@@ -210,9 +212,9 @@ class CudaEvaluation:
                 self._leave_out(left_out, self._refined(partition, others), found)
 
     @_on_device
-    def select(self, attribute: int) -> int:
-        """R ← R ∪ {a}; returns Θ(D|R)."""
-        self._now = self._refined(self._now, [attribute])
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}; returns Θ(D|R)."""
+        self._now = self._refined(self._now, attributes)
         return self.theta
 
     def _refined(self, partition: Partition, attributes: Sequence[int]) -> Partition:

@@ -12,6 +12,7 @@ of two ways, whichever costs less for its size:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from plar.engines.kernels import Words
 from plar.jit import jit
-from plar.partition import Index
+from plar.partition import Codes, Index
 
 __all__ = [
     "BYTE",
@@ -28,6 +29,7 @@ __all__ = [
     "PAIR_WEIGHT",
     "Rows",
     "aligned",
+    "as_rows",
     "columns_room",
     "count_long",
     "count_pairs",
@@ -82,6 +84,16 @@ def interleave(columns: Rows, block: Rows) -> None:
         row = block[i]
         for k in range(_W):
             row[k] = columns[k, i]
+
+
+def as_rows(columns: Sequence[Codes]) -> Rows:
+    """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros."""
+    n_rows = len(columns[0])
+    room, rows = columns_room(n_rows), aligned(n_rows)
+    for k, column in enumerate(columns):
+        room[k, :n_rows] = column
+    interleave(room, rows)
+    return rows
 
 
 @jit

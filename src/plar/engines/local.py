@@ -7,26 +7,25 @@ gathered column by column.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
 from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
-import numba
 import numpy as np
 
-from plar.engines import kernels, lane_sums, lanes
+from plar.engines import kernels, lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import Block, Blocks
+from plar.engines.scoring import Pass, Scorer
 from plar.errors import TableError
 from plar.granules import Granules
-from plar.labels import label_granules
-from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Index, Split, joined, split
+from plar.labels import Labels, label_granules
+from plar.measures import ENTROPY, OWN, PURE, Measure
+from plar.partition import Codes, Index, Split, in_halves, joined, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
@@ -84,14 +83,18 @@ class _Partition(NamedTuple):
 class LocalEvaluation:
     """U/R and the Θ of every way to refine it; see `plar.engines.base.Evaluation`."""
 
-    def __init__(self, granules: Granules, measure: Measure, n_jobs: int, use_lanes: bool | None) -> None:
+    def __init__(
+        self,
+        granules: Granules,
+        measure: Measure,
+        n_jobs: int = 1,
+        use_lanes: bool | None = None,
+        labels: Labels | None = None,
+    ) -> None:
         self._granules = granules
-        self._coded = granules.coded
-        self._kind = measure.kind
-        self._own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
-        self._table = f_table(measure.kind, granules.n_objects)
-        self._anchors = log_anchors() if granules.n_objects >= len(self._table) else np.zeros((1, 2), np.uint64)
-        self._labels = label_granules(granules, measure)
+        self._measure = measure
+        self._scorer = Scorer(measure, granules.n_objects, granules.n_classes)
+        self._labels = labels or label_granules(granules, measure)
         self.consistent = self._labels.consistent
         self.theta_all = self._theta_of_all()
         #: U/∅
@@ -102,7 +105,8 @@ class LocalEvaluation:
         self._selected: set[int] = set()
         #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
         self._known: dict[int, int] = {}
-        self._use_lanes = use_lanes
+        #: a user's θ is evaluated column by column
+        self._use_lanes = False if measure.kind == OWN else use_lanes
         self._blocks: Blocks | None = None
         self._n_jobs = n_jobs
         #: its threads end with the evaluation
@@ -111,33 +115,49 @@ class LocalEvaluation:
     @property
     def active(self) -> int:
         """Objects in classes of U/R that are not settled."""
-        if self._own is not None:  # a user's measure has no labels: its equality is by value
-            return 0 if self.theta == self.theta_all else max(1, self._objects)
-        # a class of more than one leaf key has more than one label, but under SCE
-        return self._objects if self._labels.labels is self._labels.leaves else self._unsettled(self._now)
+        if self._measure.kind == OWN:  # a user's measure has no labels: its equality is by value
+            return 0 if self.theta == self.theta_all else max(1, self.unsettled)
+        return self.unsettled
+
+    @property
+    def unsettled(self) -> int:
+        """Objects in classes of U/R of more than one label."""
+        return self._objects if self._labels.labels is self._labels.leaves else self._mixed(self._now)
+
+    @property
+    def value_all(self) -> float:
+        """Θ(D|C) as a number."""
+        if self._measure.kind != ENTROPY or self.consistent:
+            return self._measure.value(self.theta_all, self._granules.n_objects)
+        return math.fsum(self._labels.entropy_terms(self._granules.counts)) / self._granules.n_objects
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
         if attributes is None:
-            attributes = range(len(self._coded))
-        found: dict[int, Inner] = {}
-        # Many-valued attributes first: they melt the partition fastest.
-        falling = sorted(attributes, key=lambda a: -self._coded[a][1])
-        halves = falling[0::2], falling[1::2]
+            attributes = range(len(self._granules.cardinalities))
+        halves = in_halves(attributes, self._granules.cardinalities)
+        found = self._in_threads(
+            lambda half: self.leave_out(halves[half], halves[1 - half]), (0, 1), len(self._root.order) * len(attributes)
+        )
+        theta_of = found[0] | found[1]
+        return [self._inner(*theta_of[a]) for a in attributes]
 
-        def leave_out(half: int) -> None:
-            self._leave_out(halves[half], self._refined(self._root, halves[1 - half]), found)
+    def _inner(self, theta: int, equal: bool) -> Inner:
+        equal = theta == self.theta_all if self._measure.kind == OWN else equal
+        return Inner(self.theta_all if equal else theta, equal)
 
-        self._in_threads(leave_out, (0, 1), len(self._root.order) * len(falling))
-        return [found[a] for a in attributes]
+    def leave_out(self, attributes: Sequence[int], others: Sequence[int]) -> dict[int, tuple[int, bool]]:
+        """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
+        found: dict[int, tuple[int, bool]] = {}
+        self._leave_out(attributes, self._refined(self._root, others), found)
+        return found
 
-    def _leave_out(self, attributes: Sequence[int], partition: _Partition, found: dict[int, Inner]) -> None:
+    def _leave_out(self, attributes: Sequence[int], partition: _Partition, found: dict[int, tuple[int, bool]]) -> None:
         # `partition` is refined by all of B but these
-        if self._is_settled(partition):
-            found |= dict.fromkeys(attributes, Inner(self.theta_all, True))
+        if not len(partition.order):
+            found |= dict.fromkeys(attributes, (partition.left, True))
         elif len(attributes) == 1:
-            theta = self._theta_of(partition)
-            found[attributes[0]] = Inner(theta, self._own is not None and theta == self.theta_all)
+            found[attributes[0]] = self._theta_of(partition), self._is_settled(partition)
         elif attributes:
             halves = attributes[0::2], attributes[1::2]
             for left_out, others in (halves, halves[::-1]):
@@ -145,12 +165,8 @@ class LocalEvaluation:
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate."""
-        now = self._now
-        thetas = dict.fromkeys(candidates, now.left)
-        if self._own is not None:
-            found = self._in_threads(self._own_theta_with, candidates, len(now.order) * len(candidates))
-            thetas = dict(zip(candidates, found, strict=True))
-        elif len(now.order):
+        thetas = dict.fromkeys(candidates, self._now.left)
+        if len(self._now.order):
             for attribute, theta in self._scored(set(candidates)):
                 thetas[attribute] += theta
         self._known = thetas
@@ -164,55 +180,38 @@ class LocalEvaluation:
         columns = [a for a in wanted if a not in self._blocks.attributes]
         blocks = self._blocks.up_to_date(wanted, self._selected, self._in_threads)
         cells = len(now.order) * (len(columns) + lanes.LANES * len(blocks))
-        parts = _class_ranges(now.starts, 1 if cells < _SHARED else self._n_jobs, len(columns) + len(blocks))
-        weights = np.empty(len(now.order), np.int64)
-        runs, class_runs = np.empty(len(now.order) + 1, np.uint32), np.empty(len(now.starts), np.uint32)
-        n_runs = kernels.find_runs(g.classes, g.counts, now.order, now.starts, weights, runs, class_runs)
-        runs, rows_a_run = runs[: n_runs + 1], np.uint64(len(now.order) // n_runs)
+        over = Pass(self._scorer, g.classes, g.counts, now.order, now.starts)
+        parts = over.ranges(len(columns) + len(blocks), 1 if cells < _SHARED else self._n_jobs)
 
         def column_part(task: tuple[int, slice]) -> list[tuple[int, int]]:
             attribute, part = task
-            column, n_values = self._coded[attribute]
-            values, words = column[now.order].astype(np.uint32, copy=False), np.zeros(3, np.int64)
-            if self._kind == PURE:
-                kernels.add_pure(values, weights, runs, class_runs[part], n_values, words)
-            else:
-                rows = values, weights, runs, class_runs[part]
-                kernels.add_cells(self._kind, *rows, n_values, self._table, self._anchors, words)
-            return [(attribute, kernels.add_words(words))]
+            return [(attribute, over.column(*self._column(attribute), part))]
 
         def block_part(task: tuple[Block, slice]) -> list[tuple[int, int]]:
             block, part = task
-            n_values, words = np.uint64(block.n_values), np.zeros((lanes.LANES, 3), np.int64)
-            inner, room = class_runs[part], lanes.scratch()
-            if self._kind == PURE:
-                lane_sums.add_pure(block.rows, weights, runs, inner, n_values, words, *room)
-            elif not lanes.pairs_are_cheaper(rows_a_run, rows_a_run, n_values):
-                rows = block.rows, weights, runs, inner
-                lane_sums.add_nested(self._kind, *rows, n_values, self._table, self._anchors, words, *room[:2])
-            else:
-                for segments, sign in ((now.starts[part], 1), (runs[inner[0] : int(inner[-1]) + 1], -1)):
-                    segmented = block.rows, weights, segments, sign
-                    lane_sums.add_cells(self._kind, *segmented, n_values, self._table, self._anchors, words, *room)
-            each = zip(block.attributes, words, strict=False)
-            return [(a, kernels.add_words(w)) for a, w in each if a in wanted]
+            each = zip(block.attributes, over.block(block.rows, block.n_values, part), strict=False)
+            return [(a, theta) for a, theta in each if a in wanted]
 
         done = self._in_threads(column_part, [(a, part) for a in columns for part in parts], cells)
         done += self._in_threads(block_part, [(b, part) for b in blocks for part in parts], cells)
         return (score for scores in done for score in scores)
 
-    def select(self, attribute: int) -> int:
-        """R ← R ∪ {a}; returns Θ(D|R)."""
-        before, self._now = self._now, self._refined(self._now, [attribute])
-        if self._now is not before:
-            self._objects -= self._weight(self._now.gone)
-            if self._blocks is not None:
-                self._blocks.moved(self._now.places)
-        known = self._known.get(attribute)
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}; returns Θ(D|R)."""
+        for attribute in attributes:
+            before, self._now = self._now, self._refined(self._now, [attribute])
+            if self._now is not before:
+                self._objects -= self._weight(self._now.gone)
+                if self._blocks is not None:
+                    self._blocks.moved(self._now.places)
+        known = self._known.get(attributes[0]) if len(attributes) == 1 else None
         self.theta = self._theta_of(self._now) if known is None else known
         self._known = {}
-        self._selected.add(attribute)
+        self._selected.update(attributes)
         return self.theta
+
+    def _column(self, attribute: int) -> tuple[Codes, int]:
+        return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
 
     def _one_class(self) -> _Partition:
         order, leaves = _by_decision(self._granules), self._labels.leaves
@@ -222,7 +221,7 @@ class LocalEvaluation:
         return _Partition(order, whole, order, order[:0], 0)
 
     def _refined(self, partition: _Partition, attributes: Iterable[int]) -> _Partition:
-        for group in joined(self._coded[a] for a in attributes):
+        for group in joined(map(self._column, attributes)):
             if not len(partition.order):
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)
@@ -231,28 +230,27 @@ class LocalEvaluation:
         return partition
 
     def _is_settled(self, partition: _Partition) -> bool:
-        if not len(partition.order):
-            return True
-        return self._labels.labels is not self._labels.leaves and not self._unsettled(partition)
+        # every class left has more than one leaf key, and so more than one label, but under SCE
+        return self._labels.labels is not self._labels.leaves and not self._mixed(partition)
 
-    def _unsettled(self, partition: _Partition) -> int:
+    def _mixed(self, partition: _Partition) -> int:
         # objects in classes of more than one label
         counts = self._granules.counts
         return kernels.mixed_objects(self._labels.labels, counts, partition.order, partition.starts)
 
     def _theta_of_all(self) -> int:
         found = self._labels
-        if self._own is not None:
+        if self._measure.kind == OWN:
             return self._sum(found.order, found.starts)
         theta = self._sum(found.order[found.n_pure :], found.starts[found.n_pure :] - np.uint32(found.n_pure))
-        if self._kind == PURE:
+        if self._measure.kind == PURE:
             theta -= self._weight(found.order[: found.n_pure])
         return theta
 
     def _theta_of_gone(self, after: Split) -> int:
         # in a consistent table all classes that leave are pure
-        if self.consistent and self._own is None:
-            return -self._weight(after.gone) if self._kind == PURE else 0
+        if self.consistent and self._measure.kind != OWN:
+            return -self._weight(after.gone) if self._measure.kind == PURE else 0
         return self._sum(after.gone, after.gone_starts)
 
     def _weight(self, rows: Index) -> int:
@@ -261,18 +259,9 @@ class LocalEvaluation:
     def _theta_of(self, partition: _Partition) -> int:
         return partition.left + self._sum(partition.order, partition.starts)
 
-    def _own_theta_with(self, attribute: int) -> int:
-        return self._theta_of(self._refined(self._now, [attribute]))
-
     def _sum(self, order: Index, starts: Index) -> int:
         # Σ θ(E) over the classes of a partition
-        g, words = self._granules, np.zeros(3, np.int64)
-        if self._own is not None:
-            self._own(g.classes, g.counts, order, starts, np.zeros(g.n_classes, np.int64), words)
-        else:
-            rows = g.classes, g.counts, order, starts
-            kernels.partition_theta(self._kind, *rows, self._table, self._anchors, words)
-        return kernels.add_words(words)
+        return self._scorer.total(self._granules.classes, self._granules.counts, order, starts)
 
     def _in_threads(self, function: Callable[[Any], T], tasks: Sequence[Any], cells: int) -> list[T]:
         if self._n_jobs == 1 or len(tasks) < 2 or cells < _SHARED:
@@ -292,41 +281,3 @@ def _usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _class_ranges(starts: Index, n_jobs: int, n_tasks: int) -> list[slice]:
-    """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""
-    parts = 1 if n_tasks >= 2 * n_jobs else -(-2 * n_jobs // max(n_tasks, 1))
-    cuts = np.searchsorted(starts, np.linspace(0, int(starts[-1]), parts + 1))
-    cuts = np.unique(np.concatenate([[0], cuts[1:-1], [len(starts) - 1]]))
-    return [slice(int(low), int(high) + 1) for low, high in pairwise(cuts)]
-
-
-@lru_cache(maxsize=64)
-def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
-    """Compile the sum of a user's θ over the classes of a partition."""
-    theta: Any = function if hasattr(function, "py_func") else numba.njit(function)
-    try:
-        theta.compile((numba.int64[::1],))
-    except numba.core.errors.NumbaError as error:
-        reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given").strip()
-        raise TableError(f"numba cannot compile the θ of measure {name!r}: {reason}") from error
-    returned = theta.nopython_signatures[-1].return_type
-    if not isinstance(returned, (numba.types.Integer, numba.types.Boolean)):
-        raise TableError(
-            f"The θ of measure {name!r} must return a whole number. It returns {returned}; scale it and round, and "
-            "let the normaliser take the scale away."
-        )
-
-    def add(classes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
-        for c in range(len(starts) - 1):
-            for i in range(starts[c], starts[c + 1]):
-                tally[classes[order[i]]] += counts[order[i]]
-            value = np.int64(theta(tally))
-            words[0] += value & 0xFFFFFFFF
-            words[1] += value >> 32
-            for i in range(starts[c], starts[c + 1]):
-                tally[classes[order[i]]] = 0
-
-    compiled: Callable[..., None] = numba.njit(nogil=True)(add)
-    return compiled

@@ -30,7 +30,7 @@ from plar.reading.source import BLANK, Source, TextFile, text_lines
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["open_source", "suffix_of"]
+__all__ = ["open_source", "separator_of", "suffix_of"]
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data", ".all", ".trn", ".tst", ".train", ".test")
 _JSON = (".ndjson", ".jsonl")
@@ -182,7 +182,7 @@ def _other_columns(file: Path, first: Path) -> str:
     return f"{str(file)!r} has other columns than {str(first)!r}. Give all files of the glob the same columns."
 
 
-def _separator(path: Path, given: str | None, line: str) -> str:
+def separator_of(path: Path, given: str | None, line: str) -> str:
     """Separator of a text file: the one given, or what its first line shows."""
     if given is not None:
         given = _NAMED_SEPARATORS.get(given, given)
@@ -247,7 +247,7 @@ def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str,
         raise TableError(f"{str(path)!r} holds blank lines only. A table needs a header and rows.")
     if "\r" in first.rstrip("\r\n") and '"' not in first:
         raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
-    cut = _separator(path, separator, first)
+    cut = separator_of(path, separator, first)
 
     def rest() -> Iterator[str]:
         yield first

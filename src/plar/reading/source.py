@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plar.errors import TableError
+from plar.errors import NoRows, TableError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -153,12 +153,12 @@ class Source:
         """Names of the files, for messages."""
         return ", ".join(repr(str(f)) for f in self.files[:3]) + (", …" if len(self.files) > 3 else "")
 
-    def no_rows(self) -> TableError:
+    def no_rows(self) -> NoRows:
         """Say that there is nothing to read."""
         if not self.files:
-            return TableError("The table has no rows. Add some.")
+            return NoRows("The table has no rows. Add some.")
         have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
-        return TableError(f"{self.shown} {have}. Add some, or check whether the first line is a header.")
+        return NoRows(f"{self.shown} {have}. Add some, or check whether the first line is a header.")
 
     def find_ragged(self) -> TableError:
         """Name the line of a row that the column `ragged` marks."""

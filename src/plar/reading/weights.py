@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column
-from plar.errors import TableError
+from plar.errors import NoRows, TableError
 from plar.granules import MAX_OBJECTS, too_many
 from plar.partition import Array
 from plar.reading.source import Source, text_rows
@@ -24,6 +24,7 @@ class BadWeight(TableError):
 
     def __init__(self, value: object, where: str) -> None:
         super().__init__(f"The weight in {where} is {value!r}. Weights are whole numbers: 0, 1, 2, …")
+        self.value = value
 
 
 def whole_counts(weights: Array) -> NDArray[np.int64]:
@@ -32,7 +33,7 @@ def whole_counts(weights: Array) -> NDArray[np.int64]:
     if total > MAX_OBJECTS:
         raise TableError(too_many(int(total)))
     if not total:
-        raise TableError("All weights are 0, so that no row is left. Check the weights.")
+        raise NoRows("All weights are 0, so that no row is left. Check the weights.")
     return weights.astype(np.int64)
 
 

@@ -1,0 +1,106 @@
+"""What the benchmarks share: rows with a bar to meet, times, and files too big for the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import plar
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / ".bench"
+RESULTS: list[dict[str, Any]] = []
+
+
+class Skip(Exception):
+    """A row that cannot be had here, with its reason."""
+
+
+def report(work: str, ours: float, reference: float, bar: float, unit: str = "s", at_least: bool = False) -> None:
+    """Print one row; `bar` is the ratio not to exceed, or with `at_least` the speed-up to reach."""
+    ratio = reference / ours if at_least else ours / reference
+    met = ratio >= bar if at_least else ratio <= bar
+    RESULTS.append({"work": work, "ours": ours, "reference": reference, "ratio": ratio, "bar": bar, "met": met})
+    sign = "≥" if at_least else "≤"
+    print(f"{'  ok' if met else 'MISS'}  {work:<74} {ours:9.4g} {unit:<3} : {reference:9.4g} {unit:<3} "
+          f"ratio {ratio:7.3f}  (bar {sign} {bar:g})", flush=True)  # fmt: skip
+
+
+def best(function: Callable[[], Any], repeat: int = 5) -> float:
+    """Least seconds of several calls: the least disturbed by a noisy machine."""
+    times = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def process(*command: str, repeat: int = 3) -> tuple[float, float, str]:
+    """Run a whole process: least seconds, largest peak memory in MB, output of the last."""
+    seconds, peak, out = [], 0.0, ""
+    for _ in range(repeat):
+        began = time.perf_counter()
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
+            assert child.stdout is not None
+            out = child.stdout.read()
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+        seconds.append(time.perf_counter() - began)
+        assert child.returncode == 0, command
+        peak = max(peak, usage.ru_maxrss / 1024)
+    return min(seconds), peak, out
+
+
+def data_folder() -> Path:
+    """The folder of the paper's datasets."""
+    folder = os.environ.get("PLAR_DATA")
+    if not folder:
+        raise Skip("PLAR_DATA is not set: the folder with the paper's datasets")
+    return Path(folder)
+
+
+def weka_file() -> Path:
+    """WEKA15360, made by WEKA itself where it is not yet here."""
+    path = HERE / "weka15360.arff"
+    if not path.exists():
+        listed = (
+            subprocess.run(["dpkg", "-L", "weka"], capture_output=True, text=True).stdout
+            if shutil.which("dpkg")
+            else ""
+        )
+        jar = next((line for line in listed.splitlines() if line.endswith("/weka.jar")), None)
+        if jar is None or shutil.which("java") is None:
+            raise Skip("needs Java and Debian's package weka")
+        maker = "weka.datagenerators.classifiers.classification.RDG1"
+        part = path.with_suffix(".part")
+        options = ["-S", "1", "-n", "15360000", "-a", "20", "-c", "10", "-o"]
+        subprocess.run(["java", "-cp", jar, maker, *options, str(part)], check=True)
+        part.rename(path)
+    return path
+
+
+def run(rows: Sequence[Callable[[], None]], results: str) -> None:
+    """Run the rows that the command line names, by default all, and write the figures."""
+    named = {row.__name__: row for row in rows}
+    for name in sys.argv[1:]:
+        if name not in named:
+            sys.exit(f"Unknown row {name!r}. Choose one of: {', '.join(named)}.")
+    HERE.mkdir(exist_ok=True)
+    print(f"plar {plar.__version__}, {os.cpu_count()} cores; ours : reference")
+    for name in sys.argv[1:] or named:
+        try:
+            named[name]()
+        except Skip as reason:
+            print(f"skip  {name}: {reason}", flush=True)
+    (HERE / results).write_text(json.dumps(RESULTS, indent=1) + "\n")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{sum(r['met'] for r in RESULTS)} of {len(RESULTS)} bars met; peak memory here {peak:,.0f} MB")

@@ -1,0 +1,124 @@
+"""Θ of partitions of rows, exactly: what the local engine's threads and the tasks of a cluster both compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numba
+import numpy as np
+
+from plar.engines import kernels, lane_sums, lanes
+from plar.errors import TableError
+from plar.measures import OWN, PURE, Measure, f_table, log_anchors
+from plar.partition import Codes, Index, split
+
+__all__ = ["Pass", "Scorer"]
+
+
+class Scorer:
+    """A measure over rows that have a decision and a weight each."""
+
+    def __init__(self, measure: Measure, n_objects: int, n_classes: int) -> None:
+        self.kind = measure.kind
+        self.n_classes = n_classes
+        self.own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
+        self.table = f_table(measure.kind, n_objects)
+        self.anchors = log_anchors() if n_objects >= len(self.table) else np.zeros((1, 2), np.uint64)
+
+    def total(self, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> int:
+        """Σ θ(E) over the classes E of a partition."""
+        words = np.zeros(3, np.int64)
+        if self.own is not None:
+            self.own(classes, counts, order, starts, np.zeros(self.n_classes, np.int64), words)
+        else:
+            kernels.partition_theta(self.kind, classes, counts, order, starts, self.table, self.anchors, words)
+        return kernels.add_words(words)
+
+
+class Pass:
+    """One pass over U/R, whose classes stand decision by decision: Θ(D|R∪{a}) of any candidate."""
+
+    def __init__(self, scorer: Scorer, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> None:
+        self._scorer = scorer
+        self._rows = classes, counts
+        self._order, self._starts = order, starts
+        self._weights = np.empty(len(order), np.int64)
+        runs, self._class_runs = np.empty(len(order) + 1, np.uint32), np.empty(len(starts), np.uint32)
+        n_runs = kernels.find_runs(classes, counts, order, starts, self._weights, runs, self._class_runs)
+        self._runs, self._rows_a_run = runs[: n_runs + 1], np.uint64(len(order) // max(n_runs, 1))
+
+    def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
+        """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""
+        starts = self._starts
+        parts = 1 if n_tasks >= 2 * n_jobs or n_jobs == 1 else -(-2 * n_jobs // max(n_tasks, 1))
+        cuts = np.searchsorted(starts, np.linspace(0, int(starts[-1]), parts + 1))
+        cuts = np.unique(np.concatenate([[0], cuts[1:-1], [len(starts) - 1]]))
+        return [slice(int(low), int(high) + 1) for low, high in pairwise(cuts)]
+
+    def column(self, codes: Codes, n_values: int, part: slice = slice(None)) -> int:
+        """Θ of a range of classes, split by a column; `codes` are by row, in any order of the rows."""
+        s = self._scorer
+        if s.own is not None:
+            return self._own_column(codes, n_values, part)
+        values, words = codes[self._order].astype(np.uint32, copy=False), np.zeros(3, np.int64)
+        rows = values, self._weights, self._runs, self._class_runs[part]
+        if s.kind == PURE:
+            kernels.add_pure(*rows, n_values, words)
+        else:
+            kernels.add_cells(s.kind, *rows, n_values, s.table, s.anchors, words)
+        return kernels.add_words(words)
+
+    def block(self, rows: lanes.Rows, n_values: int, part: slice = slice(None)) -> list[int]:
+        """Θ of a range of classes, split by each of 64 columns of few values; `rows` are in the order of U/R."""
+        s = self._scorer
+        values, words, room = np.uint64(n_values), np.zeros((lanes.LANES, 3), np.int64), lanes.scratch()
+        weights, runs, inner = self._weights, self._runs, self._class_runs[part]
+        if s.kind == PURE:
+            lane_sums.add_pure(rows, weights, runs, inner, values, words, *room)
+        elif not lanes.pairs_are_cheaper(self._rows_a_run, self._rows_a_run, values):
+            lane_sums.add_nested(s.kind, rows, weights, runs, inner, values, s.table, s.anchors, words, *room[:2])
+        else:
+            for segments, sign in ((self._starts[part], 1), (runs[inner[0] : int(inner[-1]) + 1], -1)):
+                segmented = rows, weights, segments, sign
+                lane_sums.add_cells(s.kind, *segmented, values, s.table, s.anchors, words, *room)
+        return [kernels.add_words(w) for w in words]
+
+    def _own_column(self, codes: Codes, n_values: int, part: slice) -> int:
+        starts = self._starts[part]
+        order = self._order[int(starts[0]) : int(starts[-1])]
+        after = split([(codes, n_values)], np.arange(len(codes), dtype=np.uint32), order, starts - starts[0])
+        total, rows = self._scorer.total, self._rows
+        return total(*rows, after.order, after.starts) + total(*rows, after.gone, after.gone_starts)
+
+
+@lru_cache(maxsize=64)
+def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
+    """Compile the sum of a user's θ over the classes of a partition."""
+    theta: Any = function if hasattr(function, "py_func") else numba.njit(function)
+    try:
+        theta.compile((numba.int64[::1],))
+    except numba.core.errors.NumbaError as error:
+        reason = next((line for line in str(error).splitlines() if line.strip()), "no reason given").strip()
+        raise TableError(f"numba cannot compile the θ of measure {name!r}: {reason}") from error
+    returned = theta.nopython_signatures[-1].return_type
+    if not isinstance(returned, (numba.types.Integer, numba.types.Boolean)):
+        raise TableError(
+            f"The θ of measure {name!r} must return a whole number. It returns {returned}; scale it and round, and "
+            "let the normaliser take the scale away."
+        )
+
+    def add(classes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
+        for c in range(len(starts) - 1):
+            for i in range(starts[c], starts[c + 1]):
+                tally[classes[order[i]]] += counts[order[i]]
+            value = np.int64(theta(tally))
+            words[0] += value & 0xFFFFFFFF
+            words[1] += value >> 32
+            for i in range(starts[c], starts[c + 1]):
+                tally[classes[order[i]]] = 0
+
+    compiled: Callable[..., None] = numba.njit(nogil=True)(add)
+    return compiled

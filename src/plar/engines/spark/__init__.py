@@ -1,0 +1,9 @@
+"""The Spark engine. `granulate` makes pieces of granules; `columns` and `rows` are the two ways to lay them out."""
+
+from __future__ import annotations
+
+from plar.engines.spark.engine import SparkEngine
+from plar.engines.spark.held import SparkGranules
+from plar.engines.spark.session import why_unavailable
+
+__all__ = ["SparkEngine", "SparkGranules", "why_unavailable"]

@@ -1,0 +1,330 @@
+"""The columns layout: a block is some columns of all granules, and an iteration is one job without a shuffle.
+
+The driver refines U/R, for which it fetches the one column that was chosen, and broadcasts its classes; every task
+scores its columns with the local kernels. Blocks lie in files beside the executor that made them and are mapped into
+the memory of its workers: reading them costs nothing, and a task is a function of (block, U/R) alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+
+from plar.engines import lanes
+from plar.engines.base import Inner
+from plar.engines.blocks import lane_groups
+from plar.engines.local import LocalEvaluation
+from plar.engines.scoring import Pass, Scorer
+from plar.engines.spark.core import leave_one_out
+from plar.engines.spark.granulate import itself
+from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
+from plar.engines.spark.pieces import Coding, Piece
+from plar.engines.spark.session import explained
+from plar.granules import Granules
+from plar.labels import label_granules
+from plar.measures import Measure
+from plar.partition import Array, Codes, Index, distinct
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+
+    from plar.engines.spark.held import SparkGranules
+
+__all__ = ["ColumnBlocks", "ColumnsEvaluation"]
+
+#: columns are offered while there are at most this many rows in one column of every block
+_OFFER = 1 << 22
+
+
+class Group(NamedTuple):
+    """Attributes whose columns lie together; in lanes where that pays, else column by column."""
+
+    number: int
+    attributes: tuple[int, ...]
+    n_values: tuple[int, ...]
+    in_lanes: bool
+
+
+class Block(NamedTuple):
+    """The columns of a group: 64 lanes, or one array each."""
+
+    group: Group
+    arrays: list[Array]
+
+
+class Stored(NamedTuple):
+    """Where the columns of a group lie; the files are gone where their executor is."""
+
+    group: Group
+    paths: list[str]
+
+    def load(self) -> Block | None:
+        """Map the files into memory; None where they are not here."""
+        try:
+            return Block(self.group, [np.load(path, mmap_mode="r") for path in self.paths])
+        except OSError:
+            return None
+
+
+class ColumnBlocks:
+    """All granules in the columns layout; made once, for all measures."""
+
+    def __init__(self, held: SparkGranules) -> None:
+        coding, n = held.coding, len(held.sizes)
+        self.groups = _groups(coding, len(held), n)
+        self.group_of = {a: group for group in self.groups for a in group.attributes}
+        self.n_tasks = min(n, len(self.groups)) or 1
+        cut = held.pieces.mapPartitionsWithIndex(partial(_cut, coding=coding, groups=self.groups, n=self.n_tasks))
+        self.blocks: RDD[Block] = cut.partitionBy(self.n_tasks, itself).mapPartitions(
+            partial(_assemble, groups=self.groups)
+        )
+        self.stored: RDD[Stored] = self.blocks.map(_store).cache()
+        with explained("lay the columns out"):
+            self.stored.count()
+            rows = held.pieces.map(partial(_row_facts, coding=coding)).collect()
+        self.classes: Index = np.concatenate([classes for classes, *_ in rows])
+        self.counts = np.concatenate([counts for _, counts, *_ in rows])
+        self.partition = _whole_partition([(order, starts) for _, _, order, starts in rows])
+        self.shared = held.pieces.context.broadcast((self.classes, self.counts))
+
+    def fetch(self, attributes: Sequence[int]) -> dict[int, Codes]:
+        """Columns of some attributes, in one job."""
+        found: dict[int, Codes] = {}
+        tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
+        for a, codes in self.run(partial(_fetched, attributes=frozenset(attributes)), tasks, "fetch a column"):
+            found[a] = codes
+        return found
+
+    def run(self, function: Any, tasks: Sequence[int], doing: str, tell: Tell | None = None) -> list[Any]:
+        """Run a function of blocks on some tasks; blocks whose files are not where the task is are made again."""
+        with explained(doing):
+            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, tell)
+            missing = sorted({record.number % self.n_tasks for record in done if isinstance(record, Group)})
+            if missing:
+                done = [r for r in done if not isinstance(r, Group) and r[0] % self.n_tasks not in missing]
+                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, tell)
+        return [record for _, records in done for record in records]
+
+    def unpersist(self) -> None:
+        """Let go of the cluster's memory and files."""
+        self.stored.map(_remove).count()
+        self.stored.unpersist()
+        self.shared.destroy()
+
+
+class _Fetched:
+    """Columns by attribute, fetched when they are asked for and kept: they are those of R."""
+
+    def __init__(self, blocks: ColumnBlocks) -> None:
+        self._blocks = blocks
+        self._known: dict[int, Codes] = {}
+        #: columns that came unasked, with the last scores
+        self.offered: dict[int, Codes] = {}
+
+    def fetch(self, attributes: Iterable[int]) -> None:
+        self._known |= {a: self.offered[a] for a in attributes if a in self.offered}
+        new = [a for a in attributes if a not in self._known]
+        if new:
+            self._known |= self._blocks.fetch(new)
+
+    def __getitem__(self, attribute: int) -> Codes:
+        self.fetch([attribute])
+        return self._known[attribute]
+
+
+class ColumnsEvaluation(LocalEvaluation):
+    """U/R on the driver, candidates on the cluster; see `plar.engines.base.Evaluation`."""
+
+    def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
+        if held.blocks is None:
+            held.blocks = ColumnBlocks(held)
+        self._held, self._column_blocks, self._watch = held, held.blocks, watch
+        self._fetched = _Fetched(held.blocks)
+        columns: Any = self._fetched
+        granules = Granules(
+            conditions=(),
+            columns=columns,
+            dictionaries=tuple(range(n) for n in held.cardinalities),
+            decision=(),
+            classes=held.blocks.classes,
+            decision_values=(range(held.n_classes),),
+            counts=held.blocks.counts,
+            n_objects=held.n_objects,
+        )
+        super().__init__(granules, measure, labels=label_granules(granules, measure, held.blocks.partition))
+
+    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+        """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns it has."""
+        if attributes is not None:
+            self._fetched.fetch(attributes)
+            return super().without_each(attributes)
+        return leave_one_out(self._held, self._measure, self.theta_all)
+
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}, whose columns come in one job; returns Θ(D|R)."""
+        self._fetched.fetch(attributes)
+        return super().select(*attributes)
+
+    def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
+        blocks = self._column_blocks
+        context = self._held.pieces.context
+        tasks = sorted({blocks.group_of[a].number % blocks.n_tasks for a in wanted})
+        now = context.broadcast((self._now.order, self._now.starts))
+        sizes = self._held.n_objects, self._held.n_classes
+        # small columns are offered with the scores, which saves the job that fetches the chosen one
+        offer = len(blocks.groups) * len(self._held) <= _OFFER
+        task = partial(
+            _scores,
+            shared=blocks.shared,
+            now=now,
+            wanted=frozenset(wanted),
+            measure=self._measure,
+            sizes=sizes,
+            token=uuid4(),
+            offer=offer,
+        )
+        try:
+            scores = blocks.run(task, tasks, "score the candidates", self._telling(len(wanted)))
+        finally:
+            now.destroy()
+        self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
+        return [(a, theta) for a, theta, _ in scores]
+
+    def _telling(self, candidates: int) -> Tell | None:
+        watch = self._watch
+        if watch is None:
+            return None
+
+        def tell(done: int, total: int, best: tuple[int, int] | None, left: float | None) -> None:
+            theta, a = best or (0, 0)
+            value = self._measure.value(self._now.left + theta, self._held.n_objects)
+            watch(JobProgress(done, total, candidates, (self._held.conditions[a], value) if best else None, left))
+
+        return tell
+
+
+def _groups(coding: Coding, n_rows: int, n_pieces: int) -> list[Group]:
+    few, others = lane_groups(coding.cardinalities, n_rows)
+    # enough groups of single columns for every task
+    size = max(1, min(lanes.LANES, -(-len(others) // n_pieces)))
+    found = [(tuple(group), True) for group in few]
+    found += [(tuple(others[i : i + size]), False) for i in range(0, len(others), size)]
+    return [
+        Group(number, attributes, tuple(coding.cardinalities[a] for a in attributes), in_lanes)
+        for number, (attributes, in_lanes) in enumerate(found)
+    ]
+
+
+def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
+    """U/C of all pieces, those that are alone first, as in each piece."""
+    singles, others, sizes, low = [], [], [], 0
+    for order, starts in parts:
+        widths = np.diff(starts)
+        n_alone = int((widths == 1).sum())
+        moved = order + np.uint32(low)
+        singles.append(moved[:n_alone])
+        others.append(moved[n_alone:])
+        sizes.append(widths[n_alone:])
+        low += len(order)
+    alone = np.concatenate(singles)
+    every = np.concatenate([np.ones(len(alone), np.uint32), *sizes])
+    return np.concatenate([alone, *others]), np.append(0, np.cumsum(every)).astype(np.uint32)
+
+
+# -- tasks -------------------------------------------------------------------------------------------------
+
+
+def _row_facts(piece: Piece, coding: Coding) -> tuple[Index, Array, Index, Index]:
+    return piece.classes, piece.counts, *distinct(piece.coded(coding), piece.n_rows)
+
+
+def _cut(p: int, pieces: Iterable[Piece], coding: Coding, groups: list[Group], n: int) -> Iterator[tuple[int, Any]]:
+    """Cut a piece into its part of every block."""
+    for piece in pieces:
+        for group in groups:
+            yield group.number % n, (group.number, p, [piece.column(coding, a) for a in group.attributes])
+
+
+def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterator[Block]:
+    """Put the parts of each block together, in the order of the pieces."""
+    parts: dict[int, list[Any]] = {}
+    for _, (number, p, columns) in records:
+        parts.setdefault(number, []).append((p, columns))
+    for number in sorted(parts):
+        group = groups[number]
+        found = [columns for _, columns in sorted(parts.pop(number), key=lambda part: part[0])]
+        columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
+        yield Block(group, [lanes.as_rows(columns)] if group.in_lanes else columns)
+
+
+def _store(block: Block) -> Stored:
+    from pyspark import SparkFiles
+
+    name = f"plar-{uuid4().hex}-{block.group.number}"
+    paths = [os.path.join(SparkFiles.getRootDirectory(), f"{name}-{k}.npy") for k in range(len(block.arrays))]
+    for path, array in zip(paths, block.arrays, strict=True):
+        np.save(path, array)
+    return Stored(block.group, paths)
+
+
+def _remove(stored: Stored) -> None:
+    for path in stored.paths:
+        if os.path.exists(path):
+            os.unlink(path)
+
+
+def _on_stored(records: Iterable[Stored], function: Any) -> Iterator[Any]:
+    for stored in records:
+        block = stored.load()
+        yield stored.group if block is None else (stored.group.number, list(function(block)))
+
+
+def _on_blocks(records: Iterable[Block], function: Any) -> Iterator[Any]:
+    for block in records:
+        yield block.group.number, list(function(block))
+
+
+def _fetched(block: Block, attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
+    for k, a in enumerate(block.group.attributes):
+        if a in attributes:
+            yield a, np.ascontiguousarray(block.arrays[0][:, k] if block.group.in_lanes else block.arrays[k])
+
+
+#: the pass of the present iteration, shared by the tasks of a worker
+_present: dict[Any, tuple[Pass, Index, Any]] = {}
+
+
+def _scores(
+    block: Block,
+    shared: Any,
+    now: Any,
+    wanted: frozenset[int],
+    measure: Measure,
+    sizes: tuple[int, int],
+    token: Any,
+    offer: bool,
+) -> list[tuple[int, int, Codes | None]]:
+    """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
+    if token not in _present:
+        _present.clear()
+        classes, counts = shared.value
+        order, starts = now.value
+        over = Pass(Scorer(measure, *sizes), classes, counts, order, starts)
+        _present[token] = over, order, lanes.aligned(len(order))
+    over, order, room = _present[token]
+    group, arrays = block
+    if group.in_lanes:
+        lanes.permute(arrays[0], order, room)
+        thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
+        scores = [(a, theta) for a, theta in thetas if a in wanted]
+    else:
+        columns = zip(group.attributes, arrays, group.n_values, strict=True)
+        scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
+    best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
+    offered = dict(_fetched(block, frozenset([best] if best is not None else [])))
+    return [(a, theta, offered.get(a)) for a, theta in scores]

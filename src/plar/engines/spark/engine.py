@@ -1,0 +1,168 @@
+"""The Spark engine: the same reduct from a cluster, one job per iteration."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+from plar.coding.series import not_flat
+from plar.engines.base import Evaluation
+from plar.engines.spark.columns import ColumnsEvaluation
+from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
+from plar.engines.spark.held import SparkGranules, hold
+from plar.engines.spark.jobs import Watch
+from plar.engines.spark.reader import read_rows
+from plar.engines.spark.rows import RowsEvaluation
+from plar.engines.spark.session import check_session, explained, start_session
+from plar.errors import TableError, unknown_name
+from plar.granules import Granules
+from plar.measures import Measure
+from plar.reading.frames import Roles
+from plar.table import DecisionTable, SparkRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkEngine"]
+
+_LAYOUTS = ("auto", "columns", "rows")
+#: up to this many granules their class ids are broadcast
+_BROADCAST = 1 << 24
+#: a piece of granules shipped out has about this many bytes; a task takes no more than four times that
+_PIECE = 1 << 25
+
+
+@dataclass(eq=False)
+class SparkEngine:
+    """An Apache Spark cluster, or Spark on this machine.
+
+    Parameters
+    ----------
+    session : SparkSession, optional
+        Used as it is and left running. Default: that of the data, else the active one, else one of our own, which
+        `close`, or the end of a ``with``, stops.
+    master : str, optional
+        Where our own session runs; by default on this machine, "local[*]".
+    partitions : int, optional
+        Pieces that the granules are held in; by default as many as there are cores, or partitions of the data.
+        The result does not depend on it.
+    layout : {"auto", "columns", "rows"}
+        How the granules are laid out: by columns while their class ids can be broadcast, by rows beyond.
+    conf : mapping, optional
+        Settings of our own session, such as {"spark.executor.memory": "4g"}.
+    watch : function of a JobProgress, optional
+        Told how far each pass over the candidates is.
+    """
+
+    session: SparkSession | None = None
+    master: str | None = None
+    partitions: int | None = None
+    layout: str = "auto"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    watch: Watch | None = None
+    name = "spark"
+    _own: Any = field(default=None, init=False, repr=False)
+    #: the last granules that were shipped out, so that further measures find them there
+    _shipped: tuple[Granules, SparkGranules] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.layout not in _LAYOUTS:
+            raise unknown_name("layout", self.layout, _LAYOUTS)
+        n = self.partitions
+        if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
+            raise TableError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
+        if self.session is not None:
+            check_session(self.session)
+            if self.master is not None or self.conf:
+                raise TableError("A session has its master and settings already. Give session, or master and conf.")
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the session that was started here; a given one runs on."""
+        if self._shipped is not None:
+            self._shipped[1].unpersist()
+            self._shipped = None
+        if self._own is not None:
+            self._own.stop()
+            self._own = None
+
+    def spark(self) -> SparkSession:
+        """The session that is used."""
+        from pyspark.sql import SparkSession
+
+        if self.session is not None:
+            return self.session
+        if self._own is None:
+            active = SparkSession.getActiveSession()
+            if active is not None and self.master is None and not self.conf:
+                check_session(active)
+                return active
+            self._own = start_session(self.master, self.conf)
+        session: SparkSession = self._own
+        return session
+
+    def read(
+        self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
+    ) -> SparkRows | None:
+        """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
+        return read_rows(self.spark(), path, header=header, separator=separator)
+
+    def granulate(self, table: DecisionTable) -> SparkGranules:
+        """Granulate a table whose rows are on the cluster."""
+        frame: DataFrame = table.source
+        check_session(frame.sparkSession)
+        roles = Roles(table.conditions, table.decision, table.weights, table.missing, table.na)
+        places = {name: j for j, name in enumerate(table.names)}
+        wanted = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
+        _check_flat(frame, {name: places[name] for name in roles.used})
+        # by position: names may hold dots, or differ in their case alone
+        with explained("read the table"):
+            numbered = frame.toDF(*(f"c{j}" for j in range(len(table.names))))
+            used = numbered.select(*(f"c{places[name]}" for name in wanted))
+            n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
+        parcels = granulated_parcels(used, roles, text=table.text)
+        pieces, coding = in_one_coding(parcels, roles.missing, int(n))
+        held = hold(pieces, coding, table.conditions, table.decision, table.names)
+        parcels.unpersist()
+        return held
+
+    def open(self, granules: Granules | SparkGranules, measure: Measure) -> Evaluation:
+        """Hold the granules ready for one search; those of this machine are shipped out."""
+        held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
+        columns = self.layout == "columns" or (self.layout == "auto" and len(held) <= _BROADCAST)
+        if columns:
+            return ColumnsEvaluation(held, measure, self.watch)
+        return RowsEvaluation(held, measure, self.watch)
+
+    def _ship(self, granules: Granules) -> SparkGranules:
+        if self._shipped is not None and self._shipped[0] is granules:
+            return self._shipped[1]
+        session = self.spark()
+        cores = _parallelism(session)
+        size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
+        n = self.partitions or cores * -(-max(size, 1) // (_PIECE * cores))
+        pieces, coding = in_pieces(granules, session.sparkContext, int(n))
+        held = hold(pieces, coding, granules.conditions, granules.decision, granules.names)
+        self._shipped = granules, held
+        return held
+
+
+def _parallelism(session: SparkSession) -> int:
+    return int(session.sparkContext.defaultParallelism)
+
+
+def _check_flat(frame: DataFrame, places: Mapping[str, int]) -> None:
+    from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
+
+    for name, place in places.items():
+        kind = frame.schema.fields[place].dataType
+        if isinstance(kind, (ArrayType, MapType, StructType, UserDefinedType)):
+            raise not_flat(name, kind.simpleString())

@@ -1,0 +1,143 @@
+"""The handle of granules on a cluster: what the driver knows of them, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from plar.columns import decision_names, missing_policy, positions_of, roles_of
+from plar.engines.spark.granulate import exchanged
+from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
+from plar.engines.spark.session import explained
+from plar.errors import TableError
+from plar.granules import MAX_OBJECTS, too_many
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+
+    from plar.engines.spark.columns import ColumnBlocks
+
+__all__ = ["SparkGranules", "hold"]
+
+
+@dataclass(eq=False)
+class SparkGranules:
+    """Granules of a table, in pieces on a cluster; every function of plar takes them in place of the table.
+
+    Parameters
+    ----------
+    conditions, decision : tuple of str
+    names : tuple of str
+        All columns of the table.
+    pieces : RDD of Piece
+        One a partition.
+    coding : Coding
+    sizes : list of int
+        Granules in each piece.
+    n_objects : int
+    """
+
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    names: tuple[str, ...]
+    pieces: RDD[Piece]
+    coding: Coding
+    sizes: list[int]
+    n_objects: int
+    #: the columns layout, once an evaluation has asked for it
+    blocks: ColumnBlocks | None = None
+    #: what evaluations in the rows layout moved
+    moved: list[RDD[Piece]] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        """Tell the sizes on one line, not the values."""
+        decision = ", ".join(map(repr, self.decision))
+        return (
+            f"<SparkGranules: {len(self)} for {self.n_objects} objects in {len(self.sizes)} pieces, "
+            f"{len(self.conditions)} conditions, decision {decision}>"
+        )
+
+    def __len__(self) -> int:
+        """Return the number of granules."""
+        return sum(self.sizes)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of distinct decisions."""
+        return self.coding.n_classes
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of distinct values of each condition."""
+        return self.coding.cardinalities
+
+    def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
+        """Positions of attributes among the conditions; see `Granules.positions`."""
+        return positions_of(attributes, self.conditions, self.names)
+
+    def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
+        """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
+        kept = self.positions(attributes)
+        n = len(self.sizes)
+        records = self.pieces.flatMap(partial(_deal_projected, coding=self.coding, attributes=kept, n=n))
+        coding = self.coding.of(kept)
+        conditions = tuple(self.conditions[a] for a in kept)
+        return hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names)
+
+    def with_roles(
+        self,
+        decision: Any = None,
+        conditions: Any = None,
+        *,
+        y: Any = None,
+        weights: Any = None,
+        missing: str = "value",
+    ) -> SparkGranules:
+        """Granules over some of the conditions; see `Granules.with_roles`."""
+        for option, given in [("y", y), ("weights", weights)]:
+            if given is not None:
+                raise TableError(f"The granules have their counts and decision already; {option}= cannot be given.")
+        if missing_policy(missing) != "value":
+            raise TableError(f"Pass missing={missing!r} where the table is granulated; its granules are made already.")
+        if decision is not None and decision_names(self.names, decision) != self.decision:
+            raise TableError(
+                f"The granules were made for the decision {list(self.decision)}. Granulate the table anew."
+            )
+        kept, _ = roles_of(self.names, self.decision, self.conditions if conditions is None else conditions, (), None)
+        return self if kept == self.conditions else self.coarsen(kept)
+
+    def unpersist(self) -> None:
+        """Free the cluster's memory and disks; the granules are of no use any more."""
+        with suppress(Exception):  # a cluster that has gone has freed them
+            if self.blocks is not None:
+                self.blocks.unpersist()
+            for rdd in (*self.moved, self.pieces):
+                rdd.unpersist()
+
+
+def hold(
+    pieces: RDD[Piece], coding: Coding, conditions: tuple[str, ...], decision: tuple[str, ...], names: tuple[str, ...]
+) -> SparkGranules:
+    """Make the pieces, keep them in the cluster's memory and disks, and learn their sizes."""
+    from pyspark import StorageLevel
+
+    pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
+    with explained("granulate the table"):
+        sizes = pieces.map(_size).collect()
+    n_objects = sum(objects for _, objects in sizes)
+    if n_objects > MAX_OBJECTS:
+        raise TableError(too_many(n_objects))
+    return SparkGranules(conditions, decision, names, pieces, coding, [rows for rows, _ in sizes], n_objects)
+
+
+def _size(piece: Piece) -> tuple[int, int]:
+    return piece.n_rows, int(piece.counts.sum())
+
+
+def _deal_projected(piece: Piece, coding: Coding, attributes: list[int], n: int) -> Any:
+    coarse = projected(piece, coding, attributes)
+    for bucket, rows in dealt(hashes(coarse, coding.of(attributes)), n):
+        yield bucket, coarse.rows(rows)

@@ -1,0 +1,92 @@
+"""Jobs on a cluster, and how far they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+
+__all__ = ["JobProgress", "Tell", "Watch", "run_watched"]
+
+
+class JobProgress(NamedTuple):
+    """How far a pass over the candidates is."""
+
+    #: tasks
+    done: int
+    total: int
+    candidates: int
+    #: the best candidate so far and its Θ; None where no task knows a whole Θ
+    best: tuple[str, float] | None
+    seconds_left: float | None
+
+
+Watch: TypeAlias = Callable[[JobProgress], None]
+#: told the tasks done, out of how many, the least Θ so far with its attribute, and the seconds left
+Tell: TypeAlias = Callable[[int, int, tuple[int, int] | None, float | None], None]
+#: seconds between two looks at a job
+_TICK = 0.2
+
+
+def run_watched(rdd: RDD[Any], function: Any, tasks: Sequence[int], tell: Tell | None = None) -> list[Any]:
+    """Run a function of a partition's records on some partitions, and tell how far it is."""
+    context = rdd.context
+    if tell is None:
+        return list(context.runJob(rdd, function, tasks))
+    status = context.accumulator((0, None), _status_param())
+    with _telling(tell, status, len(tasks)):
+        return list(context.runJob(rdd, partial(_counted, function=function, status=status), tasks))
+
+
+@contextmanager
+def _telling(tell: Tell, status: Any, total: int) -> Iterator[None]:
+    ended, began = Event(), monotonic()
+
+    def look() -> None:
+        while not ended.wait(_TICK):
+            done, best = status.value
+            done = min(done, total)  # a task that ran twice counts twice
+            left = (monotonic() - began) / done * (total - done) if done else None
+            tell(done, total, best, left)
+
+    looking = Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        looking.join()
+
+
+def _counted(records: Iterable[Any], function: Any, status: Any) -> Iterator[Any]:
+    best: tuple[int, int] | None = None
+    for record in function(records):
+        if isinstance(record, tuple) and isinstance(record[-1], list):
+            best = _least([best, *((theta, a) for a, theta, *_ in record[-1])])
+        yield record
+    status.add((1, best))
+
+
+def _least(found: Iterable[tuple[int, int] | None]) -> tuple[int, int] | None:
+    return min((one for one in found if one is not None), default=None)
+
+
+def _status_param() -> Any:
+    from pyspark import AccumulatorParam
+
+    class Status(AccumulatorParam):  # type: ignore[type-arg]
+        """Tasks done, and the least Θ of all."""
+
+        def zero(self, value: Any) -> Any:
+            return (0, None)
+
+        def addInPlace(self, a: Any, b: Any) -> Any:  # noqa: N802 - pyspark's name
+            return (a[0] + b[0], _least([a[1], b[1]]))
+
+    return Status()

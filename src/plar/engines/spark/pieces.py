@@ -1,0 +1,171 @@
+"""Pieces: the granules that one task holds, as a few matrices of codes, and what tasks do to them.
+
+Equal conditions always meet in one piece, so that U/C never crosses pieces and labels need no exchange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.coding.codes import mix
+from plar.granules import Granules
+from plar.jit import jit
+from plar.partition import Codes, Index, distinct
+
+__all__ = ["Coding", "Piece", "as_granules", "dealt", "hashes", "joined_pieces", "merged", "pack", "projected"]
+
+Hashes = NDArray[np.uint64]
+
+_TYPES: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32)
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How many values every attribute has, and so where its codes are in a piece."""
+
+    cardinalities: tuple[int, ...]
+    n_classes: int
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """Matrix and row of the matrix, by attribute."""
+        used = [0, 0, 0]
+        found = []
+        for n in self.cardinalities:
+            width = (n > 1 << 8) + (n > 1 << 16)
+            found.append((width, used[width]))
+            used[width] += 1
+        return tuple(found)
+
+    def of(self, attributes: Sequence[int]) -> Coding:
+        """Coding of some of the attributes."""
+        return Coding(tuple(self.cardinalities[a] for a in attributes), self.n_classes)
+
+
+class Piece(NamedTuple):
+    """Granules of one task."""
+
+    #: codes of one, two and four bytes, a row of the matrix per attribute
+    matrices: tuple[Codes, Codes, Codes]
+    classes: Index
+    counts: NDArray[np.int64]
+
+    @property
+    def n_rows(self) -> int:
+        """How many granules."""
+        return len(self.counts)
+
+    def column(self, coding: Coding, attribute: int) -> Codes:
+        """Codes of an attribute."""
+        width, row = coding.places[attribute]
+        codes: Codes = self.matrices[width][row]
+        return codes
+
+    def coded(self, coding: Coding, attributes: Iterable[int] | None = None) -> Iterator[tuple[Codes, int]]:
+        """Codes and number of codes of attributes, by default of all."""
+        for a in range(len(coding.cardinalities)) if attributes is None else attributes:
+            yield self.column(coding, a), coding.cardinalities[a]
+
+    def rows(self, rows: Any) -> Piece:
+        """Some of the granules."""
+        narrow, middle, wide = (matrix[:, rows] for matrix in self.matrices)
+        return Piece((narrow, middle, wide), self.classes[rows], self.counts[rows])
+
+
+def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray[np.int64], coding: Coding) -> Piece:
+    """Put columns of codes into a piece.
+
+    Examples
+    --------
+    >>> coding = Coding((2, 300), n_classes=2)
+    >>> one = pack([np.array([0, 1]), np.array([299, 0])], np.array([1, 0]), np.array([1, 1]), coding)
+    >>> one.column(coding, 1).tolist(), one.matrices[1].dtype
+    ([299, 0], dtype('uint16'))
+    """
+    widths = [width for width, _ in coding.places]
+    matrices = [np.empty((widths.count(w), len(counts)), kind) for w, kind in enumerate(_TYPES)]
+    for (width, row), column in zip(coding.places, columns, strict=True):
+        matrices[width][row] = column
+    narrow, middle, wide = matrices
+    return Piece((narrow, middle, wide), classes.astype(np.uint32, copy=False), counts)
+
+
+def joined_pieces(pieces: Sequence[Piece], coding: Coding) -> Piece:
+    """All granules of some pieces, in one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        nothing = np.empty(0, np.int64)
+        return pack([nothing] * len(coding.cardinalities), nothing, nothing, coding)
+    narrow, middle, wide = (np.concatenate([p.matrices[w] for p in pieces], axis=1) for w in range(3))
+    classes = np.concatenate([p.classes for p in pieces])
+    return Piece((narrow, middle, wide), classes, np.concatenate([p.counts for p in pieces]))
+
+
+def projected(piece: Piece, coding: Coding, attributes: Sequence[int]) -> Piece:
+    """Those attributes only; equal granules are added up."""
+    coarse = coding.of(attributes)
+    columns = (piece.column(coding, a) for a in attributes)
+    return merged(pack(columns, piece.classes, piece.counts, coarse), coarse)
+
+
+def merged(piece: Piece, coding: Coding) -> Piece:
+    """Equal granules added up, in an order that the rows alone decide: a lost piece comes back as it was."""
+    order, starts = distinct([(piece.classes, coding.n_classes), *piece.coded(coding)], piece.n_rows)
+    if len(starts) - 1 < piece.n_rows:
+        first = order[starts[:-1]]
+        piece = piece.rows(first)._replace(counts=np.add.reduceat(piece.counts[order], starts[:-1].astype(np.intp)))
+    return piece.rows(np.lexsort((piece.classes, hashes(piece, coding))))
+
+
+def as_granules(piece: Piece, coding: Coding) -> Granules:
+    """A piece as the local engine takes it; names and values stay where they are."""
+    return Granules(
+        conditions=(),
+        columns=tuple(piece.column(coding, a) for a in range(len(coding.cardinalities))),
+        dictionaries=tuple(range(n) for n in coding.cardinalities),
+        decision=(),
+        classes=piece.classes,
+        decision_values=(range(coding.n_classes),),
+        counts=piece.counts,
+        n_objects=int(piece.counts.sum()),
+    )
+
+
+@jit
+def _add_hash(codes: Codes, key: np.uint64, sums: Hashes) -> None:
+    for i in range(np.uint64(len(codes))):
+        sums[i] += mix(np.uint64(codes[i]) + key)
+
+
+def hashes(piece: Piece, coding: Coding, attributes: Iterable[int] | None = None) -> Hashes:
+    """Hash every granule by attributes, by default all: equal values, equal hashes."""
+    sums = np.zeros(piece.n_rows, np.uint64)
+    for a in range(len(coding.cardinalities)) if attributes is None else attributes:
+        # the keys of neighbouring attributes are further apart than any code
+        _add_hash(piece.column(coding, a), np.uint64((a + 1) * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF), sums)
+    return sums
+
+
+def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
+    """Deal rows into buckets by their hashes: every bucket that gets some, and its rows.
+
+    Examples
+    --------
+    >>> [(bucket, rows.tolist()) for bucket, rows in dealt(np.array([5, 4, 7], np.uint64), 2)]
+    [(0, [1]), (1, [0, 2])]
+    """
+    buckets = (numbers % np.uint64(n_buckets)).astype(np.uint16 if n_buckets <= 1 << 16 else np.uint32)
+    order = np.argsort(buckets, kind="stable").astype(np.uint32)
+    ends = np.cumsum(np.bincount(buckets, minlength=n_buckets))
+    low = 0
+    for bucket, high in enumerate(ends.tolist()):
+        if high > low:
+            yield bucket, order[low:high]
+        low = high

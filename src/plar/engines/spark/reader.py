@@ -1,0 +1,114 @@
+"""Files that Spark reads itself: CSV, Parquet and JSON, in folders and globs, on any file system that it reaches."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plar.columns import check_names
+from plar.engines.spark.session import explained
+from plar.errors import TableError
+from plar.reading.readers import separator_of, suffix_of
+from plar.table import SparkRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["read_rows"]
+
+_TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
+_JSON = (".ndjson", ".jsonl", ".json")
+
+
+def read_rows(
+    session: SparkSession, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
+) -> SparkRows | None:
+    """Let Spark read a path; None for formats that plar reads on this machine instead.
+
+    Values of text compare as written. A folder is of the format that its name or its first file tells.
+    """
+    place = os.fspath(path)
+    suffix, packed = _suffix(session, place)
+    if suffix == ".parquet" and not packed:
+        with explained(f"read {place!r}"):
+            return SparkRows(_found(lambda: session.read.parquet(place), place), False)
+    if suffix in _JSON and packed != ".zst":
+        with explained(f"read {place!r}"):
+            return SparkRows(_json(session, place), False)
+    if packed == ".zst" or not (suffix in _TEXT or separator):
+        return None
+    with explained(f"read {place!r}"):
+        first = _found(lambda: session.read.text(place), place).filter("trim(value) != ''").head()
+    if first is None:
+        raise TableError(f"{place!r} is empty. A table needs a header and rows.")
+    line = first[0].lstrip("\ufeff")
+    mark = separator_of(Path(place), separator, line)
+    if mark == " ":
+        return None
+    row = next(csv.reader([line], delimiter=mark))
+    names = tuple(name.strip() if header and name.strip() else f"x{j}" for j, name in enumerate(row))
+    check_names(names, repr(place))
+    with explained(f"read {place!r}"):
+        frame = (
+            session.read.schema(", ".join(f"c{j} string" for j in range(len(names))))
+            .option("sep", mark)
+            .option("header", header)
+            .option("quote", '"')
+            .option("escape", '"')
+            .option("mode", "FAILFAST")
+            .csv(place)
+        )
+        return SparkRows(frame.toDF(*names), True)
+
+
+def _json(session: SparkSession, place: str) -> DataFrame:
+    """JSON by lines, with the columns in the order of the first line; Spark sorts them."""
+    first = _found(lambda: session.read.text(place), place).filter("trim(value) != ''").head()
+    frame = session.read.option("mode", "FAILFAST").json(place)
+    try:
+        keys = list(json.loads(first[0])) if first is not None else []
+    except ValueError as error:
+        raise TableError(f"{place!r} does not hold one JSON object a line: {error}.") from None
+    places = {name: j for j, name in enumerate(frame.columns)}
+    order = [*(places[key] for key in keys if key in places), *(places[name] for name in places if name not in keys)]
+    numbered = frame.toDF(*(f"c{j}" for j in range(len(places))))
+    return numbered.select(*(f"c{j}" for j in order)).toDF(*(frame.columns[j] for j in order))
+
+
+def _suffix(session: SparkSession, place: str) -> tuple[str, str]:
+    """Suffix of a file, of the files of a folder, or of what a glob means."""
+    name = re.sub(r"[*?\]})]+$", "", place.rstrip("/"))
+    suffix = suffix_of(Path(name))
+    if suffix[0] in (*_TEXT, *_JSON, ".parquet"):
+        return suffix
+    jvm = session.sparkContext._jvm
+    if jvm is None:
+        return suffix
+    with explained(f"find {place!r}"):
+        where = jvm.org.apache.hadoop.fs.Path(place)
+        system = where.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+        found = system.globStatus(where) or []
+        for status in found:
+            inside = system.listStatus(status.getPath()) if status.isDirectory() else [status]
+            for file in inside:
+                if not file.getPath().getName().startswith(("_", ".")):
+                    return suffix_of(Path(file.getPath().getName()))
+    return suffix
+
+
+def _found(read: object, place: str) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    try:
+        frame: DataFrame = read()  # type: ignore[operator]
+        return frame
+    except AnalysisException as error:
+        if "PATH_NOT_FOUND" in str(error):
+            raise TableError(f"No file matches {place!r}. Check the path, as Spark sees it.") from None
+        if "UNABLE_TO_INFER_SCHEMA" in str(error):
+            raise TableError(f"{place!r} holds no rows that Spark can read. Check the files.") from None
+        raise

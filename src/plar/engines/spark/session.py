@@ -1,0 +1,229 @@
+"""Sessions: start one or take one as it is, and say in one line what is wrong with a cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plar import errors
+from plar.errors import EngineFailed, EngineUnavailable, TableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["check_session", "explained", "quiet", "start_session", "why_unavailable"]
+
+#: seconds to wait for a master's answer, and for its first executor
+_ANSWER, _EXECUTOR = 10.0, 60.0
+
+
+def why_unavailable() -> str | None:
+    """Say why this machine cannot start Spark: it needs Java."""
+    import pyspark
+
+    needed = 17 if int(pyspark.__version__.partition(".")[0]) >= 4 else 8
+    remedy = "install a JDK, or set JAVA_HOME to one"
+    home = os.environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java")
+    if java is None or not os.path.exists(java):
+        where = f"JAVA_HOME is {home!r}, which has no bin/java" if home else "no java was found"
+        return f"needs Java {needed} or newer and {where}; {remedy}"
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"needs Java {needed} or newer, and {java!r} does not run ({error}); {remedy}"
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    if found and int(found[1]) < needed:
+        return f"needs Java {needed} or newer and {java!r} is Java {found[1]}; {remedy}"
+    return None
+
+
+def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    """Start a session of our own."""
+    reason = why_unavailable()
+    if reason:
+        raise EngineUnavailable(f"The engine 'spark' {reason}.")
+    master = master or conf.get("spark.master") or os.environ.get("MASTER") or "local[*]"
+    _check_answers(master)
+    settings = {**_defaults(master), **conf}
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    given = SparkConf().setMaster(master).setAppName("plar").setAll(list(settings.items()))
+    log = Path(tempfile.mkdtemp(prefix="plar-spark-"), "jvm.log")
+    try:
+        with (
+            _worker_python(settings.get("spark.pyspark.python")),
+            _stderr_to(log) if SparkContext._gateway is None else nullcontext(),
+        ):
+            session = SparkSession.builder.config(conf=given).getOrCreate()
+    except Exception as error:
+        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
+        reason = _reason(str(error), said)
+        raise EngineUnavailable(f"Spark cannot start on {master!r}: {reason} Check the master and --conf.") from None
+    finally:
+        shutil.rmtree(log.parent, ignore_errors=True)  # what is open stays so, without a name
+    session.sparkContext.setLogLevel("OFF")
+    _await_executors(session, master)
+    return session
+
+
+def _defaults(master: str) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.rdd.compress": "false",
+        "spark.python.unix.domain.socket.enabled": "true",
+    }
+    if master.startswith("local"):
+        # its tasks run here, so they run this Python; and they need no network
+        settings |= {
+            "spark.driver.memory": f"{_memory_gb()}g",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        settings["spark.pyspark.python"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return settings
+
+
+@contextmanager
+def _worker_python(python: str | None) -> Iterator[None]:
+    """Choose the Python of the tasks; a context asks the environment when it starts, and only then."""
+    before = os.environ.get("PYSPARK_PYTHON")
+    if python:
+        os.environ["PYSPARK_PYTHON"] = python
+    try:
+        yield
+    finally:
+        if python:
+            del os.environ["PYSPARK_PYTHON"]
+            os.environ |= {} if before is None else {"PYSPARK_PYTHON": before}
+
+
+def _memory_gb() -> int:
+    """A quarter of the machine, for the JVM; Python's workers need the rest."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 1
+    return min(16, max(1, whole >> 32))
+
+
+def _check_answers(master: str) -> None:
+    """Refuse a standalone master that does not answer; Spark itself would try for minutes."""
+    if not master.startswith("spark://"):
+        return
+    reason = ""
+    for place in master.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        if not port.isdigit() or not host:
+            raise TableError(f"The master {master!r} has no host and port. Write it as spark://host:7077.")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
+            return
+        except OSError as error:
+            reason = str(error.strerror or error)
+    raise EngineUnavailable(
+        f"The Spark master {master!r} does not answer ({reason}). Check the address and that the master runs."
+    )
+
+
+def _await_executors(session: SparkSession, master: str) -> None:
+    """Wait for the first executor; a cluster without any would let the first job wait for ever."""
+    if not master.startswith("spark://"):
+        return
+    status = session.sparkContext._jsc.sc().getExecutorMemoryStatus
+    until = time.monotonic() + _EXECUTOR
+    while status().size() < 2:  # the driver is one of them
+        if time.monotonic() > until:
+            session.stop()
+            raise EngineUnavailable(
+                f"The Spark master {master!r} gave no executor in {_EXECUTOR:.0f} seconds. Check that its workers run "
+                "and have cores and memory free."
+            )
+        time.sleep(0.1)
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """Let a JVM started meanwhile write its messages to a file, not between ours."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+
+
+def check_session(session: Any) -> None:
+    """Refuse a session without RDDs."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise EngineUnavailable(
+            "The engine 'spark' does not work through Spark Connect, which has no RDDs. Use a classic session, such as "
+            "SparkSession.builder.master('spark://host:7077')."
+        )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep pyspark's remarks on the versions of other packages back."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+@contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """Turn what Spark throws, pages long, into one line."""
+    try:
+        yield
+    except errors.PlarError:
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith(("py4j", "pyspark")):
+            raise
+        raise _explanation(str(error), doing) from None
+
+
+def _explanation(text: str, doing: str) -> Exception:
+    ours = re.findall(r"^(?:plar\.errors|plar\.reading\.\w+)\.(\w+): (.+)$", text, re.MULTILINE)
+    if ours:
+        kind, message = ours[-1]
+        return getattr(errors, kind, TableError)(message)
+    missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
+    if missing:
+        return EngineUnavailable(
+            f"The Spark executors have no {missing[1].partition('.')[0]!r}. Install plar {version('plar')} on every "
+            "node (pip install 'plar[spark]'), or set spark.pyspark.python to a Python that has it."
+        )
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return EngineUnavailable(
+            f"The Spark executors run another Python than {sys.version_info.major}.{sys.version_info.minor} here. Set "
+            "spark.pyspark.python to the same version."
+        )
+    return EngineFailed(f"Spark could not {doing}: {_reason(text, [])}")
+
+
+def _reason(text: str, said: list[str]) -> str:
+    """The line that says most."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in said + lines if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
+    caused = [line for line in said + lines if line.startswith("Caused by: ")]
+    line = (caused or telling or lines or said or ["no reason was given"])[-1 if caused else 0]
+    line = re.sub(r"^Caused by: ", "", line)
+    return line if line.endswith(".") else line + "."

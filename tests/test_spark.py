@@ -1,0 +1,363 @@
+"""The Spark engine on a real Spark: everything that a result says is what the local engine says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import polars as pl
+import pytest
+from conftest import no_spark
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import Sample, tables
+from test_invariance import facts
+from test_real_data import NINE, granules
+
+import plar
+from plar.engines import SparkEngine
+from plar.engines.spark import granulate, session
+from plar.engines.spark.rows import RowsEvaluation
+
+pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
+EXAMPLE = Path(__file__).parent.parent / "examples" / "tic_tac_toe.csv"
+LAYOUTS = ["columns", "rows"]
+
+
+def same(data: Any, engine: SparkEngine, **options: Any) -> plar.Reduct:
+    on_spark = plar.reduce(data, engine=engine, **options)
+    assert on_spark.engine == "spark"
+    assert facts(on_spark) == facts(plar.reduce(data, engine="local", **options))
+    return on_spark
+
+
+@pytest.mark.parametrize("name", NINE)
+def test_nine_datasets(spark: Any, data_folder: Path, name: str) -> None:
+    table = granules(name, data_folder)
+    with shipped(spark, layout="columns", partitions=2) as engine:
+        for measure in oracle.MEASURES:
+            same(table, engine, measure=measure)
+
+
+@pytest.mark.parametrize(("name", "measure"), list(zip(NINE, [*oracle.MEASURES] * 3, strict=False)))
+def test_nine_datasets_by_rows(spark: Any, data_folder: Path, name: str, measure: str) -> None:
+    with shipped(spark, layout="rows", partitions=2) as engine:
+        same(granules(name, data_folder), engine, measure=measure)
+
+
+@contextmanager
+def shipped(spark: Any, **options: Any) -> Iterator[SparkEngine]:
+    with SparkEngine(session=spark, **options) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@settings(max_examples=6)
+@given(sample=tables(), measure=st.sampled_from(oracle.MEASURES), partitions=st.sampled_from([1, 2, 7]))
+def test_any_table(spark: Any, layout: str, sample: Sample, measure: str, partitions: int) -> None:
+    with shipped(spark, layout=layout, partitions=partitions) as engine:
+        same(plar.granulate(sample.frame(), **sample.roles), engine, measure=measure)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_options_and_own_measure(spark: Any, layout: str) -> None:
+    def minority(counts: Any) -> Any:
+        return counts.sum() - counts.max()
+
+    rng = np.random.default_rng(3)
+    X, y = rng.integers(0, 3, (120, 6)), rng.integers(0, 3, 120)
+    table = plar.granulate(X, y=y)
+    own = plar.Measure("minority", minority, normaliser=lambda n: n, drop_pure=True)
+    with shipped(spark, layout=layout, partitions=3) as engine:
+        same(table, engine, measure=own)
+        same(table, engine, include=["x5"], tolerance=0.3, minimal=True)
+        same(table, engine, max_attributes=2, epsilon=0.1, measure="LCE")
+        for attributes in ([], ["x1", "x4"]):
+            for ask in (plar.significance, plar.theta):
+                assert ask(table, attributes, engine=engine) == ask(table, attributes)
+        assert plar.core(table, engine=engine) == plar.core(table)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_merging_proportional_classes_changes_nothing_and_nearly_proportional_ones_do(spark: Any, layout: str) -> None:
+    # the classes of U/C with counts (1000, 1001), (2000, 2002) and (1001, 1002)
+    table = plar.granulate(
+        {
+            "b": [0, 0, 0, 0, 1, 1],
+            "a": [0, 0, 1, 1, 2, 2],
+            "w": [1000, 1001, 2000, 2002, 1001, 1002],
+            "d": [0, 1] * 3,
+        },
+        "d",
+        weights="w",
+    )
+    with shipped(spark, layout=layout, partitions=3) as engine:
+        assert same(table, engine).attributes == ("b",)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_more_columns_than_rows(spark: Any, layout: str) -> None:
+    rng = np.random.default_rng(4)
+    with shipped(spark, layout=layout, partitions=2) as engine:
+        table = plar.granulate(rng.integers(0, 2, (12, 200)), y=rng.integers(0, 3, 12))
+        assert same(table, engine).attributes
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lanes_and_many_values(spark: Any, layout: str) -> None:
+    rng = np.random.default_rng(5)
+    X = np.column_stack([rng.integers(0, 4, (9_000, 20)), rng.integers(0, 5_000, 9_000), rng.integers(0, 300, 9_000)])
+    y = (X[:, 3] + X[:, 7] * X[:, 11] + (rng.random(9_000) < 0.1)) % 5
+    with shipped(spark, layout=layout, partitions=4) as engine:
+        same(plar.granulate(X[:, :20], y=y), engine, measure="LCE", max_attributes=4)
+        same(plar.granulate(X, y=y), engine, measure="CCE")
+
+
+def test_a_huge_class_stays_where_it_is(spark: Any) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.integers(0, 2, (400, 9))
+    X[:, 0] = np.where(np.arange(400) < 300, 0, np.arange(400))  # one class of 300 rows, 100 of one
+    X[:, 1] = np.arange(400) % 20
+    y = rng.integers(0, 2, 400)
+    table = plar.granulate(X, y=y)
+    with shipped(spark, layout="rows", partitions=4) as engine:
+        here, there = plar.engines.LocalEngine().open(table, plar.measures.SCE), engine.open(table, plar.measures.SCE)
+        assert isinstance(there, RowsEvaluation)
+        homes = []
+        for a in (0, 2, 1, 3):
+            rest = [b for b in range(9) if b != a]
+            assert there.with_each(rest) == here.with_each(rest)
+            assert there.select(a) == here.select(a)
+            assert there.active == here.active
+            homes.append((len(there._whole), there._spread is not None))
+        assert homes[0] == (0, True)  # most rows are in a class of more than a quarter of all
+        assert homes[-1] == (1, False)  # which falls apart in the end
+
+
+def test_empty_partitions(spark: Any) -> None:
+    frame = pl.DataFrame({"a": [1, 2, 1], "b": ["x", "x", "y"], "d": [True, False, True]})
+    rows = spark.createDataFrame(frame.rows(), frame.columns).repartition(7)
+    for layout in LAYOUTS:
+        with shipped(spark, layout=layout, partitions=7) as engine:
+            assert facts(plar.reduce(rows, "d", engine=engine)) == facts(plar.reduce(frame, "d"))
+
+
+TYPED = {
+    "a.b": [1, 2, 2, 3, 3, 3, 1, 2],
+    "A": ["x", "y", None, "x", "y", " x", "x", ""],
+    "a": [0.5, float("nan"), 0.0, -0.0, None, 0.5, 1e300, 0.0],
+    "when": [date(2026, 1, 1 + i % 3) for i in range(8)],
+    "w": [1, 2, 3, 0, 1, 1, 2, 1],
+    "d`": [True, False, None, True, False, True, True, False],
+}
+SCHEMA = "`a.b` int, `A` string, a double, when date, w int, `d``` boolean"
+
+
+def test_spark_dataframe(spark: Any) -> None:
+    rows = spark.createDataFrame(list(zip(*TYPED.values(), strict=True)), SCHEMA).repartition(3)
+    frame = pl.DataFrame(TYPED)
+    for options in ({}, {"weights": "w"}, {"missing": "drop"}, {"na": "x", "conditions": ["A", "a.b"]}):
+        found = plar.reduce(rows, "d`", **options)
+        assert found.engine == "spark"
+        assert facts(found) == facts(plar.reduce(frame, "d`", **options))
+    assert found.transform(rows).columns == ["a.b", "A", "d`"]
+    kept = [(row[0], row[1], row[5]) for row in rows.collect()]
+    assert sorted(map(str, kept)) == sorted(str(tuple(row)) for row in found.transform(rows).collect())
+
+
+def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # dictionaries of more than 2 values do not fit this driver
+    monkeypatch.setattr(granulate, "LONG", 2)
+    rows = spark.createDataFrame(list(zip(*TYPED.values(), strict=True)), SCHEMA).repartition(3)
+    held: Any = plar.granulate(rows, "d`")
+    frame = pl.DataFrame(TYPED)
+    assert (len(held), held.n_objects, held.n_classes) == (8, 8, 3)
+    for measure in oracle.MEASURES:
+        assert facts(plar.reduce(held, measure=measure)) == facts(plar.reduce(frame, "d`", measure=measure))
+    coarse = plar.reduce(held, conditions=["A", "w"], engine=SparkEngine(session=spark, layout="rows"))
+    assert facts(coarse) == facts(plar.reduce(frame, "d`", conditions=["A", "w"]))
+    assert "8 for 8 objects" in repr(held)
+    held.unpersist()
+
+
+def test_files_that_spark_reads(spark: Any, tmp_path: Path) -> None:
+    frame = pl.read_csv(EXAMPLE).gather_every(16)
+    expected = facts(plar.reduce(frame, "x_wins"))
+    engine = SparkEngine(session=spark)
+    text = tmp_path / "t.csv"
+    quoted = [",".join(f'"{v}"' if i % 7 == 0 else f" {v} " for v in row) for i, row in enumerate(frame.rows())]
+    text.write_text("\n".join([",".join(frame.columns), *quoted]))
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ndjson(tmp_path / "t.ndjson")
+    many = tmp_path / "many"
+    many.mkdir()
+    for k in range(3):
+        frame[20 * k : 20 * k + 20].write_csv(many / f"{k}.csv")
+    assert len(frame) == 60
+    for path in (text, tmp_path / "t.parquet", tmp_path / "t.ndjson", many, f"file://{many}/*.csv"):
+        assert facts(plar.reduce(path, "x_wins", engine=engine)) == expected
+    bare = tmp_path / "bare.data"
+    bare.write_text("\n".join(";".join(row) for row in frame.rows()))
+    found = plar.core(engine.read(bare, header=False), -1, engine=engine)
+    assert found == tuple(f"x{frame.columns.index(name)}" for name in plar.core(frame, "x_wins"))
+    blanks = tmp_path / "blanks.txt"
+    blanks.write_text("a  b d\n1  x 0\n2  x 1\n")
+    assert plar.reduce(blanks, "d", engine=engine).attributes == ("a",)  # read here, shipped out
+
+
+def test_one_iteration_is_at_most_two_jobs_and_no_shuffle(spark: Any) -> None:
+    table = plar.granulate(EXAMPLE, "x_wins")
+    context, store = spark.sparkContext, spark.sparkContext._jsc.sc().statusStore()
+    for layout in LAYOUTS:
+        with shipped(spark, layout=layout, partitions=3) as engine:
+            evaluation = engine.open(table, plar.measures.SCE)
+            evaluation.select(4, 0, 8)
+            evaluation.with_each([1])  # the repartition of the rows layout
+            context.setJobGroup(f"test {layout}", "one iteration")
+            evaluation.with_each([1, 2, 3, 5, 6, 7])
+            evaluation.select(2)
+            context.setLocalProperty("spark.jobGroup.id", None)
+            tracker = context.statusTracker()
+            jobs = tracker.getJobIdsForGroup(f"test {layout}")
+            assert 1 <= len(jobs) <= 2
+            stages = {stage for job in jobs for stage in tracker.getJobInfo(job).stageIds}
+            ran = [store.lastStageAttempt(stage) for stage in stages]
+            assert sum(s.shuffleWriteBytes() for s in ran if str(s.status()) == "COMPLETE") == 0
+
+
+def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
+    before = dict(spark.sparkContext.getConf().getAll()), spark.conf.get("spark.sql.shuffle.partitions")
+    cached = spark.sparkContext._jsc.getPersistentRDDs().size()
+    rows = spark.createDataFrame([(1, 0), (2, 1)], "a int, d int")
+    assert plar.reduce(rows, "d").attributes == ("a",)
+    with SparkEngine(session=spark) as engine:
+        plar.reduce({"a": [1, 2], "d": [0, 1]}, "d", engine=engine)
+    assert rows.count() == 2
+    assert (dict(spark.sparkContext.getConf().getAll()), spark.conf.get("spark.sql.shuffle.partitions")) == before
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() == cached
+    assert not list(Path(__import__("pyspark").SparkFiles.getRootDirectory()).glob("plar-*"))
+
+
+def test_watch_is_told(spark: Any) -> None:
+    seen: list[Any] = []
+    rng = np.random.default_rng(8)
+    table = plar.granulate(rng.integers(0, 4, (3_000, 900)), y=rng.integers(0, 3, 3_000))
+    with shipped(spark, watch=seen.append, partitions=8) as engine:
+        same(table, engine, max_attributes=3)
+    assert all(0 <= job.done <= job.total <= 8 for job in seen)
+    assert all(job.best is None or job.best[0] in table.conditions for job in seen)
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------
+
+
+def test_bad_rows_are_one_line(spark: Any) -> None:
+    rows = spark.createDataFrame([(1, 0, -1), (2, 1, 3)], "a int, d int, w int")
+    with pytest.raises(plar.TableError, match=r"The weight in column 'w' is -1\. Weights are whole numbers"):
+        plar.reduce(rows, "d", weights="w")
+    with pytest.raises(plar.TableError, match=r"Missing values in 'a' \(2\)\. Pass missing="):
+        plar.reduce(spark.createDataFrame([(None, 0), (None, 1), (3, 1)], "a int, d int"), "d", missing="error")
+    with pytest.raises(plar.TableError, match=r"No row is left"):
+        plar.reduce(spark.createDataFrame([], "a int, d int"), "d")
+    with pytest.raises(plar.TableError, match=r"No row is left"):
+        plar.reduce(spark.createDataFrame([(None, 0)], "a int, d int"), "d", missing="drop")
+    with pytest.raises(plar.TableError, match=r"Column 'a' holds array<int>\. Only flat values compare"):
+        plar.reduce(spark.createDataFrame([([1], 0)], "a array<int>, d int"), "d")
+    with pytest.raises(plar.TableError, match=r"y= cannot lie beside them"):
+        plar.reduce(rows, y=[0, 1])
+    with pytest.raises(plar.TableError, match=r"on a Spark cluster\. Use engine='spark'"):
+        plar.reduce(rows, "d", engine="local")
+    with pytest.raises(plar.UnknownNameError, match=r"Unknown attribute 'b'\. Choose one of: a, d, w"):
+        plar.reduce(rows, "d", include="b")
+
+
+def test_bad_files_are_one_line(spark: Any, tmp_path: Path) -> None:
+    engine = SparkEngine(session=spark)
+    with pytest.raises(plar.TableError, match=r"No file matches .*nothing\.csv"):
+        plar.reduce(tmp_path / "nothing.csv", "d", engine=engine)
+    short = tmp_path / "short.csv"
+    short.write_text("a,b,d\n1,2,3\n1,2\n")
+    with pytest.raises(plar.PlarError, match=r"^[^\n]*$"):
+        plar.reduce(short, "d", engine=engine)
+
+
+def test_bad_options_are_one_line() -> None:
+    with pytest.raises(plar.UnknownNameError, match=r"Unknown layout 'diagonal'\. Choose one of: auto, columns, rows"):
+        SparkEngine(layout="diagonal")
+    with pytest.raises(plar.TableError, match=r"'partitions' parameter must be None or 1 and more\. Got 0"):
+        SparkEngine(partitions=0)
+    with pytest.raises(plar.TableError, match=r"spark://host:7077"):
+        SparkEngine(master="spark://host").open(plar.granulate({"a": [1], "d": [0]}, "d"), plar.measures.PR)
+    with pytest.raises(
+        plar.EngineUnavailable, match=r"master 'spark://127\.0\.0\.1:9' does not answer \(Connection ref"
+    ):
+        session.start_session("spark://127.0.0.1:9", {})
+
+
+def test_no_java_on_the_command_line(tmp_path: Path) -> None:
+    failed = plar_command("core", str(EXAMPLE), "-d", "x_wins", "--engine", "spark", JAVA_HOME=str(tmp_path))
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("Error: The engine 'spark' needs Java 17 or newer and JAVA_HOME is")
+    assert failed.stderr.endswith("Ready here: local.\n")
+    assert failed.stderr.count("\n") == 1
+
+
+def test_java_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(
+        plar.EngineUnavailable, match=r"needs Java 17 or newer and JAVA_HOME is .* no bin/java; install"
+    ):
+        plar.reduce({"a": [1], "d": [0]}, "d", engine="spark")
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(plar.EngineUnavailable, match=r"needs Java 17 or newer and .* is Java 11; install"):
+        plar.reduce({"a": [1], "d": [0]}, "d", engine="spark")
+
+
+def plar_command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "plar", *words]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=200)
+
+
+def test_command_line(tmp_path: Path) -> None:
+    import json
+
+    reduced = tmp_path / "reduced.parquet"
+    words = ["reduce", str(EXAMPLE), "-d", "x_wins", "--json"]
+    there = plar_command(*words, "--engine", "spark", "--master", "local[2]", "-o", str(reduced))
+    assert there.returncode == 0, there.stderr
+    assert there.stderr == f"Wrote {reduced}.\n"  # and not a word from Spark
+    result = json.loads(there.stdout)
+    assert result["attributes"] == list(plar.reduce(EXAMPLE, "x_wins").attributes)
+    assert pl.read_parquet(reduced / "*.parquet").shape == (958, 9)
+
+
+def test_executors_without_plar() -> None:
+    bare = Path(sys.base_prefix, "bin", "python3")
+    if subprocess.run([bare, "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:
+        pytest.skip(f"{bare} has plar installed")
+    words = ["core", str(EXAMPLE), "-d", "x_wins", "--engine", "spark", "--conf", f"spark.pyspark.python={bare}"]
+    failed = plar_command(*words)
+    assert failed.returncode == 1
+    assert failed.stdout == ""
+    assert failed.stderr.startswith("Error: The Spark executors have no 'plar'. Install plar")
+    assert failed.stderr.count("\n") == 1
+
+
+def test_cluster_of_processes_one_of_which_is_killed() -> None:
+    import json
+
+    script = Path(__file__).with_name("spark_cluster.py")
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=400)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"differs": [], "killed": 1}
