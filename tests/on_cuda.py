@@ -78,14 +78,13 @@ def assert_same_primitives(granules: Granules, measure: str, order: list[int], m
 VALUES = [2, 3, 2, 9, 1000]
 
 
-@pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(
-    ("largest_weight", "noise"),
+    ("measure", "largest_weight", "noise"),
     [
-        pytest.param(1, 0.3, id="counts"),
-        pytest.param(5, 0.0, id="weights, consistent"),
-        pytest.param(1 << 16, 0.3, id="beyond the table of f"),
-        pytest.param(1 << 34, 0.3, id="beyond 32 bits"),
+        *((measure, 1, 0.3) for measure in MEASURES),
+        *((measure, 5, 0.0) for measure in ("PR", "SCE")),  # consistent
+        *((measure, 1 << 16, 0.3) for measure in MEASURES),  # beyond the table of f
+        *((measure, 1 << 34, 0.3) for measure in ("PR", "SCE", "CCE")),  # beyond 32 bits
     ],
 )
 def test_primitives(measure: str, largest_weight: int, noise: float) -> None:
