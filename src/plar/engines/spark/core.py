@@ -29,6 +29,8 @@ __all__ = ["leave_one_out"]
 Halves: TypeAlias = tuple[Sequence[int], Sequence[int]]
 #: for each half, the rows of a piece that have to travel
 Travellers: TypeAlias = tuple[Index, Index]
+#: in a table of fewer cells all rows travel: finding out who has to would take longer
+_FEW_CELLS = 1 << 22
 
 
 def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list[Inner]:
@@ -36,10 +38,14 @@ def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list
     coding, n = held.coding, len(held.sizes)
     attributes = range(len(coding.cardinalities))
     halves = in_halves(attributes, coding.cardinalities)
-    keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, halves=halves, n=n))
-    shared = keys.partitionBy(n, itself).mapPartitions(_shared)
-    travellers = shared.partitionBy(n, itself).mapPartitions(_gathered)
-    moved = held.pieces.zip(travellers).flatMap(partial(_send, coding=coding, halves=halves, n=n))
+    send = partial(_send, coding=coding, halves=halves, n=n)
+    if len(held) * len(attributes) <= _FEW_CELLS:
+        moved = held.pieces.map(_everybody).flatMap(send)
+    else:
+        keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, halves=halves, n=n))
+        shared = keys.partitionBy(n, itself).mapPartitions(_shared)
+        travellers = shared.partitionBy(n, itself).mapPartitions(_gathered)
+        moved = held.pieces.zip(travellers).flatMap(send)
     task = partial(_leave_out, coding=coding, halves=halves, measure=measure)
     with explained("find the core"):
         parts = moved.partitionBy(2 * n, itself).mapPartitions(task).collect()
@@ -51,6 +57,11 @@ def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list
     if measure.kind == OWN:
         unequal = {a for a in attributes if change[a]}
     return [Inner(theta_all + change[a], False) if a in unequal else Inner(theta_all, True) for a in attributes]
+
+
+def _everybody(piece: Piece) -> tuple[Piece, Travellers]:
+    rows = np.arange(piece.n_rows, dtype=np.uint32)
+    return piece, (rows, rows)
 
 
 def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Any]]:
@@ -101,7 +112,7 @@ def _gathered(records: Iterable[tuple[int, Any]]) -> Iterator[Travellers]:
 def _send(joined: tuple[Piece, Travellers], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Piece]]:
     piece, travellers = joined
     for half, chosen in enumerate(travellers):
-        if len(chosen):
+        if len(chosen) and halves[half]:
             some = piece.rows(np.sort(chosen))
             for bucket, rows in dealt(hashes(some, coding, halves[1 - half]), n):
                 yield 2 * bucket + half, some.rows(rows)

@@ -65,8 +65,8 @@ class SparkEngine:
     watch: Watch | None = None
     name = "spark"
     _own: Any = field(default=None, init=False, repr=False)
-    #: the last granules that were shipped out, so that further measures find them there
-    _shipped: tuple[Granules, SparkGranules] | None = field(default=None, init=False, repr=False)
+    #: the granules last shipped out, so that further measures find them there; and those of a certificate
+    _shipped: list[tuple[Granules, SparkGranules]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.layout not in _LAYOUTS:
@@ -87,9 +87,8 @@ class SparkEngine:
 
     def close(self) -> None:
         """Stop the session that was started here; a given one runs on."""
-        if self._shipped is not None:
-            self._shipped[1].unpersist()
-            self._shipped = None
+        while self._shipped:
+            self._shipped.pop()[1].unpersist()
         if self._own is not None:
             self._own.stop()
             self._own = None
@@ -143,15 +142,20 @@ class SparkEngine:
         return RowsEvaluation(held, measure, self.watch)
 
     def _ship(self, granules: Granules) -> SparkGranules:
-        if self._shipped is not None and self._shipped[0] is granules:
-            return self._shipped[1]
+        for known in self._shipped:
+            if known[0] is granules:
+                self._shipped.remove(known)
+                self._shipped.append(known)
+                return known[1]
         session = self.spark()
         cores = _parallelism(session)
         size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
         n = self.partitions or cores * -(-max(size, 1) // (_PIECE * cores))
         pieces, coding = in_pieces(granules, session.sparkContext, int(n))
         held = hold(pieces, coding, granules.conditions, granules.decision, granules.names)
-        self._shipped = granules, held
+        self._shipped.append((granules, held))
+        if len(self._shipped) > 2:
+            self._shipped.pop(0)[1].unpersist()
         return held
 
 

@@ -49,8 +49,9 @@ class SparkGranules:
     n_objects: int
     #: the columns layout, once an evaluation has asked for it
     blocks: ColumnBlocks | None = None
-    #: what evaluations in the rows layout moved
+    #: what evaluations in the rows layout moved, and what was coarsened: it is freed together
     moved: list[RDD[Piece]] = field(default_factory=list)
+    coarse: list[SparkGranules] = field(default_factory=list)
 
     def __repr__(self) -> str:
         """Tell the sizes on one line, not the values."""
@@ -85,7 +86,9 @@ class SparkGranules:
         records = self.pieces.flatMap(partial(_deal_projected, coding=self.coding, attributes=kept, n=n))
         coding = self.coding.of(kept)
         conditions = tuple(self.conditions[a] for a in kept)
-        return hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names)
+        coarse = hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names)
+        self.coarse.append(coarse)
+        return coarse
 
     def with_roles(
         self,
@@ -111,6 +114,8 @@ class SparkGranules:
 
     def unpersist(self) -> None:
         """Free the cluster's memory and disks; the granules are of no use any more."""
+        while self.coarse:
+            self.coarse.pop().unpersist()
         with suppress(Exception):  # a cluster that has gone has freed them
             if self.blocks is not None:
                 self.blocks.unpersist()

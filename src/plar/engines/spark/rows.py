@@ -95,12 +95,9 @@ class RowsEvaluation:
             return leave_one_out(self._held, self._measure, self.theta_all)
         # Θ(D|B) = Θ(D|C), so that what B alone tells is enough
         coarse = self._held.coarsen([self._held.conditions[a] for a in attributes])
-        try:
-            with explained("evaluate the reduct"):
-                facts = coarse.pieces.flatMap(partial(_facts, coding=coarse.coding, measure=self._measure)).collect()
-            inner = leave_one_out(coarse, self._measure, sum(theta for theta, _, _ in facts))
-        finally:
-            coarse.unpersist()
+        with explained("evaluate the reduct"):
+            facts = coarse.pieces.flatMap(partial(_facts, coding=coarse.coding, measure=self._measure)).collect()
+        inner = leave_one_out(coarse, self._measure, sum(theta for theta, _, _ in facts))
         return [Inner(self.theta_all, True) if found.equal else found for found in inner]
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
