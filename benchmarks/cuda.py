@@ -29,8 +29,8 @@ from numba import cuda
 import plar
 from plar import datasets
 from plar.engines import CudaEngine, LocalEngine
-from plar.engines.cuda_columns import Asked
-from plar.engines.cuda_kernels import grid, interleave
+from plar.engines.cuda.columns import Asked
+from plar.engines.cuda.kernels import grid, interleave
 from plar.granules import Granules
 from plar.measures import SCE, Measure
 from plar.search import Options, find_reduct

@@ -19,8 +19,10 @@ from numba import cuda
 from numba.core import config
 
 import plar
-from plar.engines import CudaEngine, LocalEngine, cuda_columns, cuda_kernels, cuda_partition
-from plar.engines import cuda as engine_module
+from plar.engines import CudaEngine, LocalEngine
+from plar.engines.cuda import columns as columns_module
+from plar.engines.cuda import engine as engine_module
+from plar.engines.cuda import kernels, partition
 from plar.granules import Granules
 from plar.measures import MEASURES, as_measure
 
@@ -36,7 +38,7 @@ def tiny_pieces() -> Iterator[None]:
         patch.setattr(engine_module, "_LEAST_PIECE", 8)
         patch.setattr(engine_module, "_WAVES", 1000)
         if SIMULATED:
-            kind: Any = type(cuda_kernels.clear)
+            kind: Any = type(kernels.clear)
             run = kind.__call__
 
             def noted(kernel: Any, *args: Any) -> Any:
@@ -222,8 +224,8 @@ def test_larger_tables() -> None:
 @pytest.mark.skipif(not SIMULATED, reason="only the simulator tells which kernels it runs")
 def test_every_kernel_was_reached() -> None:
     """The last test: all kernels of the three modules, made by functions too, and device functions."""
-    kind = type(cuda_kernels.clear)
-    modules = (cuda_kernels, cuda_columns, cuda_partition)
+    kind = type(kernels.clear)
+    modules = (kernels, columns_module, partition)
     defined = {k.fn.__qualname__ for m in modules for k in vars(m).values() if isinstance(k, kind)}
     makers = ("cells", "merge", "hash", "sweep")
     made = {name for name in REACHED if "<locals>" in name}

@@ -7,6 +7,7 @@ So Θ(D|B) = Θ(D|C) if and only if every class of U/B carries one label, and no
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +52,12 @@ class Labels:
     def consistent(self) -> bool:
         """Whether every class of U/C is pure."""
         return self.n_pure == len(self.order)
+
+    def value(self, granules: Granules, measure: Measure, theta: int) -> float:
+        """Θ(D|C) as a number from its integer; under SCE from the counts, because the integer is rounded."""
+        if measure.kind != ENTROPY or self.consistent:
+            return measure.value(theta, granules.n_objects)
+        return math.fsum(self.entropy_terms(granules.counts)) / granules.n_objects
 
     def entropy_terms(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """|D|·ln(|E|/|D|) for the decisions D of the impure classes E; their sum is |U|·SCE, since L is rounded."""

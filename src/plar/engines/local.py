@@ -7,7 +7,6 @@ gathered column by column.
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +23,7 @@ from plar.engines.scoring import Pass, Scorer
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
-from plar.measures import ENTROPY, OWN, PURE, Measure
+from plar.measures import OWN, PURE, Measure
 from plar.partition import Codes, Index, Split, in_halves, joined, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
@@ -96,7 +95,7 @@ class LocalEvaluation:
         self._scorer = Scorer(measure, granules.n_objects, granules.n_classes)
         self._labels = labels or label_granules(granules, measure)
         self.consistent = self._labels.consistent
-        self.theta_all = self._theta_of_all()
+        self.theta_all = self._scorer.total_of_all(granules, self._labels)
         #: U/∅
         self._root = self._one_class()
         #: U/R, and the objects in it
@@ -127,9 +126,7 @@ class LocalEvaluation:
     @property
     def value_all(self) -> float:
         """Θ(D|C) as a number."""
-        if self._measure.kind != ENTROPY or self.consistent:
-            return self._measure.value(self.theta_all, self._granules.n_objects)
-        return math.fsum(self._labels.entropy_terms(self._granules.counts)) / self._granules.n_objects
+        return self._labels.value(self._granules, self._measure, self.theta_all)
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
@@ -237,15 +234,6 @@ class LocalEvaluation:
         # objects in classes of more than one label
         counts = self._granules.counts
         return kernels.mixed_objects(self._labels.labels, counts, partition.order, partition.starts)
-
-    def _theta_of_all(self) -> int:
-        found = self._labels
-        if self._measure.kind == OWN:
-            return self._sum(found.order, found.starts)
-        theta = self._sum(found.order[found.n_pure :], found.starts[found.n_pure :] - np.uint32(found.n_pure))
-        if self._measure.kind == PURE:
-            theta -= self._weight(found.order[: found.n_pure])
-        return theta
 
     def _theta_of_gone(self, after: Split) -> int:
         # in a consistent table all classes that leave are pure

@@ -12,6 +12,8 @@ import numpy as np
 
 from plar.engines import kernels, lane_sums, lanes
 from plar.errors import TableError
+from plar.granules import Granules
+from plar.labels import Labels
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
 from plar.partition import Codes, Index, split
 
@@ -36,6 +38,13 @@ class Scorer:
         else:
             kernels.partition_theta(self.kind, classes, counts, order, starts, self.table, self.anchors, words)
         return kernels.add_words(words)
+
+    def total_of_all(self, granules: Granules, labels: Labels) -> int:
+        """Θ(D|C); of the pure classes, which are one granule each, only the four measures know θ without a look."""
+        pure = labels.order[: labels.n_pure] if self.own is None else labels.order[:0]
+        rest = labels.order[len(pure) :], labels.starts[len(pure) :] - np.uint32(len(pure))
+        theta = self.total(granules.classes, granules.counts, *rest)
+        return theta - int(granules.counts[pure].sum()) if self.kind == PURE else theta
 
 
 class Pass:

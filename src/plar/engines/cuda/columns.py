@@ -16,8 +16,8 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines.cuda_kernels import LANES, Device, grid, interleave
-from plar.engines.cuda_partition import Codes
+from plar.engines.cuda.kernels import LANES, Device, grid, interleave
+from plar.engines.cuda.partition import Codes
 from plar.errors import EngineUnavailable
 from plar.granules import Granules
 from plar.partition import Array

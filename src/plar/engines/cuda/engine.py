@@ -5,7 +5,6 @@ The kernels are numba's, and f is the local engine's own function, so that both 
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,16 +15,17 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines import cuda_kernels, kernels
+from plar.engines import kernels
 from plar.engines.base import Inner
-from plar.engines.cuda_columns import Asked, Block, Columns
-from plar.engines.cuda_kernels import LANES, Device, grid, shared_bytes
-from plar.engines.cuda_partition import Partition, Refinery
+from plar.engines.cuda import kernels as cuda_kernels
+from plar.engines.cuda.columns import Asked, Block, Columns
+from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
+from plar.engines.cuda.partition import Partition, Refinery
 from plar.engines.scoring import Scorer
 from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
 from plar.labels import label_granules
-from plar.measures import ENTROPY, OWN, PURE, TABLE_LIMIT, Measure
+from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
 from plar.partition import Array, joined, smallest_codes
 
 __all__ = ["CudaEngine", "CudaEvaluation", "why_unavailable"]
@@ -148,13 +148,8 @@ class CudaEvaluation:
         labels = label_granules(granules, measure)
         self.consistent = labels.consistent
         scorer = Scorer(measure, granules.n_objects, granules.n_classes)
-        # classes that are pure count under PR only
-        skip = 0 if measure.kind == PURE else labels.n_pure
-        impure = labels.order[skip:], labels.starts[skip:] - np.uint32(skip)
-        self.theta_all = scorer.total(granules.classes, granules.counts, *impure)
-        self.value_all = measure.value(self.theta_all, granules.n_objects)
-        if measure.kind == ENTROPY and not self.consistent:
-            self.value_all = math.fsum(labels.entropy_terms(granules.counts)) / granules.n_objects
+        self.theta_all = scorer.total_of_all(granules, labels)
+        self.value_all = labels.value(granules, measure, self.theta_all)
         self._table, self._anchors = cuda.to_device(scorer.table), cuda.to_device(scorer.anchors)
         self._refinery = Refinery(
             len(granules),

@@ -17,7 +17,7 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines.cuda_kernels import Device, add_f, device, grid, kernel
+from plar.engines.cuda.kernels import Device, add_f, device, grid, kernel
 from plar.engines.kernels import add_words
 from plar.partition import Array
 
