@@ -62,6 +62,10 @@ def engine(request: pytest.FixtureRequest) -> Any:
     return ENGINES[request.param]()
 
 
+#: jobs of some milliseconds are over before a JVM has compiled its code to the last
+QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+
 def no_spark() -> str | None:
     """Why there is no Spark here."""
     from plar.engines import why_unavailable
@@ -78,7 +82,7 @@ def spark() -> Iterator[Any]:
     if reason := no_spark():
         pytest.skip(reason)
 
-    with SparkEngine(master="local[2]") as started:
+    with SparkEngine(master="local[2]", conf=QUICK_START) as started:
         yield started.spark()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from conftest import QUICK_START
 from test_invariance import facts
 
 import plar
@@ -50,7 +51,7 @@ def main() -> None:
     X = rng.integers(0, 4, (15_000, 1_200)).astype(np.uint8)
     large = plar.granulate(X, y=(X[:, 3] + X[:, 700] * X[:, 1_100] + (rng.random(15_000) < 0.2)) % 4)
     differs = []
-    with SparkEngine(master="local-cluster[2,1,1024]") as engine:
+    with SparkEngine(master="local-cluster[2,1,1024]", conf=QUICK_START) as engine:
         PORT = str(engine.spark().sparkContext.getConf().get("spark.driver.port"))
         for layout, measure in (("columns", "PR"), ("columns", "SCE"), ("columns", "LCE"), ("rows", "CCE")):
             engine.layout = layout

@@ -60,7 +60,7 @@ def shipped(spark: Any, **options: Any) -> Iterator[SparkEngine]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=6)
+@settings(max_examples=5)
 @given(sample=tables(), measure=st.sampled_from(oracle.MEASURES), partitions=st.sampled_from([1, 2, 7]))
 def test_any_table(spark: Any, layout: str, sample: Sample, measure: str, partitions: int) -> None:
     with shipped(spark, layout=layout, partitions=partitions) as engine:
@@ -257,9 +257,9 @@ def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
 def test_watch_is_told(spark: Any) -> None:
     seen: list[Any] = []
     rng = np.random.default_rng(8)
-    table = plar.granulate(rng.integers(0, 4, (3_000, 900)), y=rng.integers(0, 3, 3_000))
+    table = plar.granulate(rng.integers(0, 4, (2_000, 500)), y=rng.integers(0, 3, 2_000))
     with shipped(spark, watch=seen.append, partitions=8) as engine:
-        same(table, engine, max_attributes=3)
+        same(table, engine, max_attributes=2)
     assert all(0 <= job.done <= job.total <= 8 for job in seen)
     assert all(job.best is None or job.best[0] in table.conditions for job in seen)
 

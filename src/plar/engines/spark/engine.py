@@ -13,7 +13,7 @@ from plar.engines.base import Evaluation
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.held import SparkGranules, hold
-from plar.engines.spark.jobs import Watch
+from plar.engines.spark.jobs import Watch, sent_once
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, start_session
@@ -136,6 +136,7 @@ class SparkEngine:
     def open(self, granules: Granules | SparkGranules, measure: Measure) -> Evaluation:
         """Hold the granules ready for one search; those of this machine are shipped out."""
         held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
+        measure = sent_once(measure)
         columns = self.layout == "columns" or (self.layout == "auto" and len(held) <= _BROADCAST)
         if columns:
             return ColumnsEvaluation(held, measure, self.watch)

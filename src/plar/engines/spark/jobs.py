@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from plar.measures import OWN, Measure
+
 if TYPE_CHECKING:
     from pyspark import RDD
 
-__all__ = ["JobProgress", "Tell", "Watch", "run_watched"]
+__all__ = ["JobProgress", "Tell", "Watch", "run_watched", "sent_once"]
+
+
+@dataclass(frozen=True)
+class _Sent(Measure):
+    """A measure that arrives in a worker as one and the same object for all tasks, so that θ is compiled once."""
+
+    pickled: bytes = b""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self.pickled,)
+
+
+@lru_cache(maxsize=8)
+def _received(pickled: bytes) -> Measure:
+    measure: Measure = pickle.loads(pickled)  # made by the driver of this very run
+    return measure
+
+
+def sent_once(measure: Measure) -> Measure:
+    """Make a user's measure ready for the tasks; they have the others."""
+    if measure.kind != OWN or isinstance(measure, _Sent):
+        return measure
+    from pyspark import cloudpickle
+
+    parts = measure.name, measure.theta, measure.normaliser, measure.drop_pure, measure.kind
+    dumps: Any = cloudpickle.dumps
+    return _Sent(*parts, pickled=dumps(measure))
 
 
 class JobProgress(NamedTuple):
