@@ -196,5 +196,5 @@ def f_table(kind: int, largest: int) -> NDArray[np.int64]:
     if kind == TRIPLES:
         return n * n * (n - 1)
     # Table sizes come in powers of two so that the few logarithm tables are shared.
-    n *= _log_table(1 << max(10, math.ceil(math.log2(size))))[:size]
+    n *= _log_table(min(1 << max(10, math.ceil(math.log2(size))), TABLE_LIMIT + 1))[:size]
     return n
