@@ -63,7 +63,11 @@ def engine(request: pytest.FixtureRequest) -> Any:
 
 
 #: jobs of some milliseconds are over before a JVM has compiled its code to the last
-QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+QUICK_START = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.shuffle.partitions": "3",
+}
 
 
 def no_spark() -> str | None:

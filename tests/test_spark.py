@@ -15,7 +15,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
-from conftest import no_spark
+from conftest import QUICK_START, no_spark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Sample, tables
@@ -29,6 +29,7 @@ from plar.engines.spark.rows import RowsEvaluation
 
 pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
 EXAMPLE = Path(__file__).parent.parent / "examples" / "tic_tac_toe.csv"
+MEASURES = list(oracle.MEASURES)
 LAYOUTS = ["columns", "rows"]
 
 
@@ -41,16 +42,12 @@ def same(data: Any, engine: SparkEngine, **options: Any) -> plar.Reduct:
 
 @pytest.mark.parametrize("name", NINE)
 def test_nine_datasets(spark: Any, data_folder: Path, name: str) -> None:
-    table = granules(name, data_folder)
+    table, place = granules(name, data_folder), NINE.index(name)
     with shipped(spark, layout="columns", partitions=2) as engine:
-        for measure in oracle.MEASURES:
+        for measure in (MEASURES[place % 4], MEASURES[(place + 2) % 4]):
             same(table, engine, measure=measure)
-
-
-@pytest.mark.parametrize(("name", "measure"), list(zip(NINE, [*oracle.MEASURES] * 3, strict=False)))
-def test_nine_datasets_by_rows(spark: Any, data_folder: Path, name: str, measure: str) -> None:
     with shipped(spark, layout="rows", partitions=2) as engine:
-        same(granules(name, data_folder), engine, measure=measure)
+        same(table, engine, measure=MEASURES[(place + 1) % 4])
 
 
 @contextmanager
@@ -60,7 +57,7 @@ def shipped(spark: Any, **options: Any) -> Iterator[SparkEngine]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@settings(max_examples=5)
+@settings(max_examples=4)
 @given(sample=tables(), measure=st.sampled_from(oracle.MEASURES), partitions=st.sampled_from([1, 2, 7]))
 def test_any_table(spark: Any, layout: str, sample: Sample, measure: str, partitions: int) -> None:
     with shipped(spark, layout=layout, partitions=partitions) as engine:
@@ -145,9 +142,10 @@ def test_a_huge_class_stays_where_it_is(spark: Any) -> None:
 def test_empty_partitions(spark: Any) -> None:
     frame = pl.DataFrame({"a": [1, 2, 1], "b": ["x", "x", "y"], "d": [True, False, True]})
     rows = spark.createDataFrame(frame.rows(), frame.columns).repartition(7)
-    for layout, partitions in (("columns", 7), ("rows", 3)):
-        with shipped(spark, layout=layout, partitions=partitions) as engine:
-            assert facts(plar.reduce(rows, "d", engine=engine)) == facts(plar.reduce(frame, "d"))
+    with shipped(spark, partitions=7) as engine:
+        assert facts(plar.reduce(rows, "d", engine=engine)) == facts(plar.reduce(frame, "d"))
+    with shipped(spark, layout="rows", partitions=7) as engine:
+        same(plar.granulate(frame, "d"), engine, max_attributes=1)
 
 
 TYPED = {
@@ -250,7 +248,7 @@ def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
         plar.reduce({"a": [1, 2], "d": [0, 1]}, "d", engine=engine)
     assert rows.count() == 2
     assert (dict(spark.sparkContext.getConf().getAll()), spark.conf.get("spark.sql.shuffle.partitions")) == before
-    assert spark.sparkContext._jsc.getPersistentRDDs().size() == cached
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= cached  # Spark itself drops what nobody holds
     assert set(Path(SparkFiles.getRootDirectory()).iterdir()) == files
 
 
@@ -337,17 +335,21 @@ def plar_command(*words: str, **environment: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, timeout=200)
 
 
+def quick_start() -> list[str]:
+    return [word for key, value in QUICK_START.items() for word in ("--conf", f"{key}={value}")]
+
+
 def test_command_line(tmp_path: Path) -> None:
     import json
 
     reduced = tmp_path / "reduced.parquet"
-    words = ["reduce", str(EXAMPLE), "-d", "x_wins", "--json"]
+    words = ["reduce", str(EXAMPLE), "-d", "x_wins", "--json", "--max-attributes", "2", *quick_start()]
     there = plar_command(*words, "--engine", "spark", "--master", "local[2]", "-o", str(reduced))
     assert there.returncode == 0, there.stderr
     assert there.stderr == f"Wrote {reduced}.\n"  # and not a word from Spark
     result = json.loads(there.stdout)
-    assert result["attributes"] == list(plar.reduce(EXAMPLE, "x_wins").attributes)
-    assert pl.read_parquet(reduced / "*.parquet").shape == (958, 9)
+    assert result["attributes"] == list(plar.reduce(EXAMPLE, "x_wins", max_attributes=2).attributes)
+    assert pl.read_parquet(reduced / "*.parquet").shape == (958, 3)
 
 
 def test_executors_without_plar() -> None:
@@ -355,7 +357,7 @@ def test_executors_without_plar() -> None:
     if subprocess.run([bare, "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:
         pytest.skip(f"{bare} has plar installed")
     words = ["core", str(EXAMPLE), "-d", "x_wins", "--engine", "spark", "--conf", f"spark.pyspark.python={bare}"]
-    failed = plar_command(*words)
+    failed = plar_command(*words, *quick_start())
     assert failed.returncode == 1
     assert failed.stdout == ""
     assert failed.stderr.startswith("Error: The Spark executors have no 'plar'. Install plar")
