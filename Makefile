@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-gpu lint format bench docs clean
+.PHONY: demo test test-gpu lint format bench paper docs clean
 
 demo: .venv/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -31,6 +31,11 @@ bench: .venv/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python -W ignore benchmarks/spark.py
+
+# The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
+paper: .venv/.dev .bench/skrough/.ready
+	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
+	$(BIN)/python -W ignore benchmarks/paper/run.py $(if $(QUICK),--quick)
 
 docs: .venv/.dev
 	$(BIN)/python -m pytest -q tests/test_docs.py

@@ -56,7 +56,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     # Names are fetched when they are first used: numba and polars take longer to import than most tables to reduce.
-    if name in ("datasets", "engines", "measures"):
+    if name in ("baselines", "datasets", "engines", "measures"):
         return import_module(f"plar.{name}")
     for module, names in _HOMES.items():
         if name in names:

@@ -1,0 +1,224 @@
+"""HadoopAR: a Hadoop MapReduce job for every Θ(D|B), which reads the table again.
+
+The mapper, the reducer and the driver are in HadoopAR.java, compiled once against the Hadoop client in pyspark.
+Where no cluster is configured the jobs run in Hadoop's LocalJobRunner: real jobs with their splits, sort, spills and
+committed output, but without the start-up of containers and without HDFS. That flatters Hadoop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+from plar.api import Column, reduce
+from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
+from plar.errors import EngineFailed, EngineUnavailable
+from plar.granules import Granules
+from plar.measures import Measure
+from plar.reduct import Reduct
+
+__all__ = ["HadoopAR", "hadoop_ar"]
+
+_SOURCE = Path(__file__).with_name("HadoopAR.java")
+#: milliseconds between two looks at a job; by default one and five seconds, longer than a small job takes
+_POLLING = {
+    "mapreduce.client.progressmonitor.pollinterval": "10",
+    "mapreduce.client.completion.pollinterval": "10",
+}
+
+
+def hadoop_ar(
+    data: Any,
+    decision: Column | Sequence[Column] | None = None,
+    y: Any = None,
+    *,
+    measure: str | Measure = "SCE",
+    conf: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Reduct:
+    """Reduce a table with HadoopAR: each Θ is one MapReduce job over the rows, not granulated, read again every time.
+
+    Without further settings the jobs run in Hadoop's LocalJobRunner on this machine, which has no container start-up:
+    a cluster takes seconds longer for each. Where the environment variable HADOOP_CONF_DIR names the settings of a
+    cluster with YARN and HDFS, or `conf` gives them, the same jobs run there.
+
+    Parameters
+    ----------
+    data, decision, y
+        As of `plar.reduce`, but for Spark DataFrames.
+    measure : {"SCE", "PR", "LCE", "CCE"}
+    conf : mapping, optional
+        Hadoop's settings, such as {"mapreduce.job.reduces": "4"}.
+    **options
+        Others of `plar.reduce`, such as conditions, include, missing, na, weights and max_attributes.
+
+    Returns
+    -------
+    Reduct
+        That of `plar.reduce`, but for times and engine.
+
+    References
+    ----------
+    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, system HadoopAR.
+    """
+    with HadoopAR(conf or {}) as system:
+        return reduce(data, decision, y, measure=measure, engine=system, **options)
+
+
+@dataclass(eq=False)
+class HadoopAR:
+    """The engine of `hadoop_ar`.
+
+    Parameters
+    ----------
+    conf : mapping
+        Hadoop's settings.
+    """
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+    name = "HadoopAR"
+    _opened: list[HadoopEvaluation] = field(default_factory=list, init=False, repr=False)
+
+    def __enter__(self) -> HadoopAR:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._opened:
+            self._opened.pop().close()
+
+    def open(self, granules: Granules, measure: Measure) -> HadoopEvaluation:
+        """Write the rows to a file and start the driver, which waits for subsets."""
+        evaluation = HadoopEvaluation(granules, measure, self.conf)
+        self._opened.append(evaluation)
+        return evaluation
+
+
+class HadoopEvaluation(SubsetEvaluation):
+    """Θ by MapReduce jobs, one at a time; the driver is a process of its own."""
+
+    def __init__(self, granules: Granules, measure: Measure, conf: Mapping[str, str]) -> None:
+        super().__init__(granules, measure)
+        java, classpath = _compiled()
+        tags, columns = self._unrolled()
+        self._folder = Path(tempfile.mkdtemp(prefix="plar-hadoop-"))
+        table = self._folder / "table.csv"
+        with table.open("w") as lines:
+            lines.writelines(",".join(map(str, row)) + "\n" for row in zip(tags, *columns, strict=True))
+        on_cluster = "HADOOP_CONF_DIR" in os.environ or "mapreduce.framework.name" in conf
+        settings = {**_POLLING, **({} if on_cluster else _locally(table)), **conf}
+        generic = [f"-D{name}={value}" for name, value in settings.items()]
+        words = [java, "-cp", classpath, "HadoopAR", *generic, str(table), measure.name, str(granules.n_classes)]
+        self._log = (self._folder / "hadoop.log").open("w+")
+        self._driver = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=self._folder
+        )
+
+    def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
+        """Θ(D|B) of each of the subsets B."""
+        return [self._job(subset) for subset in subsets]
+
+    def _job(self, subset: Subset) -> Judged:
+        requests, answers = _pipe(self._driver.stdin), _pipe(self._driver.stdout)
+        try:
+            print(",".join(map(str, subset)), file=requests, flush=True)
+            answer = answers.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer.startswith("="):
+            raise EngineFailed(f"Hadoop could not evaluate a subset: {answer[1:].strip() or self._last_words()}")
+        theta, active = map(int, answer[1:].split())
+        return Judged(theta, active)
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        said = [line.strip() for line in self._log if line.strip()]
+        telling = [line for line in said if re.search(r"(Exception|Error)\b", line)]
+        return (telling or said or ["the driver ended without a word"])[0]
+
+    def close(self) -> None:
+        """End the driver and take the files away."""
+        _pipe(self._driver.stdin).close()
+        self._driver.wait()
+        _pipe(self._driver.stdout).close()
+        self._log.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _pipe(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+def _locally(table: Path) -> dict[str, str]:
+    """All cores of this machine for the local runner, which takes one by itself, and a part of the table for each."""
+    cores = os.cpu_count() or 1
+    return {
+        "hadoop.tmp.dir": str(table.with_name("tmp")),
+        "mapreduce.local.map.tasks.maximum": str(cores),
+        "mapreduce.local.reduce.tasks.maximum": str(cores),
+        "mapreduce.job.reduces": str(cores),
+        "mapreduce.input.fileinputformat.split.maxsize": str(-(-table.stat().st_size // cores)),
+    }
+
+
+def _compiled() -> tuple[str, str]:
+    """Java, and the class path with our classes, compiled where they are not yet."""
+    java, javac = (_tool(name) for name in ("java", "javac"))
+    jars = _client_jars()
+    key = hashlib.sha256(_SOURCE.read_bytes() + "".join(jars).encode()).hexdigest()[:16]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plar"
+    ours = cache / f"hadoop-ar-{key}.jar"
+    if not ours.exists():
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=cache) as folder:
+                words = [javac, "-nowarn", "-cp", os.pathsep.join(jars), "-d", folder, str(_SOURCE)]
+                done = subprocess.run(words, capture_output=True, text=True, check=False)
+                if done.returncode:
+                    raise EngineUnavailable(f"The system 'HadoopAR' cannot be compiled: {done.stderr.splitlines()[0]}")
+                whole = Path(folder, "all.jar")
+                with zipfile.ZipFile(whole, "w") as jar:
+                    for file in Path(folder).glob("*.class"):
+                        jar.write(file, file.name)
+                whole.rename(ours)
+        except OSError as error:
+            raise EngineUnavailable(
+                f"The system 'HadoopAR' cannot be compiled: {error}. Set XDG_CACHE_HOME to a folder to write to."
+            ) from None
+    settings = os.environ.get("HADOOP_CONF_DIR")
+    return java, os.pathsep.join([*([settings] if settings else []), str(ours), *jars])
+
+
+def _tool(name: str) -> str:
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(name, path=os.path.join(home, "bin")) if home else shutil.which(name)
+    if found is None:
+        where = f"JAVA_HOME is {home!r}, which has no bin/{name}" if home else f"no {name} was found"
+        raise EngineUnavailable(f"The system 'HadoopAR' needs a JDK and {where}; install one, or set JAVA_HOME to it.")
+    return found
+
+
+def _client_jars() -> list[str]:
+    """Hadoop's client, as pyspark brings it."""
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise EngineUnavailable("The system 'HadoopAR' needs pyspark, which holds Hadoop (pip install 'plar[spark]').")
+    wanted = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar")
+    folder = Path(spec.origin).parent / "jars"
+    jars = [str(jar) for pattern in wanted for jar in sorted(folder.glob(pattern))]
+    if len(jars) < len(wanted):
+        raise EngineUnavailable(
+            "The system 'HadoopAR' needs the Hadoop client in pyspark, and this one has none; "
+            "install pyspark with pip (pip install 'plar[spark]')."
+        )
+    return jars

@@ -1,0 +1,163 @@
+"""What the six systems share: every question of the search is Θ(D|B) of some subset B, computed afresh.
+
+A row carries a *tag* in place of its decision: the decision together with the label of its class of U/C (see
+`plar.labels`). So the counts by tag, which every system gathers by class of U/B, give both θ and whether the class
+is settled, and a system needs nothing beside the paper's "map to (B-vector, (decision, count)), reduce by key, sum".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.engines.base import Inner
+from plar.errors import TableError
+from plar.granules import Granules
+from plar.labels import label_granules
+from plar.measures import OWN, PURE, Measure, f_of
+
+__all__ = ["Judge", "Judged", "Subset", "SubsetEvaluation"]
+
+Subset = tuple[int, ...]
+#: a cell of a list takes 8 bytes and more
+_CELLS = 1 << 30
+
+
+class Judged(NamedTuple):
+    """Θ(D|B) as an integer, and the objects in classes of U/B that are not settled; of one class or of all."""
+
+    theta: int
+    active: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """θ of a class from its counts by tag.
+
+    Parameters
+    ----------
+    kind : int
+        Of the measure.
+    n_decisions : int
+        A tag is label · n_decisions + decision.
+
+    Examples
+    --------
+    >>> from plar.measures import PR
+    >>> judge = Judge(PR.kind, n_decisions=2)
+    >>> judge({0: 3}), judge({0: 3, 3: 1})
+    (Judged(theta=-3, active=0), Judged(theta=0, active=4))
+    """
+
+    kind: int
+    n_decisions: int
+
+    def __call__(self, counts: Mapping[int, int]) -> Judged:
+        """θ(E), and |E| if E is not settled."""
+        size = sum(counts.values())
+        if len(counts) == 1:
+            return Judged(-size if self.kind == PURE else 0, 0)
+        decisions: dict[int, int] = {}
+        for tag, n in counts.items():
+            decision = tag % self.n_decisions
+            decisions[decision] = decisions.get(decision, 0) + n
+        if self.kind == PURE:
+            theta = -size if len(decisions) == 1 else 0
+        else:
+            theta = f_of(self.kind, size) - sum(f_of(self.kind, n) for n in decisions.values())
+        settled = len({tag // self.n_decisions for tag in counts}) == 1
+        return Judged(theta, 0 if settled else size)
+
+
+class SubsetEvaluation(ABC):
+    """U/R for a growing R; see `plar.engines.base.Evaluation`. A system supplies `judge`."""
+
+    def __init__(self, granules: Granules, measure: Measure) -> None:
+        if measure.kind == OWN:
+            raise TableError(f"The paper's systems know PR, SCE, LCE and CCE, not {measure.name!r}. Use plar.reduce.")
+        self._granules, self._measure = granules, measure
+        self._labels = label_granules(granules, measure)
+        self.consistent = self._labels.consistent
+        self._theta_of = Judge(measure.kind, granules.n_classes)
+        self._chosen: Subset = ()
+        #: what is known of the present R, and of R ∪ {a}
+        self._now: Judged | None = None
+        self.known: dict[int, Judged] = {}
+
+    @abstractmethod
+    def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
+        """Θ(D|B) of each of the subsets B."""
+
+    def judge_finer(self, subsets: Sequence[Subset]) -> list[Judged]:
+        """Θ(D|B) of subsets that hold R."""
+        return self.judge(subsets)
+
+    @cached_property
+    def theta_all(self) -> int:
+        """Θ(D|C)."""
+        return self.judge([tuple(range(len(self._granules.conditions)))])[0].theta
+
+    @property
+    def value_all(self) -> float:
+        """Θ(D|C) as a number."""
+        return self._labels.value(self._granules, self._measure, self.theta_all)
+
+    @property
+    def theta(self) -> int:
+        """Θ(D|R)."""
+        return self._judged_now().theta
+
+    @property
+    def active(self) -> int:
+        """Objects in classes of U/R that are not settled."""
+        return self._judged_now().active
+
+    def _judged_now(self) -> Judged:
+        if self._now is None:
+            self._now = self.judge_finer([self._chosen])[0]
+        return self._now
+
+    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+        """Θ(D|B∖{a}) for every a of B, one by one."""
+        every = tuple(range(len(self._granules.conditions))) if attributes is None else tuple(attributes)
+        found = self.judge([tuple(b for b in every if b != a) for a in every])
+        return [Inner(theta, False) if active else Inner(self.theta_all, True) for theta, active in found]
+
+    def with_each(self, candidates: Sequence[int]) -> list[int]:
+        """Θ(D|R∪{a}) for every candidate, one by one."""
+        found = self.judge_finer([(*self._chosen, a) for a in candidates])
+        self.known = dict(zip(candidates, found, strict=True))
+        return [judged.theta for judged in found]
+
+    def select(self, *attributes: int) -> int:
+        """R ← R ∪ {a, …}; returns Θ(D|R)."""
+        self._now = self.known.get(attributes[0]) if len(attributes) == 1 else None
+        self._chosen, self.known = (*self._chosen, *attributes), {}
+        return self.theta
+
+    def _tags(self) -> NDArray[np.int64]:
+        # by granule
+        g = self._granules
+        tags: NDArray[np.int64] = self._labels.labels.astype(np.int64) * g.n_classes + g.classes
+        return tags
+
+    def _unrolled(self) -> tuple[list[Any], list[list[Any]]]:
+        """The table object by object, as the systems without granulation hold it: tags, and columns of codes.
+
+        plar has read it granulated; so that equal rows do not lie side by side, they are shuffled.
+        """
+        g = self._granules
+        cells = g.n_objects * (len(g.columns) + 1)
+        if cells > _CELLS:
+            raise TableError(
+                f"The paper's systems hold every object as a row: {cells} cells, above the limit {_CELLS}. "
+                "Use plar.reduce, which holds granules."
+            )
+        objects = np.random.default_rng(0).permutation(np.repeat(np.arange(len(g)), g.counts))
+        return self._tags()[objects].tolist(), [column[objects].tolist() for column in g.columns]
