@@ -53,7 +53,7 @@ def main() -> None:
     differs = []
     with SparkEngine(master="local-cluster[2,1,1024]", conf=QUICK_START) as engine:
         PORT = str(engine.spark().sparkContext.getConf().get("spark.driver.port"))
-        for layout, measure in (("columns", "SCE"), ("rows", "CCE")):
+        for layout, measure in (("columns", "LCE"), ("rows", "CCE")):
             engine.layout = layout
             there, here = plar.reduce(small, measure=measure, engine=engine), plar.reduce(small, measure=measure)
             if facts(there) != facts(here):
