@@ -20,6 +20,27 @@ HERE = ROOT / ".bench"
 RESULTS: list[dict[str, Any]] = []
 
 
+#: scikit-rough in its own Python: least seconds, attributes, peak MB and version, as JSON
+PEER = """
+import json, resource, sys, time
+import numpy as np
+from importlib.metadata import version
+from skrough.algorithms.reducts import get_approx_reduct_greedy_heuristic
+from skrough.disorder_measures import entropy
+table = np.load(sys.argv[1])
+x, y = table[:, :-1].astype(int), table[:, -1].astype(int)
+find = lambda: get_approx_reduct_greedy_heuristic(x, y, entropy, 0.0, seed=0)[0]
+find()
+times = []
+for _ in range(int(sys.argv[2])):
+    began = time.perf_counter()
+    found = find()
+    times.append(time.perf_counter() - began)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([min(times), [int(a) for a in found.attrs], peak, version("scikit-rough")]))
+"""
+
+
 class Skip(Exception):
     """A row that cannot be had here, with its reason."""
 

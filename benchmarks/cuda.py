@@ -247,9 +247,9 @@ def parts() -> None:
         assert evaluation.active == local.active
         report(f"refining {n_classes:>7,} classes of 320,000 rows by one column", ms)
     refinery = evaluation._refinery
-    ms = timed(lambda: refinery._sorted(n, 8))
+    ms = timed(lambda: refinery._sorter.sorted(n, 8))
     report("sorting 320,000 keys by 8 bits: count, prefix sums, move", ms, None, 32 * n)
-    ms = timed(lambda: refinery._scan(refinery._marked, n + 1, 2))
+    ms = timed(lambda: refinery._sorter.scan(refinery._marked, n + 1, 2))
     report("prefix sums of two arrays of 320,000", ms, None, 48 * n)
 
 

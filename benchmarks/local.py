@@ -19,7 +19,7 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from bars import HERE, Skip, best, data_folder, process, report, run, weka_file
+from bars import HERE, PEER, Skip, best, data_folder, process, report, run, weka_file
 
 import plar
 from plar import datasets
@@ -32,22 +32,6 @@ PLAR = str(Path(sys.executable).parent / "plar")
 
 # --- against scikit-rough -------------------------------------------------------------------------------------
 
-PEER = """
-import sys, time, numpy as np
-from skrough.algorithms.reducts import get_approx_reduct_greedy_heuristic
-from skrough.disorder_measures import entropy
-table = np.load(sys.argv[1])
-x, y = table[:, :-1].astype(int), table[:, -1].astype(int)
-find = lambda: get_approx_reduct_greedy_heuristic(x, y, entropy, 0.0, seed=0)[0]
-find()
-times = []
-for _ in range(5):
-    began = time.perf_counter()
-    found = find()
-    times.append(time.perf_counter() - began)
-print(min(times), len(found.attrs))
-"""
-
 
 def scikit_rough() -> None:
     python = HERE / "skrough" / "bin" / "python"
@@ -56,12 +40,12 @@ def scikit_rough() -> None:
     x, y = datasets.random_table(100_000, 20, values=4, classes=3, seed=1)
     path = HERE / "peer.npy"
     np.save(path, np.column_stack([x, y]))
-    peer, size = subprocess.check_output([str(python), "-c", PEER, str(path)], text=True).split()
+    peer, attributes, *_ = json.loads(subprocess.check_output([str(python), "-c", PEER, str(path), "5"], text=True))
     found = plar.reduce(x, y=y)
     assert found.certificate.preserved
-    assert len(found.attributes) <= int(size)
+    assert len(found.attributes) <= len(attributes)
     report("100,000 × 20: core + reduct + certificate from arrays : scikit-rough, no core",
-           best(lambda: plar.reduce(x, y=y), 15), float(peer), 10, at_least=True)  # fmt: skip
+           best(lambda: plar.reduce(x, y=y), 15), peer, 10, at_least=True)  # fmt: skip
 
 
 # --- SDSS shape -----------------------------------------------------------------------------------------------

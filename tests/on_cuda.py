@@ -22,7 +22,7 @@ import plar
 from plar.engines import CudaEngine, LocalEngine
 from plar.engines.cuda import columns as columns_module
 from plar.engines.cuda import engine as engine_module
-from plar.engines.cuda import kernels, partition
+from plar.engines.cuda import hashing, kernels, partition, sorting
 from plar.granules import Granules
 from plar.measures import MEASURES, as_measure
 
@@ -223,9 +223,9 @@ def test_larger_tables() -> None:
 
 @pytest.mark.skipif(not SIMULATED, reason="only the simulator tells which kernels it runs")
 def test_every_kernel_was_reached() -> None:
-    """The last test: all kernels of the three modules, made by functions too, and device functions."""
+    """The last test: all kernels of the modules, made by functions too, and device functions."""
     kind = type(kernels.clear)
-    modules = (kernels, columns_module, partition)
+    modules = (kernels, hashing, columns_module, sorting, partition)
     defined = {k.fn.__qualname__ for m in modules for k in vars(m).values() if isinstance(k, kind)}
     makers = ("cells", "merge", "hash", "sweep")
     made = {name for name in REACHED if "<locals>" in name}

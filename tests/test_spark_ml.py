@@ -102,7 +102,7 @@ def test_every_param_reaches_reduce(spark: Any, model: ReductSelectorModel, monk
         seen.update(options, decision=decision)
         return model.reduct
 
-    monkeypatch.setattr(plar.spark, "reduce", reduce)
+    monkeypatch.setattr(plar.spark.selector, "reduce", reduce)
     fitted = ReductSelector(**OPTIONS).fit(spark.range(1))
     engine = seen.pop("engine")
     assert (engine.session, engine.layout, engine.partitions) == (spark, "rows", 2)

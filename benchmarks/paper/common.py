@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from bars import HERE, Skip, data_folder, weka_file
+from bars import HERE, PEER, Skip, data_folder, weka_file
 from sampled import Sampled
 
 import plar
@@ -27,7 +27,19 @@ from plar.engines import SparkEngine
 from plar.measures import as_measure
 from plar.search import Options, find_reduct
 
-__all__ = ["HERE", "MEASURES", "Row", "Skip", "Table", "data_folder", "kdd99", "machine", "on_plar", "on_system"]
+__all__ = [
+    "HERE",
+    "MEASURES",
+    "PEER",
+    "Row",
+    "Skip",
+    "Table",
+    "data_folder",
+    "kdd99",
+    "machine",
+    "on_plar",
+    "on_system",
+]
 
 MEASURES = ("PR", "SCE", "LCE", "CCE")
 Row = dict[str, Any]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,18 +39,12 @@ from plar.reading.memory import (
 from plar.reading.output import check_output, sink_frame
 from plar.reading.readers import open_source
 from plar.reading.source import Misread, Source
+from plar.reading.spark import SparkRows, select_places, sink_rows
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["DecisionTable", "SparkRows", "as_table", "check_output", "open_granules", "read_table", "select_columns"]
-
-
-class SparkRows(NamedTuple):
-    """Rows that are on a Spark cluster, and whether they are text, which compares as written."""
-
-    frame: Any
-    text: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +142,7 @@ class DecisionTable:
 
         kept = _kept(self, names)
         if self.kind == "spark":
-            _sink_spark(_select(self, kept), path)
+            sink_rows(_select(self, kept), path)
             return
         reader = self.reader
         kind = check_output(path, reader.files if reader is not None else ())
@@ -427,9 +421,7 @@ def _select(table: DecisionTable, kept: tuple[str, ...]) -> Any:
     if table.kind == "path":
         return _read_values(table.reader, kept)
     if table.kind == "spark":
-        # by position: names may hold dots, or differ in their case alone
-        numbered = table.source.toDF(*(f"c{place}" for place in range(len(table.names))))
-        return numbered.select(*(f"c{place}" for place in places)).toDF(*kept)
+        return select_places(table.source, places)
     return table.source.select(list(kept))
 
 
@@ -440,20 +432,3 @@ def _read_values(reader: Source | None, kept: tuple[str, ...]) -> pl.DataFrame:
         except Misread:
             reader = reader.careful
     raise TableError("The rows cannot be read.")
-
-
-def _sink_spark(frame: Any, path: str | os.PathLike[str]) -> None:
-    """Let Spark write a folder, which is whole when it holds _SUCCESS."""
-    place = os.fspath(path)
-    writers = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
-    kind = writers.get(os.path.splitext(place.rstrip("/"))[1].lower())
-    if kind is None:
-        raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(writers)}.")
-    writer = frame.write.mode("error")
-    writer = writer.option("header", True) if kind == "csv" else writer
-    try:
-        writer.format(kind).save(place)
-    except Exception as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):
-            raise
-        raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None

@@ -1,4 +1,4 @@
-"""The CUDA engine. `columns` holds the table on the GPU, `partition` refines U/R there, `kernels` count."""
+"""The CUDA engine: `columns` on the GPU, `partition` and `sorting` refine U/R there, `kernels` and `hashing` count."""
 
 from __future__ import annotations
 

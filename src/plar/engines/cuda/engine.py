@@ -17,6 +17,7 @@ from numba.core import config
 
 from plar.engines import kernels
 from plar.engines.base import Inner
+from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
 from plar.engines.cuda.columns import Asked, Block, Columns
 from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
@@ -287,8 +288,8 @@ class CudaEvaluation:
         if not self._hashed or len(self._hashed[0]) < 2 * batch * capacity:
             sizes = 2 * batch * capacity, batch * capacity if pure else 1
             self._hashed = [cuda.device_array(size, np.uint64) for size in sizes]
-            cuda_kernels.empty_slots[self._some_blocks(stream)](*self._hashed, batch * capacity)
-        count, sweep = cuda_kernels.hash_kernel(pure), cuda_kernels.sweep_kernel(pure)
+            hashing.empty_slots[self._some_blocks(stream)](*self._hashed, batch * capacity)
+        count, sweep = hashing.hash_kernel(pure), hashing.sweep_kernel(pure)
         rows = now.order, now.weights, now.class_of, now.run_of
         columns = cuda.to_device(places)
         for i in range(0, len(places), batch):

@@ -1,4 +1,4 @@
-"""Partitions on the GPU: prefix sums, a stable sort, and from them the refinement of U/R, all on the device.
+"""Partitions on the GPU: from a stable sort and prefix sums to the refinement of U/R, all on the device.
 
 Rows stand class by class, decision by decision, as in the local engine. To refine, rows are sorted by (class, value),
 stably, so that decisions stay together; new classes whose rows share one leaf key are left out. Only sizes and sums
@@ -15,23 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import cuda
-from numba.core import config
 
-from plar.engines.cuda.kernels import Device, add_f, device, grid, kernel
+from plar.engines.cuda.kernels import Device, add_f, grid, kernel
+from plar.engines.cuda.sorting import THREADS, Sorter
 from plar.engines.kernels import add_words
 from plar.partition import Array
 
 __all__ = ["Codes", "Partition", "Refinery"]
 
-#: a block of these kernels; the simulator runs every thread of a block as a thread of Python's
-_THREADS = 16 if config.ENABLE_CUDASIM else 128
-#: prefix sums go in chunks, a block each
-_MOST_CHUNKS = 1024
-_ITEMS = 16
-#: the sort takes so many bits at a time, and a block so many rows
-_DIGIT_BITS = 8
-_DIGITS = 1 << _DIGIT_BITS
-_TILE = 4 * _THREADS
 
 _LOW = np.int64(0xFFFFFFFF)
 _32 = np.int64(32)
@@ -92,53 +83,6 @@ class Partition:
 
 
 @kernel
-def _sum_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) -> None:
-    shared = cuda.shared.array(_THREADS, np.int64)
-    block, t = cuda.blockIdx.x, cuda.threadIdx.x
-    first = cuda.blockIdx.y * stride
-    total = np.int64(0)
-    for i in range(block * chunk + t, min((block + 1) * chunk, n), _THREADS):
-        total += values[first + i]
-    shared[t] = total
-    cuda.syncthreads()
-    if t == 0:
-        for j in range(1, _THREADS):
-            total += shared[j]
-        sums[cuda.blockIdx.y * _MOST_CHUNKS + block] = total
-
-
-@kernel
-def _scan_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) -> None:
-    # values[i] becomes the sum of all before it
-    before = cuda.shared.array(_THREADS, np.int64)
-    within = cuda.shared.array(_THREADS, np.int64)
-    block, t = cuda.blockIdx.x, cuda.threadIdx.x
-    part = chunk // _THREADS
-    first = cuda.blockIdx.y * stride
-    low = block * chunk + t * part
-    high = min(low + part, n)
-    total = np.int64(0)
-    for j in range(t, block, _THREADS):
-        total += sums[cuda.blockIdx.y * _MOST_CHUNKS + j]
-    before[t] = total
-    total = np.int64(0)
-    for i in range(low, high):
-        total += values[first + i]
-    within[t] = total
-    cuda.syncthreads()
-    if t == 0:
-        running = np.int64(0)
-        for j in range(_THREADS):
-            running += before[j]
-        for j in range(_THREADS):
-            running, within[j] = running + within[j], running
-    cuda.syncthreads()
-    running = within[t]
-    for i in range(low, high):
-        running, values[first + i] = running + values[first + i], running
-
-
-@kernel
 def _begin_keys(
     class_of: Array, n: int, order: Array, codes: Array, stride: int, first: int, n_values: int, keys: Array,
     places: Array,
@@ -156,48 +100,6 @@ def _append_codes(keys: Array, n: int, order: Array, codes: Array, stride: int, 
     if i < n:
         code = np.uint64(codes[np.int64(order[i]) * stride + first])
         keys[i] = keys[i] * np.uint64(n_values) + code
-
-
-@device
-def _digit(key: np.uint64, shift: int, digits: int) -> np.int64:
-    return np.int64((key >> np.uint64(shift)) & np.uint64(digits - 1))
-
-
-@kernel
-def _count_digits(keys: Array, n: int, shift: int, digits: int, tiles: int, counts: Array) -> None:
-    seen = cuda.shared.array(_DIGITS, np.int32)
-    tile, t = cuda.blockIdx.x, cuda.threadIdx.x
-    for digit in range(t, digits, _THREADS):
-        seen[digit] = 0
-    cuda.syncthreads()
-    for i in range(tile * _TILE + t, min((tile + 1) * _TILE, n), _THREADS):
-        cuda.atomic.add(seen, _digit(keys[i], shift, digits), 1)
-    cuda.syncthreads()
-    for digit in range(t, digits, _THREADS):
-        counts[digit * tiles + tile] = seen[digit]
-
-
-@kernel
-def _move_by_digit(
-    keys: Array, places: Array, n: int, shift: int, digits: int, tiles: int, counts: Array, new_keys: Array,
-    new_places: Array,
-) -> None:  # fmt: skip
-    # the rank of a row among its like in the tile is counted one by one: a tile is small
-    of_row = cuda.shared.array(_TILE, np.int32)
-    tile, t = cuda.blockIdx.x, cuda.threadIdx.x
-    first = tile * _TILE
-    rows = min(_TILE, n - first)
-    for i in range(t, rows, _THREADS):
-        of_row[i] = _digit(keys[first + i], shift, digits)
-    cuda.syncthreads()
-    for i in range(t, rows, _THREADS):
-        digit = of_row[i]
-        rank = np.int64(0)
-        for j in range(i):
-            rank += of_row[j] == digit
-        target = counts[digit * tiles + tile] + rank
-        new_keys[target] = keys[first + i]
-        new_places[target] = places[first + i]
 
 
 @kernel
@@ -394,17 +296,13 @@ class Refinery:
         self._leaves = cuda.to_device(leaves)
         self._labels = self._leaves if labels is leaves else cuda.to_device(labels)
         self._table, self._anchors = table, anchors
-        self._keys = [cuda.device_array(n, np.uint64) for _ in range(2)]
-        self._places = [cuda.device_array(n, np.uint32) for _ in range(2)]
+        self._sorter = Sorter(n)
         self._rows, self._starts, self._runs = (cuda.device_array(n + 1, np.uint32) for _ in range(3))
         self._mixed, self._unequal = (cuda.device_array(n, np.uint8) for _ in range(2))
         #: pairs of arrays whose prefix sums are taken together
-        self._stride = n + 1
         self._marked, self._kept = (cuda.device_array(2 * (n + 1), np.int64) for _ in range(2))
         self._marks, self._objects = self._marked[: n + 1], self._marked[n + 1 :]
         self._kept_rows, self._kept_runs = self._kept[: n + 1], self._kept[n + 1 :]
-        self._digit_counts = cuda.device_array(_DIGITS * -(-n // _TILE), np.int64)
-        self._sums = cuda.device_array(2 * _MOST_CHUNKS, np.int64)
         self._facts = cuda.device_array(_FACTS, np.int64)
 
     def start(self, order: Array) -> Partition:
@@ -436,24 +334,24 @@ class Refinery:
         """Split every class by the values of some columns together."""
         n = partition.rows
         head, *tail = columns
-        _begin_keys[grid(n, _THREADS)](partition.class_of, n, partition.order, *head, self._keys[0], self._places[0])
+        _begin_keys[grid(n, THREADS)](partition.class_of, n, partition.order, *head, *self._sorter.room())
         for codes in tail:
-            _append_codes[grid(n, _THREADS)](self._keys[0], n, partition.order, *codes)
+            _append_codes[grid(n, THREADS)](self._sorter.room()[0], n, partition.order, *codes)
         distinct = partition.classes * math.prod(codes.n_values for codes in columns)
-        keys, places = self._sorted(n, (distinct - 1).bit_length())
-        every = grid(n + 1, _THREADS)
+        keys, places = self._sorter.sorted(n, (distinct - 1).bit_length())
+        every = grid(n + 1, THREADS)
         found = self._rows, n
         flags = self._mixed, self._unequal
         segments = self._starts, self._runs
         by_row = partition.order, self._decisions, self._counts
         _mark[every](keys, places, n, *by_row, self._rows, self._marks, self._objects, *flags, self._facts)
-        self._scan(self._marked, n + 1, 2)
+        self._sorter.scan(self._marked, n + 1, 2)
         _find_segments[every](*found, self._marks, self._leaves, self._labels, *segments, *flags)
         f = self._table, self._anchors
         kept = self._kept_rows, self._kept_runs
-        some = min(every[0], _JUDGES), _THREADS
+        some = min(every[0], _JUDGES), THREADS
         _judge[some](self._kind, n, self._marks, self._objects, *segments, *flags, *f, *kept, self._facts)
-        self._scan(self._kept, n + 1, 2)
+        self._sorter.scan(self._kept, n + 1, 2)
         _tell_sizes[1, 1](n, *kept, self._facts)
         facts = self._facts.copy_to_host()
         rows, classes, runs = (int(facts[place]) for place in (_ROWS, _CLASSES, _RUNS))
@@ -482,24 +380,3 @@ class Refinery:
             target = after.order, after.weights, after.class_of, after.run_of, after.starts, after.runs
             _keep[every](*found, self._objects, *kept, *target)
         return after
-
-    def _sorted(self, n: int, bits: int) -> tuple[Device, Device]:
-        # stable, from the lowest digit up
-        tiles = -(-n // _TILE)
-        for shift in range(0, bits, _DIGIT_BITS):
-            digits = 1 << min(_DIGIT_BITS, bits - shift)
-            (keys, new_keys), (places, new_places) = self._keys, self._places
-            sizes = n, shift, digits, tiles
-            _count_digits[tiles, _THREADS](keys, *sizes, self._digit_counts)
-            self._scan(self._digit_counts, digits * tiles, 1)
-            _move_by_digit[tiles, _THREADS](keys, places, *sizes, self._digit_counts, new_keys, new_places)
-            self._keys.reverse()
-            self._places.reverse()
-        return self._keys[0], self._places[0]
-
-    def _scan(self, values: Device, n: int, arrays: int) -> None:
-        # exclusive prefix sums, in place, of one or two arrays side by side
-        chunk = _THREADS * max(_ITEMS, -(-n // (_MOST_CHUNKS * _THREADS)))
-        launch = (-(-n // chunk), arrays), _THREADS
-        _sum_chunks[launch](values, self._stride, n, chunk, self._sums)
-        _scan_chunks[launch](values, self._stride, n, chunk, self._sums)

@@ -21,7 +21,8 @@ from plar.errors import TableError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.reading.frames import Roles
-from plar.table import DecisionTable, SparkRows
+from plar.reading.spark import SparkRows, select_places
+from plar.table import DecisionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,10 +123,8 @@ class SparkEngine:
         places = {name: j for j, name in enumerate(table.names)}
         wanted = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
         _check_flat(frame, {name: places[name] for name in roles.used})
-        # by position: names may hold dots, or differ in their case alone
         with explained("read the table"):
-            numbered = frame.toDF(*(f"c{j}" for j in range(len(table.names))))
-            used = numbered.select(*(f"c{places[name]}" for name in wanted))
+            used = select_places(frame, [places[name] for name in wanted])
             n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
         parcels = granulated_parcels(used, roles, text=table.text)
         pieces, coding = in_one_coding(parcels, roles.missing, int(n))

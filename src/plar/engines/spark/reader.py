@@ -7,13 +7,13 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from plar.columns import check_names
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.reading.readers import separator_of, suffix_of
-from plar.table import SparkRows
+from plar.reading.spark import SparkRows, select_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +65,7 @@ def read_rows(
         return SparkRows(frame.toDF(*names), True)
 
 
-def _json(session: SparkSession, place: str) -> DataFrame:
+def _json(session: SparkSession, place: str) -> Any:
     """JSON by lines, with the columns in the order of the first line; Spark sorts them."""
     first = _found(lambda: session.read.text(place), place).filter("trim(value) != ''").head()
     frame = session.read.option("mode", "FAILFAST").json(place)
@@ -75,8 +75,7 @@ def _json(session: SparkSession, place: str) -> DataFrame:
         raise TableError(f"{place!r} does not hold one JSON object a line: {error}.") from None
     places = {name: j for j, name in enumerate(frame.columns)}
     order = [*(places[key] for key in keys if key in places), *(places[name] for name in places if name not in keys)]
-    numbered = frame.toDF(*(f"c{j}" for j in range(len(places))))
-    return numbered.select(*(f"c{j}" for j in order)).toDF(*(frame.columns[j] for j in order))
+    return select_places(frame, order)
 
 
 def _suffix(session: SparkSession, place: str) -> tuple[str, str]:

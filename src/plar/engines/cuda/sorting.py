@@ -1,0 +1,154 @@
+"""Prefix sums and a stable radix sort on the GPU."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import cuda
+from numba.core import config
+
+from plar.engines.cuda.kernels import Device, device, kernel
+from plar.partition import Array
+
+__all__ = ["THREADS", "Sorter"]
+
+#: a block of these kernels; the simulator runs every thread of a block as a thread of Python's
+THREADS = 16 if config.ENABLE_CUDASIM else 128
+#: prefix sums go in chunks, a block each
+_MOST_CHUNKS = 1024
+_ITEMS = 16
+#: the sort takes so many bits at a time, and a block so many rows
+_DIGIT_BITS = 8
+_DIGITS = 1 << _DIGIT_BITS
+_TILE = 4 * THREADS
+
+
+@kernel
+def _sum_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) -> None:
+    shared = cuda.shared.array(THREADS, np.int64)
+    block, t = cuda.blockIdx.x, cuda.threadIdx.x
+    first = cuda.blockIdx.y * stride
+    total = np.int64(0)
+    for i in range(block * chunk + t, min((block + 1) * chunk, n), THREADS):
+        total += values[first + i]
+    shared[t] = total
+    cuda.syncthreads()
+    if t == 0:
+        for j in range(1, THREADS):
+            total += shared[j]
+        sums[cuda.blockIdx.y * _MOST_CHUNKS + block] = total
+
+
+@kernel
+def _scan_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) -> None:
+    # values[i] becomes the sum of all before it
+    before = cuda.shared.array(THREADS, np.int64)
+    within = cuda.shared.array(THREADS, np.int64)
+    block, t = cuda.blockIdx.x, cuda.threadIdx.x
+    part = chunk // THREADS
+    first = cuda.blockIdx.y * stride
+    low = block * chunk + t * part
+    high = min(low + part, n)
+    total = np.int64(0)
+    for j in range(t, block, THREADS):
+        total += sums[cuda.blockIdx.y * _MOST_CHUNKS + j]
+    before[t] = total
+    total = np.int64(0)
+    for i in range(low, high):
+        total += values[first + i]
+    within[t] = total
+    cuda.syncthreads()
+    if t == 0:
+        running = np.int64(0)
+        for j in range(THREADS):
+            running += before[j]
+        for j in range(THREADS):
+            running, within[j] = running + within[j], running
+    cuda.syncthreads()
+    running = within[t]
+    for i in range(low, high):
+        running, values[first + i] = running + values[first + i], running
+
+
+@device
+def _digit(key: np.uint64, shift: int, digits: int) -> np.int64:
+    return np.int64((key >> np.uint64(shift)) & np.uint64(digits - 1))
+
+
+@kernel
+def _count_digits(keys: Array, n: int, shift: int, digits: int, tiles: int, counts: Array) -> None:
+    seen = cuda.shared.array(_DIGITS, np.int32)
+    tile, t = cuda.blockIdx.x, cuda.threadIdx.x
+    for digit in range(t, digits, THREADS):
+        seen[digit] = 0
+    cuda.syncthreads()
+    for i in range(tile * _TILE + t, min((tile + 1) * _TILE, n), THREADS):
+        cuda.atomic.add(seen, _digit(keys[i], shift, digits), 1)
+    cuda.syncthreads()
+    for digit in range(t, digits, THREADS):
+        counts[digit * tiles + tile] = seen[digit]
+
+
+@kernel
+def _move_by_digit(
+    keys: Array, places: Array, n: int, shift: int, digits: int, tiles: int, counts: Array, new_keys: Array,
+    new_places: Array,
+) -> None:  # fmt: skip
+    # the rank of a row among its like in the tile is counted one by one: a tile is small
+    of_row = cuda.shared.array(_TILE, np.int32)
+    tile, t = cuda.blockIdx.x, cuda.threadIdx.x
+    first = tile * _TILE
+    rows = min(_TILE, n - first)
+    for i in range(t, rows, THREADS):
+        of_row[i] = _digit(keys[first + i], shift, digits)
+    cuda.syncthreads()
+    for i in range(t, rows, THREADS):
+        digit = of_row[i]
+        rank = np.int64(0)
+        for j in range(i):
+            rank += of_row[j] == digit
+        target = counts[digit * tiles + tile] + rank
+        new_keys[target] = keys[first + i]
+        new_places[target] = places[first + i]
+
+
+class Sorter:
+    """Sorts keys with the places they came from; holds the memory to work in.
+
+    Parameters
+    ----------
+    n : int
+        The most keys.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._keys = [cuda.device_array(n, np.uint64) for _ in range(2)]
+        self._places = [cuda.device_array(n, np.uint32) for _ in range(2)]
+        self._stride = n + 1
+        self._digit_counts = cuda.device_array(_DIGITS * -(-n // _TILE), np.int64)
+        self._sums = cuda.device_array(2 * _MOST_CHUNKS, np.int64)
+
+    def room(self) -> tuple[Device, Device]:
+        """Where the keys and places to be sorted are to be written."""
+        return self._keys[0], self._places[0]
+
+    def sorted(self, n: int, bits: int) -> tuple[Device, Device]:
+        """Sort the first n keys by their lowest bits."""
+        # stable, from the lowest digit up
+        tiles = -(-n // _TILE)
+        for shift in range(0, bits, _DIGIT_BITS):
+            digits = 1 << min(_DIGIT_BITS, bits - shift)
+            (keys, new_keys), (places, new_places) = self._keys, self._places
+            sizes = n, shift, digits, tiles
+            _count_digits[tiles, THREADS](keys, *sizes, self._digit_counts)
+            self.scan(self._digit_counts, digits * tiles, 1)
+            _move_by_digit[tiles, THREADS](keys, places, *sizes, self._digit_counts, new_keys, new_places)
+            self._keys.reverse()
+            self._places.reverse()
+        return self.room()
+
+    def scan(self, values: Device, n: int, arrays: int) -> None:
+        """Turn each of one or two arrays, one behind the other, into the sums of all before, in place."""
+        chunk = THREADS * max(_ITEMS, -(-n // (_MOST_CHUNKS * THREADS)))
+        launch = (-(-n // chunk), arrays), THREADS
+        _sum_chunks[launch](values, self._stride, n, chunk, self._sums)
+        _scan_chunks[launch](values, self._stride, n, chunk, self._sums)
