@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from plar.columns import column_list, resolve
+from plar.columns import column_list, resolve, spellings
 from plar.engines import as_engine
 from plar.engines.base import Engine, Held, Reader
 from plar.errors import TableError, unknown_name
@@ -16,7 +16,7 @@ from plar.granules import Granules
 from plar.measures import Measure, as_measure
 from plar.reduct import Reduct
 from plar.search import OnStep, Options, Progress, core_of, find_reduct
-from plar.table import as_table, open_granules
+from plar.table import DecisionTable, as_table, open_granules
 
 __all__ = ["core", "granulate", "reduce", "significance", "theta"]
 
@@ -115,6 +115,15 @@ def reduce(
             chosen_engine,
             options,
             seconds=seconds,
+            source=_path_of(data),
+            settings={
+                "include": [granules.conditions[a] for a in granules.positions(options.include)],
+                "epsilon": float(epsilon),
+                "tolerance": float(tolerance),
+                "max_attributes": None if max_attributes is None else int(max_attributes),
+                "minimal": bool(minimal),
+                **_reading(data, missing, na, weights),
+            },
             progress=progress,
             on_step=on_step,
         )
@@ -252,6 +261,21 @@ def granulate(
     granules: Any = _granulated(chosen, data, decision, y, conditions, missing, na, weights)
     made: Granules = granules
     return made
+
+
+def _path_of(data: Any) -> str | None:
+    """Where the table is, if it is in a file."""
+    if isinstance(data, DecisionTable):
+        files = data.reader.files if data.reader is not None else ()
+        return ", ".join(map(str, files)) or None
+    return os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
+
+
+def _reading(data: Any, missing: str, na: Any, weights: Column | None) -> dict[str, Any]:
+    """How the rows were read, for the record; a DecisionTable says so itself."""
+    if isinstance(data, DecisionTable):
+        return {"missing": data.missing, "na": list(data.na), "weights": data.weights}
+    return {"missing": missing, "na": list(spellings(na)), "weights": weights}
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine
+from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.store import find_files, holds_granules, read_columns, write_columns
 from plar.columns import decision_names, missing_policy, positions_of, roles_of
 from plar.errors import TableError
@@ -151,6 +152,23 @@ class Granules:
             if gone:
                 lacking[name] = int(self.counts[np.isin(codes, gone)].sum())
         return lacking
+
+    def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
+        """Conditions that are equal up to the names of their values, given as positions, among those of each group.
+
+        Examples
+        --------
+        >>> a, b = (Column(np.array(codes, np.uint8), values) for codes, values in [([0, 1], "xy"), ([1, 0], "pq")])
+        >>> d = Column(np.array([0, 0], np.uint8), [True])
+        >>> Granules.from_columns([("a", a), ("b", b)], [("d", d)]).equal_columns([[0, 1]])
+        [[0, 1]]
+        """
+        coded, found = self.coded, []
+        for group in groups:
+            found += alike(class_sums({a: coded[a] for a in group if coded[a][1] <= MOST_VALUES}))
+        pairs = [(group[0], b) for group in found for b in group[1:]]
+        equal = {(a, b): translation(coded[a][0], coded[b][0], coded[a][1]) is not None for a, b in pairs}
+        return settled(found, equal)
 
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> Granules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C: drop the other attributes and add up the counts.

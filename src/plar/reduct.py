@@ -87,6 +87,17 @@ class Reduct:
     certificate : Certificate
     n_objects, n_granules, n_classes : int
         Rows counted with their weights, distinct rows, distinct decisions.
+    cardinalities : mapping of str to int
+        Number of distinct values of each condition.
+    missing : mapping of str to int
+        How many objects lack a value, for each condition and decision where some do.
+    equivalent : tuple of tuples of str
+        Conditions that are equal up to the names of their values: any one of a group does for the others.
+        Not looked for beyond 65,536 values.
+    source : str or None
+        The path of the table, where it was one.
+    settings : mapping of str to object
+        The options of `plar.reduce` that decide the result, as they were given.
     seconds : mapping of str to float
         By phase: read, granulate, core, search, certificate.
 
@@ -115,6 +126,11 @@ class Reduct:
     n_objects: int
     n_granules: int
     n_classes: int
+    cardinalities: Mapping[str, int]
+    missing: Mapping[str, int]
+    equivalent: tuple[tuple[str, ...], ...]
+    source: str | None
+    settings: Mapping[str, Any]
     seconds: Mapping[str, float]
 
     def __repr__(self) -> str:
@@ -190,6 +206,7 @@ def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
         known = {f.name: found[f.name] for f in fields(Reduct)}
         known["certificate"] = Certificate(**_tuples(known["certificate"]))
         known["steps"] = tuple(Step(**_tuples(step)) for step in known["steps"])
+        known["equivalent"] = tuple(tuple(group) for group in known["equivalent"])
         return Reduct(**_tuples(known))
     except (KeyError, TypeError, AttributeError) as error:
         raise TableError(f"{where} is not a saved reduct: {error} does not fit.") from error

@@ -61,10 +61,12 @@ def find_reduct(
     options: Options,
     *,
     seconds: dict[str, float] | None = None,
+    source: str | None = None,
+    settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     on_step: OnStep | None = None,
 ) -> Reduct:
-    """Find core and reduct of a granulated table."""
+    """Find core and reduct of a granulated table; `source` and `settings` go into the result as they are."""
     tell = progress or (lambda phase, done, total: None)
     clock = _Clock(seconds or {})
     names = granules.conditions
@@ -107,6 +109,7 @@ def find_reduct(
     while options.minimal and (removable := [a for a in redundant if a not in include]):
         chosen.remove(removable[-1])
         redundant = _redundant(evaluation, chosen, places)
+    equal = granules.equal_columns(_suspects(granules, steps))
     clock.lap("certificate")
     return Reduct(
         attributes=tuple(names[a] for a in chosen),
@@ -124,6 +127,11 @@ def find_reduct(
         n_objects=granules.n_objects,
         n_granules=len(granules),
         n_classes=granules.n_classes,
+        cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
+        missing=granules.n_missing,
+        equivalent=tuple(tuple(names[a] for a in group) for group in equal),
+        source=source,
+        settings=settings or {},
         seconds=clock.seconds,
     )
 
@@ -190,6 +198,16 @@ def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[in
     """Which of the attributes could go alone."""
     inner = evaluation.without_each([places[a] for a in chosen])
     return [a for a, found in zip(chosen, inner, strict=True) if found.equal]
+
+
+def _suspects(granules: Held, steps: Sequence[Step]) -> list[list[int]]:
+    """Groups of conditions of which some may be equal: as many values, and as significant at first."""
+    # what the first step did not offer was in R already, and whoever equals it adds nothing then
+    first = steps[0].candidates if steps else {}
+    groups: dict[tuple[int, float], list[int]] = {}
+    for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):
+        groups.setdefault((n_values, first.get(name, 0.0)), []).append(a)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 class _Clock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from plar.measures import Measure
@@ -73,11 +73,22 @@ class Held(Protocol):
     def n_classes(self) -> int:
         """Number of distinct decisions."""
 
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of distinct values of each condition."""
+
+    @property
+    def n_missing(self) -> dict[str, int]:
+        """How many objects lack a value, for each attribute and decision where some do."""
+
     def __len__(self) -> int:
         """Number of granules."""
 
     def positions(self, attributes: Any) -> list[int]:
         """Positions of attributes among the conditions."""
+
+    def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
+        """Conditions that are equal up to the names of their values, among those of each group."""
 
     def coarsen(self, attributes: Any) -> Held:
         """Granules over some of the conditions."""

@@ -127,8 +127,8 @@ class SparkEngine:
             used = select_places(frame, [places[name] for name in wanted])
             n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
         parcels = granulated_parcels(used, roles, text=table.text)
-        pieces, coding = in_one_coding(parcels, roles.missing, int(n))
-        held = hold(pieces, coding, table.conditions, table.decision, table.names)
+        pieces, coding, lacking = in_one_coding(parcels, roles.missing, int(n))
+        held = hold(pieces, coding, table.conditions, table.decision, table.names, lacking)
         parcels.unpersist()
         return held
 
@@ -152,7 +152,7 @@ class SparkEngine:
         size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
         n = self.partitions or cores * -(-max(size, 1) // (_PIECE * cores))
         pieces, coding = in_pieces(granules, session.sparkContext, int(n))
-        held = hold(pieces, coding, granules.conditions, granules.decision, granules.names)
+        held = hold(pieces, coding, granules.conditions, granules.decision, granules.names, granules.n_missing)
         self._shipped.append((granules, held))
         if len(self._shipped) > 2:
             self._shipped.pop(0)[1].unpersist()

@@ -80,15 +80,15 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
     return made
 
 
-def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tuple[RDD[Piece], Coding]:
-    """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces."""
+def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tuple[RDD[Piece], Coding, dict[str, int]]:
+    """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces; also counts the missing."""
     with explained("read the table"):
-        facts = parcels.map(partial(_facts, missing=missing, long=LONG)).collect()
+        facts = parcels.map(partial(_facts, long=LONG)).collect()
     lacking: dict[str, int] = {}
     for fact in facts:
         for name, n in fact.n_missing.items():
             lacking[name] = lacking.get(name, 0) + n
-    if lacking:
+    if lacking and missing == "error":
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     if not facts:
@@ -107,7 +107,7 @@ def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tupl
         joined = parcels.glom().zip(answers)
         dealt_out = joined.flatMap(partial(_deal_parcels, books=shared, cardinalities=cardinalities, n=partitions))
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
-    return exchanged(dealt_out, coding, partitions), coding
+    return exchanged(dealt_out, coding, partitions), coding, lacking
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
@@ -194,10 +194,10 @@ def _unpack(row: Any) -> Granules:
     return granules
 
 
-def _facts(granules: Granules, missing: str, long: int) -> Facts:
+def _facts(granules: Granules, long: int) -> Facts:
     dictionaries = _dictionaries(granules)
     values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
-    return Facts(granules.n_objects, granules.n_missing if missing == "error" else {}, values)
+    return Facts(granules.n_objects, granules.n_missing, values)
 
 
 def _dictionaries(granules: Granules) -> list[Sequence[Any]]:

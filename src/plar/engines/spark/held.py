@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from plar.coding.equal import MOST_VALUES, Sums, agreeing, alike, class_sums, settled, translation
 from plar.columns import decision_names, missing_policy, positions_of, roles_of
 from plar.engines.spark.granulate import exchanged
 from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
@@ -38,6 +41,8 @@ class SparkGranules:
     sizes : list of int
         Granules in each piece.
     n_objects : int
+    n_missing : dict of str to int
+        How many objects lack a value, for each attribute and decision where some do.
     """
 
     conditions: tuple[str, ...]
@@ -47,6 +52,7 @@ class SparkGranules:
     coding: Coding
     sizes: list[int]
     n_objects: int
+    n_missing: dict[str, int]
     #: the columns layout, once an evaluation has asked for it
     blocks: ColumnBlocks | None = None
     #: what evaluations in the rows layout moved, and what was coarsened: it is freed together
@@ -79,6 +85,23 @@ class SparkGranules:
         """Positions of attributes among the conditions; see `Granules.positions`."""
         return positions_of(attributes, self.conditions, self.names)
 
+    def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
+        """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
+        few = [[a for a in group if self.cardinalities[a] <= MOST_VALUES] for group in groups]
+        wanted = [a for group in few if len(group) > 1 for a in group]
+        if not wanted:
+            return []
+        with explained("compare the columns"):
+            parts = self.pieces.mapPartitionsWithIndex(partial(_sums, coding=self.coding, attributes=wanted)).collect()
+        sums = {a: np.sum([part[a] for part in parts], axis=0, dtype=np.uint64) for a in wanted}
+        found = [same for group in few for same in alike({a: sums[a] for a in group})]
+        pairs = [(group[0], b) for group in found for b in group[1:]]
+        if not pairs:
+            return []
+        with explained("compare the columns"):
+            books = self.pieces.map(partial(_translations, coding=self.coding, pairs=pairs)).collect()
+        return settled(found, {pair: agreeing(book[i] for book in books) for i, pair in enumerate(pairs)})
+
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
         kept = self.positions(attributes)
@@ -86,7 +109,8 @@ class SparkGranules:
         records = self.pieces.flatMap(partial(_deal_projected, coding=self.coding, attributes=kept, n=n))
         coding = self.coding.of(kept)
         conditions = tuple(self.conditions[a] for a in kept)
-        coarse = hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names)
+        lacking = {name: n for name, n in self.n_missing.items() if name in (*conditions, *self.decision)}
+        coarse = hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names, lacking)
         self.coarse.append(coarse)
         return coarse
 
@@ -124,7 +148,12 @@ class SparkGranules:
 
 
 def hold(
-    pieces: RDD[Piece], coding: Coding, conditions: tuple[str, ...], decision: tuple[str, ...], names: tuple[str, ...]
+    pieces: RDD[Piece],
+    coding: Coding,
+    conditions: tuple[str, ...],
+    decision: tuple[str, ...],
+    names: tuple[str, ...],
+    n_missing: dict[str, int],
 ) -> SparkGranules:
     """Make the pieces, keep them in the cluster's memory and disks, and learn their sizes."""
     from pyspark import StorageLevel
@@ -135,11 +164,22 @@ def hold(
     n_objects = sum(objects for _, objects in sizes)
     if n_objects > MAX_OBJECTS:
         raise TableError(too_many(n_objects))
-    return SparkGranules(conditions, decision, names, pieces, coding, [rows for rows, _ in sizes], n_objects)
+    rows = [n for n, _ in sizes]
+    return SparkGranules(conditions, decision, names, pieces, coding, rows, n_objects, n_missing)
 
 
 def _size(piece: Piece) -> tuple[int, int]:
     return piece.n_rows, int(piece.counts.sum())
+
+
+def _sums(index: int, pieces: Iterable[Piece], coding: Coding, attributes: list[int]) -> Iterator[Sums]:
+    for piece in pieces:
+        columns = {a: (piece.column(coding, a), coding.cardinalities[a]) for a in attributes}
+        yield class_sums(columns, first_row=index + 1 << 40)
+
+
+def _translations(piece: Piece, coding: Coding, pairs: list[tuple[int, int]]) -> list[Any]:
+    return [translation(piece.column(coding, a), piece.column(coding, b), coding.cardinalities[a]) for a, b in pairs]
 
 
 def _deal_projected(piece: Piece, coding: Coding, attributes: list[int], n: int) -> Any:

@@ -1,0 +1,97 @@
+"""Columns that carry the same information: equal up to what their values are called, so U/{a} = U/{b}."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.coding.codes import mix
+from plar.jit import jit
+from plar.partition import Codes
+
+__all__ = ["MOST_VALUES", "Sums", "agreeing", "alike", "class_sums", "settled", "translation"]
+
+#: columns of more values are not compared: on a cluster their classes would have to travel
+MOST_VALUES = 1 << 16
+
+Sums = dict[int, NDArray[np.uint64]]
+
+
+@jit
+def _add_rows(codes: Codes, first_row: np.uint64, sums: NDArray[np.uint64]) -> None:
+    for i in range(np.uint64(len(codes))):
+        sums[codes[i]] += mix(first_row + i)
+
+
+def class_sums(columns: Mapping[int, tuple[Codes, int]], first_row: int = 1) -> Sums:
+    """For every column and class of U/{a}, the sum of the hashes of its rows; those of several pieces add up.
+
+    Parameters
+    ----------
+    columns : mapping of a column's number to its codes and how many there are
+    first_row : int
+        Number of the first row, other than in any other piece.
+    """
+    sums = {}
+    for a, (codes, n_values) in columns.items():
+        sums[a] = np.zeros(n_values, np.uint64)
+        _add_rows(codes, np.uint64(first_row), sums[a])
+    return sums
+
+
+def alike(sums: Sums) -> list[list[int]]:
+    """Groups of columns whose classes have the same sums: they are equal, or a hash lies.
+
+    Examples
+    --------
+    >>> a, b, c = (np.array(codes, np.uint8) for codes in ([0, 1, 1], [1, 0, 0], [0, 0, 1]))
+    >>> alike(class_sums({0: (a, 2), 1: (b, 2), 2: (c, 2)}))
+    [[0, 1]]
+    """
+    groups: dict[bytes, list[int]] = {}
+    for a, classes in sums.items():
+        groups.setdefault(np.sort(classes).tobytes(), []).append(a)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def translation(a: Codes, b: Codes, n_values: int) -> NDArray[np.int64] | None:
+    """The code of b for every code of a, −1 for those that do not occur; None where b is no function of a.
+
+    Examples
+    --------
+    >>> translation(np.array([0, 2, 0]), np.array([1, 0, 1]), 3).tolist()
+    [1, -1, 0]
+    """
+    book = np.full(n_values, -1, np.int64)
+    book[a] = b
+    return book if bool((book[a] == b).all()) else None
+
+
+def agreeing(books: Iterable[NDArray[np.int64] | None]) -> bool:
+    """Whether translations of several pieces make one.
+
+    Examples
+    --------
+    >>> agreeing([np.array([1, -1]), np.array([1, 0])]), agreeing([np.array([1, -1]), np.array([0, -1])])
+    (True, False)
+    """
+    whole: NDArray[np.int64] | None = None
+    for book in books:
+        if book is None:
+            return False
+        if whole is None:
+            whole = book.copy()
+            continue
+        both = (whole >= 0) & (book >= 0)
+        if (whole[both] != book[both]).any():
+            return False
+        whole = np.maximum(whole, book)
+    return True
+
+
+def settled(groups: Sequence[Sequence[int]], equal: Mapping[tuple[int, int], bool]) -> list[list[int]]:
+    """The groups without what proved different from their first column, where still more than one is left."""
+    kept = [[group[0], *(b for b in group[1:] if equal[group[0], b])] for group in groups]
+    return sorted(group for group in kept if len(group) > 1)
