@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.bins import Bins, Cuts, NoNumber, bin_column, parse_bins
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
+from plar.coding.fingerprint import Fingerprint, fingerprint_of
+from plar.coding.single_use import SingleUse
 from plar.coding.store import find_files, holds_granules, read_columns, write_columns
 from plar.columns import decision_names, missing_policy, positions_of, roles_of
 from plar.errors import TableError
@@ -35,7 +38,7 @@ class Granules:
     ----------
     conditions : tuple of str
         Names of the condition attributes, in table order.
-    columns : tuple of (n,) arrays
+    columns : sequence of (n,) arrays
         Codes of each condition, in the smallest unsigned type; every code below its cardinality is used.
     dictionaries : tuple of sequences
         ``dictionaries[j][code]`` is the value of condition j; missing is None.
@@ -51,10 +54,12 @@ class Granules:
         The sum of the counts.
     names : tuple of str
         All columns of the table in its order, to which positions refer. Default: conditions, then decision.
+    cuts : mapping of str to tuple of float
+        Cut points of the conditions whose values are numbers of bins.
     """
 
     conditions: tuple[str, ...]
-    columns: tuple[Codes, ...]
+    columns: Sequence[Codes]
     dictionaries: tuple[Sequence[Any], ...]
     decision: tuple[str, ...]
     classes: Index
@@ -62,6 +67,7 @@ class Granules:
     counts: NDArray[np.int64]
     n_objects: int
     names: tuple[str, ...] = ()
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Fill in the names."""
@@ -142,16 +148,22 @@ class Granules:
     @property
     def n_missing(self) -> dict[str, int]:
         """How many objects lack a value, for each attribute and decision where some do."""
-        coded = [*zip(self.conditions, self.columns, self.dictionaries, strict=True)]
-        coded += [
-            (name, self.classes, values) for name, values in zip(self.decision, self.decision_values, strict=True)
-        ]
         lacking = {}
-        for name, codes, values in coded:
+        for j, (name, values) in enumerate(zip(self.conditions, self.dictionaries, strict=True)):
             gone = [code for code, value in enumerate(values) if value is None]
             if gone:
-                lacking[name] = int(self.counts[np.isin(codes, gone)].sum())
+                lacking[name] = int(self.counts[np.isin(self.columns[j], gone)].sum())
+        for name, values in zip(self.decision, self.decision_values, strict=True):
+            gone = [code for code, value in enumerate(values) if value is None]
+            if gone:
+                lacking[name] = int(self.counts[np.isin(self.classes, gone)].sum())
         return lacking
+
+    def fingerprint(self) -> Fingerprint:
+        """Sums of hashes that follow the values and counts, not the order of the rows or their codes."""
+        coded = zip(self.columns, zip(self.conditions, self.dictionaries, strict=True), strict=True)
+        decided = list(zip(self.decision, self.decision_values, strict=True))
+        return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, given as positions, among those of each group.
@@ -163,11 +175,13 @@ class Granules:
         >>> Granules.from_columns([("a", a), ("b", b)], [("d", d)]).equal_columns([[0, 1]])
         [[0, 1]]
         """
-        coded, found = self.coded, []
+        n_values, found = self.cardinalities, []
         for group in groups:
-            found += alike(class_sums({a: coded[a] for a in group if coded[a][1] <= MOST_VALUES}))
+            few = ((a, self.columns[a], n_values[a]) for a in group if n_values[a] <= MOST_VALUES)
+            found += alike(class_sums(few))
         pairs = [(group[0], b) for group in found for b in group[1:]]
-        equal = {(a, b): translation(coded[a][0], coded[b][0], coded[a][1]) is not None for a, b in pairs}
+        columns = self.columns
+        equal = {(a, b): translation(columns[a], columns[b], n_values[a]) is not None for a, b in pairs}
         return settled(found, equal)
 
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> Granules:
@@ -189,8 +203,13 @@ class Granules:
                 conditions=tuple(self.conditions[j] for j in kept),
                 columns=tuple(self.columns[j] for j in kept),
                 dictionaries=tuple(self.dictionaries[j] for j in kept),
+                cuts={name: self.cuts[name] for j in kept if (name := self.conditions[j]) in self.cuts},
             )
         )
+
+    def for_one_search(self) -> Granules:
+        """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
+        return replace(self, columns=SingleUse(self.columns))
 
     def with_roles(
         self,
@@ -201,6 +220,8 @@ class Granules:
         y: Any = None,
         weights: Any = None,
         missing: str = "value",
+        bins: Any = None,
+        decimal: str = ".",
     ) -> Granules:
         """Granules over some of the conditions; the decision is theirs already and can only be repeated.
 
@@ -231,9 +252,30 @@ class Granules:
         wanted = self.conditions if conditions is None else conditions
         kept, _ = roles_of(self.names, self.decision, wanted, drop, None)
         granules = self if kept == self.conditions else self.coarsen(kept)
-        if policy == "value" or not granules.n_missing:
-            return granules
-        return Granules.from_columns(*granules._named(), granules.counts, missing=policy, names=self.names)
+        if policy != "value" and granules.n_missing:
+            rest = Granules.from_columns(*granules._named(), granules.counts, missing=policy, names=self.names)
+            granules = replace(rest, cuts=granules.cuts)
+        asked = parse_bins(bins, self.names, granules.conditions, self.decision, decimal)
+        return granules if asked is None else granules._binned(asked)
+
+    def _binned(self, bins: Bins) -> Granules:
+        """Cut the conditions that hold numbers, also written ones, and are not cut yet."""
+        columns, dictionaries, cuts = list(self.columns), list(self.dictionaries), dict(self.cuts)
+        for j, name in enumerate(self.conditions):
+            rule = bins.rule(name)
+            if rule is None or (name in cuts and name not in bins.columns):
+                continue
+            if name in cuts:
+                raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
+            try:
+                coded = Column(self.columns[j], self.dictionaries[j])
+                column, cuts[name] = bin_column(coded, rule, self.classes, self.counts, decimal=bins.decimal)
+            except NoNumber as error:
+                if name in bins.columns:
+                    raise NoNumber(error.value, name) from None
+                continue
+            columns[j], dictionaries[j] = column.codes, column.values
+        return regroup(replace(self, columns=tuple(columns), dictionaries=tuple(dictionaries), cuts=cuts))
 
     def _named(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
@@ -265,6 +307,12 @@ class Granules:
             if ours != theirs:
                 odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
                 raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
+        odd = [a for a in self.conditions if self.cuts.get(a) != other.cuts.get(a)]
+        if odd:
+            raise TableError(
+                f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "
+                "with the same cut points: bins={column: list of numbers}."
+            )
         if self.n_objects + other.n_objects > MAX_OBJECTS:
             raise TableError(too_many(self.n_objects + other.n_objects))
         return regroup(_stack(self, other))
@@ -301,7 +349,7 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        write_columns(path, *self._named(), self.counts, self.names)
+        write_columns(path, *self._named(), self.counts, self.names, self.cuts)
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
@@ -336,10 +384,10 @@ def _read_one(file: Path) -> Granules:
     found = read_columns(file)
     if found is None:
         raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
-    conditions, decision, counts, names = found
+    conditions, decision, counts, names, cuts = found
     if float(counts.sum(dtype=np.float64)) > MAX_OBJECTS:
         raise TableError(too_many(int(counts.sum(dtype=np.float64))))
-    return Granules.from_columns(conditions, decision, counts, names=names)
+    return replace(Granules.from_columns(conditions, decision, counts, names=names), cuts=cuts)
 
 
 def _granulated(source: Any) -> Granules:
@@ -405,6 +453,7 @@ def _stack(a: Granules, b: Granules) -> Granules:
         counts=np.concatenate([a.counts, b.counts]),
         n_objects=a.n_objects + b.n_objects,
         names=a.names,
+        cuts=a.cuts,
     )
 
 

@@ -45,8 +45,6 @@ class Split(NamedTuple):
     #: rows that stay, class by class, and where each class begins
     order: Index
     starts: Index
-    #: where each row that stays stood before
-    places: Index
     #: the same for the classes that left
     gone: Index
     gone_starts: Index
@@ -112,13 +110,12 @@ def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts:
     codes = smallest_codes(np.zeros(n, np.uint8), n_values)
     for column, of_column in group:
         _append(codes, of_column, column, order)
-    new_order, places = np.empty(2 * n, np.uint32), np.empty(2 * n, np.uint32)
+    new_order = np.empty(2 * n, np.uint32)
     new_starts, gone_starts = np.empty(n + n_values + 1, np.uint32), np.empty(n + n_values + 1, np.uint32)
-    kept, classes, left = _split(codes, n_values, keys, order, starts, new_order, places, new_starts, gone_starts)
+    kept, classes, left = _split(codes, n_values, keys, order, starts, new_order, new_starts, gone_starts)
     return Split(
         new_order[:kept],
         new_starts[: classes + 1],
-        places[:kept],
         new_order[n : 2 * n - kept],
         gone_starts[: left + 1],
     )
@@ -139,7 +136,6 @@ def _split(
     order: Index,
     starts: Index,
     new_order: Index,
-    places: Index,
     new_starts: Index,
     gone_starts: Index,
 ) -> tuple[int, int, int]:
@@ -160,7 +156,6 @@ def _split(
             stays = codes[low] == codes[low + one]
             target = kept if stays else gone
             new_order[target], new_order[target + one] = a, b
-            places[target], places[target + one] = low, low + one
             new_starts[classes] = kept
             gone_starts[left], gone_starts[left + one] = gone - half, gone - half + one
             kept += two if stays else np.uint64(0)
@@ -196,7 +191,6 @@ def _split(
             v = np.uint64(codes[i])
             place = np.uint64(slots[v])
             new_order[place] = order[i]
-            places[place] = i
             slots[v] = place + one
         for t in range(n_met):
             v = np.uint64(met[t])
@@ -234,7 +228,7 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | No
     for group in joined(columns):
         if len(order) < 2:
             break
-        order, starts, _, gone, _ = split(group, keys, order, starts)
+        order, starts, gone, _ = split(group, keys, order, starts)
         alone.append(gone)
     singles = np.concatenate([*alone, order[:0]])
     n_singles = np.uint32(len(singles))

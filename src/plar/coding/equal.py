@@ -25,17 +25,17 @@ def _add_rows(codes: Codes, first_row: np.uint64, sums: NDArray[np.uint64]) -> N
         sums[codes[i]] += mix(first_row + i)
 
 
-def class_sums(columns: Mapping[int, tuple[Codes, int]], first_row: int = 1) -> Sums:
+def class_sums(columns: Iterable[tuple[int, Codes, int]], first_row: int = 1) -> Sums:
     """For every column and class of U/{a}, the sum of the hashes of its rows; those of several pieces add up.
 
     Parameters
     ----------
-    columns : mapping of a column's number to its codes and how many there are
+    columns : iterable of (number of the column, its codes, how many there are)
     first_row : int
         Number of the first row, other than in any other piece.
     """
     sums = {}
-    for a, (codes, n_values) in columns.items():
+    for a, codes, n_values in columns:
         sums[a] = np.zeros(n_values, np.uint64)
         _add_rows(codes, np.uint64(first_row), sums[a])
     return sums
@@ -47,7 +47,7 @@ def alike(sums: Sums) -> list[list[int]]:
     Examples
     --------
     >>> a, b, c = (np.array(codes, np.uint8) for codes in ([0, 1, 1], [1, 0, 0], [0, 0, 1]))
-    >>> alike(class_sums({0: (a, 2), 1: (b, 2), 2: (c, 2)}))
+    >>> alike(class_sums([(0, a, 2), (1, b, 2), (2, c, 2)]))
     [[0, 1]]
     """
     groups: dict[bytes, list[int]] = {}

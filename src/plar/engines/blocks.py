@@ -1,12 +1,14 @@
-"""The local engine's columns of few values, as blocks of 64 lanes that follow the order of U/R."""
+"""The local engine's columns of few values, as blocks of 64 lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
+from plar.coding.single_use import SingleUse
 from plar.engines import lanes
 from plar.granules import Granules
 from plar.partition import Index
@@ -17,6 +19,8 @@ T = TypeVar("T")
 #: runs a function over tasks that read so many cells in all
 InThreads: TypeAlias = Callable[[Callable[[Any], T], Sequence[Any], int], list[T]]
 
+#: rows that are laid out at a time: their part of 64 columns fits the second cache
+_AT_A_TIME = 1 << 13
 #: lanes pay from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
 
@@ -50,49 +54,42 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
 
 
 class Blocks:
-    """All blocks, brought into the order of U/R before they are read."""
+    """All blocks, in the order of the granules; rows are brought into the order of U/R as they are read."""
 
-    def __init__(self, granules: Granules, order: Index, wanted: bool | None, in_threads: InThreads[Any]) -> None:
-        n_values = granules.cardinalities
-        groups, _ = lane_groups(n_values, len(order), wanted)
+    def __init__(self, granules: Granules, wanted: bool | None, in_threads: InThreads[Any]) -> None:
+        n_values, columns = granules.cardinalities, granules.columns
+        groups, _ = lane_groups(n_values, len(granules), wanted)
         rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
 
         def build(group: Sequence[int]) -> Block:
             # lanes beyond the group hold zeros, or codes of an earlier one; nobody reads their sums
-            columns = _taken(rooms, lambda: lanes.columns_room(len(granules)))
-            for k, a in enumerate(group):
-                columns[k, : len(granules)] = granules.columns[a]
-            rows = lanes.aligned(len(granules))
-            lanes.interleave(columns, rows)
-            rooms.put(columns)
+            room, rows = _taken(rooms, lambda: lanes.columns_room(_AT_A_TIME)), lanes.aligned(len(granules))
+            for low in range(0, len(granules), _AT_A_TIME):
+                some = rows[low : low + _AT_A_TIME]
+                for k, a in enumerate(group):
+                    room[k, : len(some)] = columns[a][low : low + _AT_A_TIME]
+                lanes.interleave(room, some)
+            rooms.put(room)
+            if isinstance(columns, SingleUse):
+                columns.lay_out(group, rows)
             return Block(group, max(n_values[a] for a in group), rows)
 
         self.attributes = frozenset(a for group in groups for a in group)
         self._blocks: list[Block] = in_threads(build, groups, len(self.attributes) * len(granules))
-        #: where each row of the present order stands in the blocks; None if the blocks are in that order
-        self._places: Index | None = order
-        #: memory to move the next block to, one piece per thread
+        #: room for the rows of a block, one piece per thread
         self._spare: SimpleQueue[lanes.Rows] = SimpleQueue()
 
-    def moved(self, places: Index) -> None:
-        """Note that row i of the new order is row places[i] of the last one."""
-        self._places = places if self._places is None else self._places[places]
+    def wanted(self, attributes: Set[int]) -> list[Block]:
+        """Blocks that hold one of the attributes."""
+        return [block for block in self._blocks if not attributes.isdisjoint(block.attributes)]
 
-    def up_to_date(self, wanted: Set[int], selected: Set[int], in_threads: InThreads[Any]) -> list[Block]:
-        """Bring the blocks into the present order, but for those that are all selected; give the wanted ones."""
-        self._blocks = [b for b in self._blocks if not selected >= set(b.attributes)]
-        places, self._places = self._places, None
-
-        def move(block: Block) -> None:
-            assert places is not None
-            target = _taken(self._spare, lambda: lanes.aligned(len(places)))[: len(places)]
-            lanes.permute(block.rows, places, target)
-            self._spare.put(block.rows)
-            block.rows = target
-
-        if places is not None:
-            in_threads(move, self._blocks, len(places) * lanes.LANES * len(self._blocks))
-        return [b for b in self._blocks if not wanted.isdisjoint(b.attributes)]
+    @contextmanager
+    def ordered(self, block: Block, order: Index, low: int, high: int) -> Iterator[lanes.Rows]:
+        """Rows of a block in the order of U/R, of which only those from `low` to `high` are there."""
+        room = _taken(self._spare, lambda: lanes.aligned(len(order)))
+        lanes.permute(block.rows, order[low:high], room[low:high])
+        yield room
+        self._spare.put(room)
 
 
 def _taken(spare: SimpleQueue[lanes.Rows], make: Callable[[], lanes.Rows]) -> lanes.Rows:

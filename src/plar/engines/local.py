@@ -1,16 +1,18 @@
 """The local engine: numba kernels, threads without the GIL.
 
 Rows stand class of U/R by class, decision by decision. Classes that no refinement can change leave for good. Columns of
-few values are kept as blocks of 64 lanes, physically in that order, so that a pass is sequential; the others are
-gathered column by column.
+few values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are gathered column by
+column.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,8 +20,9 @@ import numpy as np
 
 from plar.engines import kernels, lanes
 from plar.engines.base import Inner
-from plar.engines.blocks import Block, Blocks
+from plar.engines.blocks import Block, Blocks, lane_groups
 from plar.engines.scoring import Pass, Scorer
+from plar.engines.telling import Tally, Watch
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
@@ -43,6 +46,8 @@ class LocalEngine:
         Threads; by default, or with -1, as many as this process may use. The result does not depend on it.
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays.
+    watch : function of a JobProgress, optional
+        Told how far each pass over the candidates is.
 
     Examples
     --------
@@ -53,6 +58,7 @@ class LocalEngine:
 
     n_jobs: int | None = None
     lanes: bool | None = None
+    watch: Watch | None = field(default=None, compare=False, repr=False)
     name = "local"
 
     def __post_init__(self) -> None:
@@ -62,8 +68,25 @@ class LocalEngine:
 
     def open(self, granules: Granules, measure: Measure) -> LocalEvaluation:
         """Hold the granules ready for one search."""
-        jobs = _usable_cores() if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
-        return LocalEvaluation(granules, measure, jobs, self.lanes)
+        return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=self.watch)
+
+    def memory_need(self, granules: Granules) -> int:
+        """Bytes that an evaluation takes beside the granules, measured and rounded up.
+
+        Examples
+        --------
+        >>> import plar
+        >>> plar.engines.LocalEngine(n_jobs=1).memory_need(plar.granulate({"a": [0, 1], "d": [0, 1]}, "d"))
+        320
+        """
+        blocks, _ = lane_groups(granules.cardinalities, len(granules), self.lanes)
+        # the order of U/R and what is counted along it; columns as lanes, and for each thread one more to move them to
+        lanes_held = len(blocks) + min(len(blocks), 2 * self._jobs)
+        return len(granules) * (160 + lanes.LANES * lanes_held)
+
+    @property
+    def _jobs(self) -> int:
+        return _usable_cores() if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
 
 
 class _Partition(NamedTuple):
@@ -71,8 +94,6 @@ class _Partition(NamedTuple):
 
     order: Index
     starts: Index
-    #: where each row stood in the partition that this one refines
-    places: Index
     #: the rows that have left since then
     gone: Index
     #: Θ of the classes that have left
@@ -82,6 +103,9 @@ class _Partition(NamedTuple):
 class LocalEvaluation:
     """U/R and the Θ of every way to refine it; see `plar.engines.base.Evaluation`."""
 
+    #: whether an exception from `watch` ends `with_each`, and does no harm
+    stoppable = True
+
     def __init__(
         self,
         granules: Granules,
@@ -89,7 +113,11 @@ class LocalEvaluation:
         n_jobs: int = 1,
         use_lanes: bool | None = None,
         labels: Labels | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        self.watch = watch
+        #: asks the threads to end early
+        self._stopped = False
         self._granules = granules
         self._measure = measure
         self._scorer = Scorer(measure, granules.n_objects, granules.n_classes)
@@ -101,7 +129,6 @@ class LocalEvaluation:
         #: U/R, and the objects in it
         self._now, self._objects = self._root, self._weight(self._root.order)
         self.theta = self._theta_of(self._now)
-        self._selected: set[int] = set()
         #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
         self._known: dict[int, int] = {}
         #: a user's θ is evaluated column by column
@@ -133,9 +160,17 @@ class LocalEvaluation:
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
         halves = in_halves(attributes, self._granules.cardinalities)
-        found = self._in_threads(
-            lambda half: self.leave_out(halves[half], halves[1 - half]), (0, 1), len(self._root.order) * len(attributes)
-        )
+        work = len(attributes) + sum(_refinements(len(half)) for half in halves)
+        tally = Tally(self.watch, work, len(attributes)) if self.watch else None
+        try:
+            found = self._in_threads(
+                lambda half: self.leave_out(halves[half], halves[1 - half], tally),
+                (0, 1),
+                len(self._root.order) * len(attributes),
+            )
+        except BaseException:  # also Ctrl-C, which reaches this thread alone
+            self._stopped = True
+            raise
         theta_of = found[0] | found[1]
         return [self._inner(*theta_of[a]) for a in attributes]
 
@@ -143,22 +178,28 @@ class LocalEvaluation:
         equal = theta == self.theta_all if self._measure.kind == OWN else equal
         return Inner(self.theta_all if equal else theta, equal)
 
-    def leave_out(self, attributes: Sequence[int], others: Sequence[int]) -> dict[int, tuple[int, bool]]:
+    def leave_out(
+        self, attributes: Sequence[int], others: Sequence[int], tally: Tally | None = None
+    ) -> dict[int, tuple[int, bool]]:
         """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
         found: dict[int, tuple[int, bool]] = {}
-        self._leave_out(attributes, self._refined(self._root, others), found)
+        self._leave_out(attributes, self._refined(self._root, others, tally), found, tally)
         return found
 
-    def _leave_out(self, attributes: Sequence[int], partition: _Partition, found: dict[int, tuple[int, bool]]) -> None:
+    def _leave_out(
+        self, attributes: Sequence[int], partition: _Partition, found: dict[int, tuple[int, bool]], tally: Tally | None
+    ) -> None:
         # `partition` is refined by all of B but these
         if not len(partition.order):
             found |= dict.fromkeys(attributes, (partition.left, True))
+            if tally:
+                tally.add(_refinements(len(attributes)))
         elif len(attributes) == 1:
             found[attributes[0]] = self._theta_of(partition), self._is_settled(partition)
-        elif attributes:
+        elif attributes and not self._stopped:
             halves = attributes[0::2], attributes[1::2]
             for left_out, others in (halves, halves[::-1]):
-                self._leave_out(left_out, self._refined(partition, others), found)
+                self._leave_out(left_out, self._refined(partition, others, tally), found, tally)
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate."""
@@ -173,9 +214,9 @@ class LocalEvaluation:
         # parts of Θ(D|R∪{a}), to be added up by attribute
         now, g = self._now, self._granules
         if self._blocks is None:
-            self._blocks = Blocks(g, now.order, self._use_lanes, self._in_threads)
-        columns = [a for a in wanted if a not in self._blocks.attributes]
-        blocks = self._blocks.up_to_date(wanted, self._selected, self._in_threads)
+            self._blocks = Blocks(g, self._use_lanes, self._arrange)
+        held = self._blocks
+        columns, blocks = [a for a in wanted if a not in held.attributes], held.wanted(wanted)
         cells = len(now.order) * (len(columns) + lanes.LANES * len(blocks))
         over = Pass(self._scorer, g.classes, g.counts, now.order, now.starts)
         parts = over.ranges(len(columns) + len(blocks), 1 if cells < _SHARED else self._n_jobs)
@@ -186,12 +227,32 @@ class LocalEvaluation:
 
         def block_part(task: tuple[Block, slice]) -> list[tuple[int, int]]:
             block, part = task
-            each = zip(block.attributes, over.block(block.rows, block.n_values, part), strict=False)
-            return [(a, theta) for a, theta in each if a in wanted]
+            starts = now.starts[part]
+            with held.ordered(block, now.order, int(starts[0]), int(starts[-1])) as rows:
+                thetas = over.block(rows, block.n_values, part)
+            return [(a, theta) for a, theta in zip(block.attributes, thetas, strict=False) if a in wanted]
 
-        done = self._in_threads(column_part, [(a, part) for a in columns for part in parts], cells)
-        done += self._in_threads(block_part, [(b, part) for b in blocks for part in parts], cells)
+        note = self._noting(len(parts) * (len(columns) + len(blocks)), len(wanted), whole=len(parts) == 1)
+        done = self._in_threads(column_part, [(a, part) for a in columns for part in parts], cells, note)
+        done += self._in_threads(block_part, [(b, part) for b in blocks for part in parts], cells, note)
         return (score for scores in done for score in scores)
+
+    def _noting(self, n_tasks: int, candidates: int, *, whole: bool) -> Callable[[list[tuple[int, int]]], None] | None:
+        # a task tells the whole Θ of its candidates if it is over all rows
+        if self.watch is None:
+            return None
+        tally, least = Tally(self.watch, n_tasks, candidates), (math.inf, -1)
+
+        def note(scores: list[tuple[int, int]]) -> None:
+            nonlocal least
+            best = None
+            if whole:
+                least = min([least, *((theta, a) for a, theta in scores)])
+                theta = self._measure.value(self._now.left + int(least[0]), self._granules.n_objects)
+                best = self._granules.conditions[least[1]], theta
+            tally.add(1, best)
+
+        return note
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
@@ -199,12 +260,9 @@ class LocalEvaluation:
             before, self._now = self._now, self._refined(self._now, [attribute])
             if self._now is not before:
                 self._objects -= self._weight(self._now.gone)
-                if self._blocks is not None:
-                    self._blocks.moved(self._now.places)
         known = self._known.get(attributes[0]) if len(attributes) == 1 else None
         self.theta = self._theta_of(self._now) if known is None else known
         self._known = {}
-        self._selected.update(attributes)
         return self.theta
 
     def _column(self, attribute: int) -> tuple[Codes, int]:
@@ -214,16 +272,18 @@ class LocalEvaluation:
         order, leaves = _by_decision(self._granules), self._labels.leaves
         whole = np.array([0, len(order)], np.uint32)
         if (leaves == leaves[0]).all():
-            return _Partition(order[:0], whole[:1], order[:0], order, self._sum(order, whole))
-        return _Partition(order, whole, order, order[:0], 0)
+            return _Partition(order[:0], whole[:1], order, self._sum(order, whole))
+        return _Partition(order, whole, order[:0], 0)
 
-    def _refined(self, partition: _Partition, attributes: Iterable[int]) -> _Partition:
+    def _refined(self, partition: _Partition, attributes: Sequence[int], tally: Tally | None = None) -> _Partition:
         for group in joined(map(self._column, attributes)):
-            if not len(partition.order):
+            if self._stopped or not len(partition.order):
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)
             left = partition.left + self._theta_of_gone(after)
-            partition = _Partition(after.order, after.starts, after.places, after.gone, left)
+            partition = _Partition(after.order, after.starts, after.gone, left)
+        if tally:
+            tally.add(len(attributes))
         return partition
 
     def _is_settled(self, partition: _Partition) -> bool:
@@ -251,18 +311,38 @@ class LocalEvaluation:
         # Σ θ(E) over the classes of a partition
         return self._scorer.total(self._granules.classes, self._granules.counts, order, starts)
 
-    def _in_threads(self, function: Callable[[Any], T], tasks: Sequence[Any], cells: int) -> list[T]:
+    def _arrange(self, function: Callable[[Any], T], blocks: Sequence[Any], cells: int) -> list[T]:
+        tally = Tally(self.watch, len(blocks), len(blocks) * lanes.LANES) if self.watch else None
+        return self._in_threads(function, blocks, cells, (lambda _: tally.add(1)) if tally else None)
+
+    def _in_threads(
+        self, function: Callable[[Any], T], tasks: Sequence[Any], cells: int, note: Callable[[T], None] | None = None
+    ) -> list[T]:
         if self._n_jobs == 1 or len(tasks) < 2 or cells < _SHARED:
-            return [function(task) for task in tasks]
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._n_jobs)
-        return list(self._pool.map(function, tasks))
+            done: Iterable[T] = map(function, tasks)
+        else:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._n_jobs)
+            done = self._pool.map(function, tasks)
+        if note is None:
+            return list(done)
+        found = []
+        for one in done:
+            note(one)
+            found.append(one)
+        return found
 
 
 def _by_decision(granules: Granules) -> Index:
     # numpy sorts 16-bit keys in linear time
     keys = granules.classes.astype(np.uint16) if granules.n_classes <= 1 << 16 else granules.classes
     return np.argsort(keys, kind="stable").astype(np.uint32)
+
+
+@lru_cache
+def _refinements(n: int) -> int:
+    """How many refinements it takes to leave out each of `n` attributes."""
+    return n + _refinements(n // 2) + _refinements(n - n // 2) if n > 1 else 0
 
 
 def _usable_cores() -> int:

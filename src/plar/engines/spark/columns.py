@@ -140,10 +140,12 @@ class _Fetched:
 class ColumnsEvaluation(LocalEvaluation):
     """U/R on the driver, candidates on the cluster; see `plar.engines.base.Evaluation`."""
 
+    stoppable = False  # a thread of its own watches the jobs
+
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
         if held.blocks is None:
             held.blocks = ColumnBlocks(held)
-        self._held, self._column_blocks, self._watch = held, held.blocks, watch
+        self._held, self._column_blocks = held, held.blocks
         self._fetched = _Fetched(held.blocks)
         columns: Any = self._fetched
         granules = Granules(
@@ -156,7 +158,8 @@ class ColumnsEvaluation(LocalEvaluation):
             counts=held.blocks.counts,
             n_objects=held.n_objects,
         )
-        super().__init__(granules, measure, labels=label_granules(granules, measure, held.blocks.partition))
+        labels = label_granules(granules, measure, held.blocks.partition)
+        super().__init__(granules, measure, labels=labels, watch=watch)
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns it has."""
@@ -196,7 +199,7 @@ class ColumnsEvaluation(LocalEvaluation):
         return [(a, theta) for a, theta, _ in scores]
 
     def _telling(self, candidates: int) -> Tell | None:
-        watch = self._watch
+        watch = self.watch
         if watch is None:
             return None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plar.coding.series import not_flat
 from plar.engines.base import Evaluation
+from plar.engines.spark.binning import bin_rows
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.held import SparkGranules, hold
@@ -126,9 +127,13 @@ class SparkEngine:
         with explained("read the table"):
             used = select_places(frame, [places[name] for name in wanted])
             n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
+        if table.bins is not None:
+            used, roles = bin_rows(used, roles, table.bins, text=table.text)
         parcels = granulated_parcels(used, roles, text=table.text)
-        pieces, coding, lacking = in_one_coding(parcels, roles.missing, int(n))
-        held = hold(pieces, coding, table.conditions, table.decision, table.names, lacking)
+        pieces, coding, found, fingerprint = in_one_coding(parcels, roles.missing, int(n))
+        lacking = {name: found[name] for name in roles.used if name in found}
+        held = hold(pieces, coding, table.conditions, table.decision, table.names, lacking, fingerprint)
+        held.cuts = roles.cuts
         parcels.unpersist()
         return held
 

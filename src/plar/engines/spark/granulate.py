@@ -17,6 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
+from plar.coding.fingerprint import Fingerprint, add_fingerprints
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, joined_pieces, merged, pack
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows, TableError
@@ -47,6 +48,7 @@ class Facts(NamedTuple):
 
     n_objects: int
     n_missing: dict[str, int]
+    fingerprint: Fingerprint
     #: the values of every condition and, last, of the decision; a number where they are too many
     values: list[Sequence[Any] | int]
 
@@ -80,8 +82,13 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
     return made
 
 
-def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tuple[RDD[Piece], Coding, dict[str, int]]:
-    """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces; also counts the missing."""
+def in_one_coding(
+    parcels: RDD[Granules], missing: str, partitions: int
+) -> tuple[RDD[Piece], Coding, dict[str, int], Fingerprint]:
+    """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces.
+
+    Also counts what is missing, and takes the fingerprint.
+    """
     with explained("read the table"):
         facts = parcels.map(partial(_facts, long=LONG)).collect()
     lacking: dict[str, int] = {}
@@ -107,7 +114,8 @@ def in_one_coding(parcels: RDD[Granules], missing: str, partitions: int) -> tupl
         joined = parcels.glom().zip(answers)
         dealt_out = joined.flatMap(partial(_deal_parcels, books=shared, cardinalities=cardinalities, n=partitions))
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
-    return exchanged(dealt_out, coding, partitions), coding, lacking
+    fingerprint = add_fingerprints(fact.fingerprint for fact in facts)
+    return exchanged(dealt_out, coding, partitions), coding, lacking, fingerprint
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
@@ -180,7 +188,7 @@ def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: b
 
     frame = pl.DataFrame(pa.Table.from_batches(batches).rename_columns(names))
     policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
-    wanted = Roles(roles.conditions, roles.decision, roles.weights, policy, roles.na)
+    wanted = replace(roles, missing=policy)
     try:
         return granulate_source(Source(frame.lazy(), tuple(names), (), text=text), wanted)
     except NoRows:
@@ -197,7 +205,8 @@ def _unpack(row: Any) -> Granules:
 def _facts(granules: Granules, long: int) -> Facts:
     dictionaries = _dictionaries(granules)
     values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
-    return Facts(granules.n_objects, granules.n_missing, values)
+    # taken here and always: only here are the values known, and beside the coding of them it costs little
+    return Facts(granules.n_objects, granules.n_missing, granules.fingerprint(), values)
 
 
 def _dictionaries(granules: Granules) -> list[Sequence[Any]]:

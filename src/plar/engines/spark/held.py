@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plar.coding.equal import MOST_VALUES, Sums, agreeing, alike, class_sums, settled, translation
+from plar.coding.fingerprint import Fingerprint
 from plar.columns import decision_names, missing_policy, positions_of, roles_of
 from plar.engines.spark.granulate import exchanged
 from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
@@ -43,6 +44,10 @@ class SparkGranules:
     n_objects : int
     n_missing : dict of str to int
         How many objects lack a value, for each attribute and decision where some do.
+    hashed : two ints or None
+        The fingerprint, where the values were seen.
+    cuts : mapping of str to tuple of float
+        Cut points of the conditions whose values are numbers of bins.
     """
 
     conditions: tuple[str, ...]
@@ -53,6 +58,8 @@ class SparkGranules:
     sizes: list[int]
     n_objects: int
     n_missing: dict[str, int]
+    hashed: Fingerprint | None = None
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     #: the columns layout, once an evaluation has asked for it
     blocks: ColumnBlocks | None = None
     #: what evaluations in the rows layout moved, and what was coarsened: it is freed together
@@ -85,6 +92,15 @@ class SparkGranules:
         """Positions of attributes among the conditions; see `Granules.positions`."""
         return positions_of(attributes, self.conditions, self.names)
 
+    def fingerprint(self) -> Fingerprint:
+        """Sums of hashes that follow the values and counts only; see `Granules.fingerprint`."""
+        if self.hashed is None:
+            raise TableError(
+                "A checkpoint needs the values of the table, and these granules on Spark have codes only. "
+                "Pass the table itself with its conditions, not granules."
+            )
+        return self.hashed
+
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
         few = [[a for a in group if self.cardinalities[a] <= MOST_VALUES] for group in groups]
@@ -93,7 +109,7 @@ class SparkGranules:
             return []
         with explained("compare the columns"):
             parts = self.pieces.mapPartitionsWithIndex(partial(_sums, coding=self.coding, attributes=wanted)).collect()
-        sums = {a: np.sum([part[a] for part in parts], axis=0, dtype=np.uint64) for a in wanted}
+        sums = {a: reduce(np.add, [part[a] for part in parts]) for a in wanted}
         found = [same for group in few for same in alike({a: sums[a] for a in group})]
         pairs = [(group[0], b) for group in found for b in group[1:]]
         if not pairs:
@@ -109,8 +125,9 @@ class SparkGranules:
         records = self.pieces.flatMap(partial(_deal_projected, coding=self.coding, attributes=kept, n=n))
         coding = self.coding.of(kept)
         conditions = tuple(self.conditions[a] for a in kept)
-        lacking = {name: n for name, n in self.n_missing.items() if name in (*conditions, *self.decision)}
+        lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
         coarse = hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names, lacking)
+        coarse.cuts = {name: cuts for name, cuts in self.cuts.items() if name in conditions}
         self.coarse.append(coarse)
         return coarse
 
@@ -122,11 +139,12 @@ class SparkGranules:
         y: Any = None,
         weights: Any = None,
         missing: str = "value",
+        bins: Any = None,
     ) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
-        for option, given in [("y", y), ("weights", weights)]:
+        for option, given in [("y", y), ("weights", weights), ("bins", bins)]:
             if given is not None:
-                raise TableError(f"The granules have their counts and decision already; {option}= cannot be given.")
+                raise TableError(f"The granules are made already. Pass {option}= where the table is granulated.")
         if missing_policy(missing) != "value":
             raise TableError(f"Pass missing={missing!r} where the table is granulated; its granules are made already.")
         if decision is not None and decision_names(self.names, decision) != self.decision:
@@ -154,6 +172,7 @@ def hold(
     decision: tuple[str, ...],
     names: tuple[str, ...],
     n_missing: dict[str, int],
+    fingerprint: Fingerprint | None = None,
 ) -> SparkGranules:
     """Make the pieces, keep them in the cluster's memory and disks, and learn their sizes."""
     from pyspark import StorageLevel
@@ -165,7 +184,7 @@ def hold(
     if n_objects > MAX_OBJECTS:
         raise TableError(too_many(n_objects))
     rows = [n for n, _ in sizes]
-    return SparkGranules(conditions, decision, names, pieces, coding, rows, n_objects, n_missing)
+    return SparkGranules(conditions, decision, names, pieces, coding, rows, n_objects, n_missing, fingerprint)
 
 
 def _size(piece: Piece) -> tuple[int, int]:
@@ -174,7 +193,7 @@ def _size(piece: Piece) -> tuple[int, int]:
 
 def _sums(index: int, pieces: Iterable[Piece], coding: Coding, attributes: list[int]) -> Iterator[Sums]:
     for piece in pieces:
-        columns = {a: (piece.column(coding, a), coding.cardinalities[a]) for a in attributes}
+        columns = ((a, piece.column(coding, a), coding.cardinalities[a]) for a in attributes)
         yield class_sums(columns, first_row=index + 1 << 40)
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from plar.engines.telling import JobProgress, Watch
 from plar.measures import OWN, Measure
 
 if TYPE_CHECKING:
@@ -46,19 +47,6 @@ def sent_once(measure: Measure) -> Measure:
     return _Sent(*parts, pickled=dumps(measure))
 
 
-class JobProgress(NamedTuple):
-    """How far a pass over the candidates is."""
-
-    #: tasks
-    done: int
-    total: int
-    candidates: int
-    #: the best candidate so far and its Θ; None where no task knows a whole Θ
-    best: tuple[str, float] | None
-    seconds_left: float | None
-
-
-Watch: TypeAlias = Callable[[JobProgress], None]
 #: told the tasks done, out of how many, the least Θ so far with its attribute, and the seconds left
 Tell: TypeAlias = Callable[[int, int, tuple[int, int] | None, float | None], None]
 #: seconds between two looks at a job

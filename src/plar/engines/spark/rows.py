@@ -51,7 +51,7 @@ class RowsEvaluation:
     """U/R on the cluster; see `plar.engines.base.Evaluation`."""
 
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
-        self._held, self._measure, self._watch = held, measure, watch
+        self._held, self._measure, self.watch = held, measure, watch
         self._coding = held.coding
         with explained("evaluate the conditions"):
             facts = held.pieces.flatMap(partial(_facts, coding=held.coding, measure=measure)).collect()
@@ -127,7 +127,7 @@ class RowsEvaluation:
         return self.theta
 
     def _telling(self, candidates: int) -> Tell | None:
-        watch = self._watch
+        watch = self.watch
         if watch is None:
             return None
         # no task knows the whole Θ of a candidate

@@ -1,0 +1,55 @@
+"""Columns of granules that serve one search only, so that no cell need be held twice."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.partition import Codes
+
+__all__ = ["SingleUse"]
+
+
+class SingleUse(Sequence[Codes]):
+    """Columns that an engine may lay out anew: it hands each in, and takes what it needs back out.
+
+    Parameters
+    ----------
+    columns : iterable of (n,) arrays
+
+    Examples
+    --------
+    >>> columns = SingleUse([np.array([3, 1], np.uint8), np.array([0, 2], np.uint8)])
+    >>> columns.lay_out([1, 0], np.array([[0, 3], [2, 1]], np.uint8))
+    >>> [column.tolist() for column in columns]
+    [[3, 1], [0, 2]]
+    """
+
+    def __init__(self, columns: Iterable[Codes]) -> None:
+        self._columns: list[Codes | None] = list(columns)
+        self._laid: dict[int, tuple[NDArray[Any], int]] = {}
+
+    def lay_out(self, places: Sequence[int], rows: NDArray[Any]) -> None:
+        """Keep these columns as the first ones of a matrix, and let the originals go."""
+        for lane, place in enumerate(places):
+            self._laid[place] = rows, lane
+            self._columns[place] = None
+        with suppress(AttributeError, OSError):  # glibc's; it would keep what is freed for columns yet to come
+            ctypes.CDLL(None).malloc_trim(0)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        column = self._columns[place]
+        if column is not None:
+            return column
+        rows, lane = self._laid[place % len(self)]
+        return np.ascontiguousarray(rows[:, lane])
