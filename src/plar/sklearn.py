@@ -1,0 +1,390 @@
+"""scikit-learn: `ReductSelector`, which selects the columns that tell as much about y as all of them together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.api import granulate, reduce, significance
+from plar.bins import Spec, apply, written_spec
+from plar.columns import check_names, column_list, resolve
+from plar.engines import as_engine
+from plar.engines.base import Engine
+from plar.errors import EngineUnavailable, TableError
+from plar.granules import Granules
+from plar.measures import Measure, as_measure
+from plar.reading.memory import encode_column
+from plar.reduct import Reduct
+from plar.search import Options
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.feature_selection import SelectorMixin
+    from sklearn.utils import assert_all_finite, check_array, check_consistent_length
+    from sklearn.utils._set_output import _get_output_config
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    raise EngineUnavailable(
+        "plar.sklearn needs scikit-learn 1.6 or later. Install it: pip install 'plar[sklearn]'."
+    ) from None
+
+__all__ = ["ReductSelector"]
+
+
+class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """Selects the columns that tell as much about y as all of them together.
+
+    The values of X are labels, not quantities: two rows are told apart by a column where its values differ. Text,
+    categories, whole numbers and missing values are taken as they are, from numpy, pandas and polars alike, and are
+    handed on as they are. Numbers with many values want `bins`.
+
+    Parameters
+    ----------
+    measure : {"SCE", "PR", "LCE", "CCE"} or Measure
+        What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
+        CCE the combination conditional entropy.
+    engine : {"auto", "local", "spark", "cuda"} or Engine
+        Where it is computed. The result does not depend on it.
+    include : list of str or int
+        Features that must be selected, by name or position.
+    epsilon : float
+        The core holds the features of larger inner significance than this.
+    tolerance : float
+        Stop when Θ(D|R) − Θ(D|C) is at most this.
+    max_attributes : int, optional
+        Stop at this many features. If the core is larger, its most significant part is taken.
+    missing : {"value", "drop", "error"}
+        Missing is a value of its own, or rows with missing values do not count in the fit, or they are an error.
+    na : str or list of str
+        Further spellings of missing, for example "?".
+    bins : "quantile:k", "width:k", "mdlp" or mapping, optional
+        Numbers into bins: k bins of as many objects each, k bins of one width, or as many as tell y apart (Fayyad and
+        Irani). A mapping names columns, each with one of these or with a list of cut points; else all columns that hold
+        numbers are cut. `transform` then gives the numbers of the bins, from 0. Default: every number is a value of
+        its own.
+    minimal : bool
+        Try to remove each feature in the end, the last first. `include` stays.
+    n_jobs : int, optional
+        Threads of the local engine; by default all cores.
+
+    Attributes
+    ----------
+    reduct_ : Reduct
+        The result of `plar.reduce`, with names, trace and certificate.
+    core_ : (n_core,) array of int
+        The columns of the core, ascending; `reduct_.core` has their names.
+    ranking_ : (n_features_in_,) array of int
+        1 for the selected part of the core, then 2, 3, … in the order of selection, and one shared last rank for
+        all that are not selected. Nothing has rank 1 where the core is empty.
+    scores_ : (n_features_in_,) array of float
+        The core: inner significance, by how much Θ(D|C) rises without the feature. Who was selected: its significance
+        then, by how much it took off Θ(D|R). The rest: theirs in the last round. Where there was no round for a
+        feature, its significance with respect to the features selected.
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) array of str
+        Where the columns of X have names, all of them str.
+
+    Notes
+    -----
+    The result depends on nothing but the data: there is no random state, and the order of the rows does not count.
+
+    `sample_weight` are whole-number multiplicities; 0 leaves the row out.
+
+    `partial_fit` keeps the distinct rows with their counts, so that batches count as if they had come at once; the
+    reduct is found when it is first asked for. `fit` keeps no rows: a `partial_fit` after it begins anew, with a
+    warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plar.sklearn import ReductSelector
+    >>> X = np.array([["sun", "hot", "dry"], ["sun", "mild", "dry"], ["rain", "hot", "wet"], ["rain", "mild", "wet"]])
+    >>> y = ["out", "out", "in", "out"]
+    >>> selector = ReductSelector().fit(X, y)
+    >>> selector.get_support(), selector.ranking_, selector.core_
+    (array([ True,  True, False]), array([2, 1, 3]), array([1]))
+    >>> selector.transform(X)[0].tolist()
+    ['sun', 'hot']
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "SCE",
+        *,
+        engine: str | Engine = "auto",
+        include: str | int | Iterable[str | int] = (),
+        epsilon: float = 0.0,
+        tolerance: float = 0.0,
+        max_attributes: int | None = None,
+        missing: str = "value",
+        na: str | Iterable[str] = (),
+        bins: Spec | None = None,
+        minimal: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.measure = measure
+        self.engine = engine
+        self.include = include
+        self.epsilon = epsilon
+        self.tolerance = tolerance
+        self.max_attributes = max_attributes
+        self.missing = missing
+        self.na = na
+        self.bins = bins
+        self.minimal = minimal
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ReductSelector:
+        """Find the features to select.
+
+        Parameters
+        ----------
+        X : (n, k) array_like, pandas or polars DataFrame
+        y : (n,) array_like
+            Labels of any type, none of them missing.
+        sample_weight : (n,) array_like of whole numbers, optional
+            How many objects each row stands for; 0 leaves it out.
+
+        Returns
+        -------
+        ReductSelector
+        """
+        granules = self._granulate(X, y, sample_weight, reset=True).for_one_search()
+        self._granules: Granules | None = None
+        self._found: tuple[Reduct, NDArray[np.float64]] | None = self._search(granules)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ReductSelector:
+        """Add rows to those seen; the reduct of all of them is found when it is asked for.
+
+        Parameters
+        ----------
+        X : (n, k) array_like, pandas or polars DataFrame
+        y : (n,) array_like
+        classes : array_like, optional
+            All labels there are. Not needed; where given, a label of y that is none of them is refused.
+        sample_weight : (n,) array_like of whole numbers, optional
+
+        Returns
+        -------
+        ReductSelector
+        """
+        if self.bins is not None and not _fixed(self.bins):
+            raise TableError(
+                f"bins={self.bins!r} are found from all rows, which partial_fit has not. Name the cut points: "
+                "bins={column: [1.5, 3]}."
+            )
+        before: Granules | None = getattr(self, "_granules", None)
+        if before is None and self.__sklearn_is_fitted__():
+            warnings.warn("fit kept no rows to add to, so partial_fit begins anew.", stacklevel=2)
+        granules = self._granulate(X, y, sample_weight, reset=before is None)
+        if classes is not None:
+            odd = set(granules.decision_values[0]).difference(column_or_1d(classes).tolist())
+            if odd:
+                raise TableError(f"y holds {min(odd, key=repr)!r}, which is none of the classes. Add it to them.")
+        self._granules = granules if before is None else before.merge(granules)
+        self._found = None
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Take the selected columns, as they are.
+
+        Parameters
+        ----------
+        X : (n, k) array_like, pandas or polars DataFrame
+
+        Returns
+        -------
+        (n, n_selected) array, or a DataFrame
+            What `set_output` asks for; a DataFrame that goes in and comes out as the same kind keeps its types.
+        """
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        library, kept = _library(X), self.get_support(indices=True)
+        if not len(kept):
+            warnings.warn("No feature was selected: none of them tells anything about y.", stacklevel=2)
+            return np.empty((len(X), 0), float if library else X.dtype)
+        selected = self._cut(X.iloc[:, kept] if library == "pandas" else X[:, kept], library)
+        if library in (None, _get_output_config("transform", self)["dense"]):
+            return selected
+        return check_array(selected, dtype=None, ensure_all_finite=False)
+
+    def _cut(self, selected: Any, library: str | None) -> Any:
+        """The selected columns with bins for numbers where there are cut points."""
+        names = [self.reduct_.conditions[j] for j in self.get_support(indices=True)]
+        cuts = self.reduct_.cuts
+        for j, name in enumerate(names):
+            if name not in cuts:
+                continue
+            if library == "polars":
+                selected = selected.with_columns(apply(selected[:, j], cuts[name], name))
+            elif library == "pandas":
+                selected.isetitem(j, apply(selected.iloc[:, j], cuts[name], name))
+            else:
+                bins = apply(selected[:, j], cuts[name], name)
+                selected = selected.astype(np.promote_types(selected.dtype, bins.dtype), copy=False)
+                selected[:, j] = bins
+        return selected
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Put selected columns back in their places, with zeros (of text: empty) in all others.
+
+        Parameters
+        ----------
+        X : (n, n_selected) array_like
+
+        Returns
+        -------
+        (n, k) array
+        """
+        support = self.get_support()
+        X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_features=0)
+        if X.shape[1] != support.sum():
+            raise TableError(f"X has {X.shape[1]} columns, but {support.sum()} were selected. Pass those.")
+        whole = np.zeros((len(X), len(support)), X.dtype)
+        whole[:, support] = X
+        return whole
+
+    @property
+    def reduct_(self) -> Reduct:
+        """The result of `plar.reduce`."""
+        return self._result()[0]
+
+    @property
+    def scores_(self) -> NDArray[np.float64]:
+        """The significance of every feature; see the class."""
+        return self._result()[1]
+
+    @property
+    def core_(self) -> NDArray[np.intp]:
+        """The columns of the core."""
+        return np.array(sorted(self._places(self.reduct_.core)), np.intp)
+
+    @property
+    def ranking_(self) -> NDArray[np.intp]:
+        """The order in which the features were selected; see the class."""
+        core, selected = set(self.reduct_.core), self.reduct_.attributes
+        later = [name for name in selected if name not in core]
+        ranking = np.full(self.n_features_in_, len(later) + 2)
+        ranking[self._places(core.intersection(selected))] = 1
+        ranking[self._places(later)] = range(2, len(later) + 2)
+        return ranking
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_found")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        tags.target_tags.required = tags.target_tags.one_d_labels = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        mask = np.zeros(self.n_features_in_, np.bool_)
+        mask[self._places(self.reduct_.attributes)] = True
+        return mask
+
+    def _places(self, names: Iterable[str]) -> list[int]:
+        at = {name: place for place, name in enumerate(self.reduct_.conditions)}
+        return [at[name] for name in names]
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X with its names and number of columns looked at; a frame as it is, anything else as an array."""
+        frame = _library(X) is not None
+        if frame:
+            check_names([str(label) for label in X.columns], "X")
+        return validate_data(self, X, dtype=None, ensure_all_finite=False, skip_check_array=frame, reset=reset)
+
+    def _granulate(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Granules:
+        as_measure(self.measure)
+        as_engine(self.engine, self.n_jobs)
+        Options(tuple(column_list(self.include)), self.epsilon, self.tolerance, self.max_attributes, self.minimal)
+        if y is None:
+            raise TableError("ReductSelector requires y to be passed, but the target y is None.")
+        X, y = self._checked(X, reset=reset), _labels(y)
+        check_consistent_length(X, y)
+        weights = None
+        if sample_weight is not None:
+            X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
+        granules = granulate(X, y=y, missing=self.missing, na=self.na, bins=self.bins, weights=weights)
+        self._included(granules)
+        return granules
+
+    def _included(self, granules: Granules) -> list[str]:
+        return [resolve(granules.conditions, one, "feature to include") for one in column_list(self.include)]
+
+    def _result(self) -> tuple[Reduct, NDArray[np.float64]]:
+        check_is_fitted(self)
+        if self._found is None and self._granules is not None:
+            self._found = self._search(self._granules)
+        assert self._found is not None
+        return self._found
+
+    def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
+        """Find the reduct and the scores."""
+        how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
+        reduct = reduce(
+            granules,
+            **how,
+            include=self._included(granules),
+            epsilon=self.epsilon,
+            tolerance=self.tolerance,
+            max_attributes=self.max_attributes,
+            missing=self.missing,
+            na=self.na,
+            minimal=self.minimal,
+        )
+        reduct = replace(reduct, settings={**reduct.settings, "bins": written_spec(self.bins)})
+        scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
+        scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
+        if len(scores) < len(reduct.conditions):
+            scores = significance(granules, reduct.attributes, **how) | scores
+        return reduct, np.array([scores[name] for name in reduct.conditions])
+
+
+def _library(X: Any) -> str | None:
+    """The library of a DataFrame that need not become an array."""
+    root = type(X).__module__.partition(".")[0]
+    return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
+
+
+def _fixed(bins: Spec) -> bool:
+    """Whether bins do not depend on the data."""
+    return isinstance(bins, Mapping) and not any(isinstance(asked, str) for asked in bins.values())
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Y as an array in which nothing is missing."""
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
+    coded = encode_column(labels, (), "y")
+    if coded.missing is not None:
+        raise TableError("Input y contains NaN or None. Give every row a label, or leave those rows out.")
+    if labels.dtype.kind == "f" and len(coded.values) > max(20, len(labels) // 2):
+        warnings.warn(
+            f"y holds {len(coded.values)} different numbers in {len(labels)} rows, and each counts as a class of its "
+            "own. Cut a quantity into a few classes first.",
+            stacklevel=4,
+        )
+    return labels
+
+
+def _with_weights(X: Any, weights: NDArray[np.float64]) -> tuple[dict[str, Any], str]:
+    """The columns of X, one of multiplicities beside them, and its name."""
+    odd = weights[(weights < 0) | (weights != np.floor(weights))]
+    if len(odd):
+        raise TableError(f"sample_weight says how often each row counts, in whole numbers. Got {odd[0]:g}; scale it.")
+    library = _library(X)
+    names = [f"x{j}" for j in range(X.shape[1])] if library is None else [str(label) for label in X.columns]
+    name = "sample_weight"
+    while name in names:
+        name += "_"
+    columns = (X.iloc[:, j] if library == "pandas" else X[:, j] for j in range(X.shape[1]))
+    return {**dict(zip(names, columns, strict=True)), name: weights.astype(np.int64)}, name
