@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from plar.coding.store import replacing
 from plar.errors import TableError, printable
+from plar.limits import shown_seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
@@ -74,6 +79,8 @@ class Reduct:
         The core in the order of the conditions, then as selected; may be empty.
     core : tuple of str
         The attributes that no reduct can do without.
+    core_significances : mapping of str to float
+        The inner significance of each of them: how much Θ(D|C) would rise without it.
     conditions, decision : tuple of str
         The columns that were searched.
     measure, engine : str
@@ -91,6 +98,8 @@ class Reduct:
         Number of distinct values of each condition.
     missing : mapping of str to int
         How many objects lack a value, for each condition and decision where some do.
+    cuts : mapping of str to tuple of float
+        Cut points of the conditions that `bins` cut: value x is in the bin of the first cut point ≥ x.
     equivalent : tuple of tuples of str
         Conditions that are equal up to the names of their values: any one of a group does for the others.
         Not looked for beyond 65,536 values.
@@ -113,6 +122,7 @@ class Reduct:
 
     attributes: tuple[str, ...]
     core: tuple[str, ...]
+    core_significances: Mapping[str, float]
     conditions: tuple[str, ...]
     decision: tuple[str, ...]
     measure: str
@@ -128,6 +138,7 @@ class Reduct:
     n_classes: int
     cardinalities: Mapping[str, int]
     missing: Mapping[str, int]
+    cuts: Mapping[str, tuple[float, ...]]
     equivalent: tuple[tuple[str, ...], ...]
     source: str | None
     settings: Mapping[str, Any]
@@ -142,6 +153,12 @@ class Reduct:
         """What a person wants to read."""
         return "\n".join(_summary(self))
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from plar.report.notebook import notebook_table
+
+        return notebook_table(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Turn the result into what JSON can hold; its keys are the fields' names."""
         return {**asdict(self)}
@@ -151,6 +168,57 @@ class Reduct:
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+    def report(self, path: str | os.PathLike[str], command: str | None = None) -> None:
+        """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
+
+        The page loads nothing from elsewhere. It tells what was reduced to what, how the attributes were found and
+        what is proven about them, and shows every candidate of every step.
+
+        Parameters
+        ----------
+        path : path
+            The page to write, such as ``"r.html"``.
+        command : str, optional
+            The shell command that gave this result; by default one is made from `source` and `settings`.
+
+        Examples
+        --------
+        >>> import plar, tempfile, pathlib
+        >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = pathlib.Path(folder) / "r.html"
+        ...     r.report(page)
+        ...     "1 of 2 columns is enough" in page.read_text(encoding="utf-8")
+        True
+        """
+        from plar.report import write
+
+        write(self, path, command)
+
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
+        """Draw how Θ(D|R) fell, and the significance of each chosen attribute; needs the extra ``report``.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or two of them, optional
+            Where to draw: both panels, or with one the first only. By default on a new figure.
+
+        Returns
+        -------
+        matplotlib Figure
+            Save it with ``savefig``; pyplot knows nothing of a new one.
+
+        Examples
+        --------
+        >>> import plar
+        >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
+        >>> [panel.get_title(loc="left") for panel in r.plot().axes]
+        ['What is still undecided', '1 of 2 columns chosen']
+        """
+        from plar.plot import plot
+
+        return plot(self, ax)
 
     def transform(self, data: Any) -> Any:
         """Take the chosen columns of a table.
@@ -163,11 +231,13 @@ class Reduct:
         Returns
         -------
         A table of the same kind (a polars frame for a path)
-            All rows, original values, the chosen columns in table order, then the decision.
+            All rows, the chosen columns in table order, then the decision. Values are the original ones, but for
+            columns in `cuts`: they hold bin numbers from 0 on, and missing stays missing.
         """
         from plar.table import select_columns
 
-        return select_columns(data, self.attributes, self.decision)
+        na, decimal = self.settings.get("na", ()), self.settings.get("decimal", ".")
+        return select_columns(data, self.attributes, self.decision, self.cuts, na=na, decimal=decimal)
 
 
 def load(path: str | os.PathLike[str]) -> Reduct:
@@ -187,8 +257,8 @@ def load(path: str | os.PathLike[str]) -> Reduct:
         found = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    except ValueError as error:
-        raise TableError(f"{str(path)!r} is not a saved reduct: it is no valid JSON.") from error
+    except (ValueError, RecursionError):
+        raise TableError(f"{str(path)!r} is not a saved reduct: it is no valid JSON.") from None
     return from_dict(found, repr(str(path)))
 
 
@@ -203,17 +273,38 @@ def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     True
     """
     try:
-        known = {f.name: found[f.name] for f in fields(Reduct)}
-        known["certificate"] = Certificate(**_tuples(known["certificate"]))
-        known["steps"] = tuple(Step(**_tuples(step)) for step in known["steps"])
-        known["equivalent"] = tuple(tuple(group) for group in known["equivalent"])
-        return Reduct(**_tuples(known))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise TableError(f"{where} is not a saved reduct: {error} does not fit.") from error
+        made: Reduct = _made(Reduct, found)
+        if not {*made.attributes, *made.core, *made.certificate.redundant} <= set(made.conditions):
+            raise ValueError("'attributes'")
+        return made
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
 
 
-def _tuples(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+def _made(kind: Any, value: Any) -> Any:
+    """Make what a type's annotation says of what JSON has; TypeError with the field where it does not fit."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(value, Mapping):
+        known = {}
+        for name, hint in get_type_hints(kind).items():
+            try:
+                known[name] = _made(hint, value[name])
+            except (KeyError, OverflowError):
+                raise TypeError(repr(name)) from None
+            except TypeError as error:
+                raise TypeError(str(error) or repr(name)) from None
+        return kind(**known)  # type: ignore[operator]
+    if origin is tuple and isinstance(value, (list, tuple)):
+        return tuple(_made(inner[0], one) for one in value)
+    if origin is Mapping and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _made(inner[1], one) for key, one in value.items()}
+    if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    if type(None) in inner:
+        return None if value is None else _made(inner[0], value)
+    if kind is Any or type(value) is kind:
+        return value
+    raise TypeError
 
 
 def _summary(found: Reduct) -> list[str]:
@@ -241,7 +332,7 @@ def _summary(found: Reduct) -> list[str]:
         lines.append(f"Could go alone: {_listed(certificate.redundant)}.")
     else:
         lines.append("Minimal: without any one of them something is lost." if found.attributes else "None is needed.")
-    return [*lines, f"{sum(found.seconds.values()):.2f} s, engine {found.engine}"]
+    return [*lines, f"{shown_seconds(sum(found.seconds.values()))}, engine {found.engine}"]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,0 +1,117 @@
+"""A reduct as a picture, drawn with matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from plar.errors import PlarError, TableError
+from plar.report.words import counted, number, origins, shortened, significances, start_theta, start_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from plar.reduct import Reduct
+
+__all__ = ["plot"]
+
+#: columns that find room in a picture, and characters of their names
+MOST, LONGEST = 60, 28
+#: names are never formulas
+PLAIN = {"parse_math": False, "usetex": False}
+#: inches of the curve
+LOW = 3.6
+CURVE, CORE, LEVEL = "#2f6db5", "#c9781f", "#2a8a57"
+
+
+def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
+    """Draw how Θ(D|R) fell, and the significance of each chosen column; see `Reduct.plot`."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise PlarError("A plot needs matplotlib, which is not installed. Try: pip install 'plar[report]'.") from None
+    axes: list[Any]
+    if ax is None:
+        rows = min(len(found.attributes), MOST)
+        # a figure of its own and not pyplot's: nothing is shown, and nothing stays in memory
+        height = max(LOW, 1.2 + 0.2 * rows)
+        figure = Figure(figsize=(11, height), layout="constrained")
+        if height < 2 * LOW:
+            axes = list(figure.subplots(1, 2))
+        else:
+            grid = figure.add_gridspec(2, 2, height_ratios=(LOW, height - LOW))
+            axes = [figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])]
+    else:
+        axes = [ax] if hasattr(ax, "plot") else list(ax)
+        if len(axes) not in (1, 2):
+            raise TableError(f"The 'ax' parameter must be one Axes or two. Got {len(axes)} instead.")
+    _curve(found, axes[0])
+    if len(axes) == 2:
+        _bars(found, axes[1])
+    drawn: Figure = axes[0].figure
+    return drawn
+
+
+def _curve(found: Reduct, ax: Any) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    values = [start_theta(found), *(step.theta for step in found.steps)]
+    marker = "o" if len(values) <= 30 else "."
+    ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)
+    ax.plot(range(len(values)), values, color=CURVE, marker=marker, markersize=5, linewidth=1.8)
+    told = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
+    ax.annotate(
+        told,
+        (0.02, found.theta_all),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, -4),  # the curve never comes here
+        textcoords="offset points",
+        va="top",
+        color=LEVEL,
+        fontsize="small",
+        **PLAIN,
+    )
+    if found.steps:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    else:
+        ax.set_xticks([0])
+    ax.margins(y=0.12)
+    ax.set_xlabel(start_words(found) if found.steps else "no step was needed")
+    ax.set_ylabel(f"Θ(D|R), measure {shortened(found.measure, LONGEST)}", **PLAIN)
+    ax.set_title("What is still undecided", loc="left", fontsize="medium")
+    _quiet(ax, "y")
+
+
+def _bars(found: Reduct, ax: Any) -> None:
+    names = found.attributes[:MOST]
+    known, parts = significances(found), origins(found)
+    values = [known.get(name, 0.0) for name in names]
+    colours = [CORE if parts[name] == "core" else CURVE for name in names]
+    ax.barh(range(len(names)), values, color=colours, height=0.7)
+    ax.set_yticks(range(len(names)), [shortened(name, LONGEST) for name in names], fontsize="small", **PLAIN)
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    for row, name in enumerate(names):
+        if name not in known:
+            ax.annotate("asked for", (0, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
+    for label, colour, there in (
+        ("core", CORE, any(parts[name] == "core" for name in names)),
+        ("step by step", CURVE, any(parts[name] != "core" for name in names)),
+    ):
+        if there:
+            ax.barh([0], [0], color=colour, label=label)
+    if names:
+        ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, ncols=2)
+    more = len(found.attributes) - len(names)
+    ax.set_xlabel(f"significance ({more:,} more columns are not shown)" if more else "significance")
+    chosen = f"{len(found.attributes):,} of {counted(len(found.conditions), 'column')}"
+    ax.set_title(f"{chosen} chosen", loc="left", fontsize="medium")
+    _quiet(ax, "x")
+
+
+def _quiet(ax: Any, axis: str) -> None:
+    """Faint lines to read along, and no frame."""
+    ax.grid(axis=axis, color="0.5", alpha=0.25, linewidth=0.6)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)

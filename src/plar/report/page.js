@@ -1,0 +1,148 @@
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data-of-report").textContent);
+  const SHOWN = 50, LONGEST = 48;
+  const whole = new Intl.NumberFormat("en-US");
+  const order = new Intl.Collator("en", { numeric: true });
+
+  const element = (tag, kind, ...inside) => {
+    const made = document.createElement(tag);
+    if (kind) made.className = kind;
+    made.append(...inside);
+    return made;
+  };
+
+  const short = (name) => {
+    const all = Array.from(name);
+    if (all.length <= LONGEST) return name;
+    const tail = Math.floor((LONGEST * 3) / 10);
+    return all.slice(0, LONGEST - tail - 1).join("") + "…" + all.slice(-tail).join("");
+  };
+
+  const nameOf = (name) => {
+    const brief = short(name);
+    if (brief === name) return element("bdi", "name", name);
+    const summary = element("summary", "", element("bdi", "name", brief));
+    return element("details", "more", summary, element("bdi", "name", name));
+  };
+
+  const bar = (share) => {
+    const space = "http://www.w3.org/2000/svg";
+    const svg = document.createElementNS(space, "svg"), rect = document.createElementNS(space, "rect");
+    svg.setAttribute("class", "bar");
+    svg.setAttribute("aria-hidden", "true");
+    rect.setAttribute("width", (100 * Math.max(0, share)).toFixed(1) + "%");
+    rect.setAttribute("height", "100%");
+    svg.append(rect);
+    return svg;
+  };
+
+  const tag = (text) => element("span", text.startsWith("core") ? "tag core" : "tag", text);
+
+  const rowName = (row) => {
+    const cell = element("th", "", nameOf(row.name));
+    cell.scope = "row";
+    return cell;
+  };
+
+  const count = (value) => element("td", value ? "n" : "n dim", value === null ? "–" : whole.format(value));
+
+  // As `aligned` in Python: equal decimals, four digits for the largest number.
+  const decimalsOf = (values) => {
+    const sizes = values.filter((v) => v).map(Math.abs);
+    if (!sizes.length) return 0;
+    const most = 3 - Math.floor(Math.log10(sizes.reduce((a, b) => Math.max(a, b))));
+    const least = sizes.reduce((a, b) => Math.min(a, b));
+    const wanted = Math.max(0, Math.min(most + 2, 1 - Math.floor(Math.log10(least))), most);
+    return least < 0.5 * 10 ** -wanted ? Math.max(0, most) : wanted;
+  };
+
+  const writer = (decimals) => {
+    const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
+    const { format } = new Intl.NumberFormat("en-US", digits);
+    return (value) => {
+      if (value === 0) return "0";
+      if (Math.abs(value) < 0.5 * 10 ** -decimals) return (value > 0 ? "<" : ">−") + format(10 ** -decimals);
+      return format(value).replace("-", "−");
+    };
+  };
+
+  const tableOf = (id, rows, draw, start) => {
+    const table = document.getElementById(id);
+    if (!table) return null;
+    const find = document.querySelector(`[data-find="${id}"]`);
+    const all = document.querySelector(`[data-all="${id}"]`);
+    const status = document.getElementById(id + "-status");
+    const state = { ...start, all: false };
+
+    const render = () => {
+      const text = find.value.toLowerCase();
+      const known = rows();
+      const found = known.filter((row) => row.name.toLowerCase().includes(text));
+      const way = state.down ? -1 : 1;
+      found.sort((a, b) => {
+        const x = a[state.key], y = b[state.key];
+        return (typeof x === "string" ? order.compare(x, y) : x - y) * way;
+      });
+      const shown = state.all ? found : found.slice(0, SHOWN);
+      table.tBodies[0].replaceChildren(...shown.map(draw(known)));
+      status.textContent = shown.length < found.length
+        ? `The first ${whole.format(shown.length)} of ${whole.format(found.length)}.`
+        : `${whole.format(found.length)} ${found.length === 1 ? "column" : "columns"}.`;
+      all.hidden = found.length <= SHOWN;
+      all.textContent = state.all ? `Show ${SHOWN} only` : "Show all";
+    };
+
+    for (const button of table.querySelectorAll("[data-sort]")) {
+      const head = button.parentElement;
+      button.addEventListener("click", () => {
+        const same = state.key === button.dataset.sort;
+        state.down = same ? !state.down : head.classList.contains("n") && button.dataset.sort !== "place";
+        state.key = button.dataset.sort;
+        for (const other of table.querySelectorAll("th[aria-sort]")) other.setAttribute("aria-sort", "none");
+        head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+        render();
+      });
+    }
+    find.addEventListener("input", render);
+    all.addEventListener("click", () => {
+      state.all = !state.all;
+      render();
+    });
+    render();
+    return render;
+  };
+
+  const columns = data.names.map((name, k) => {
+    const [part, values, missing] = data.columns[k];
+    return { place: k + 1, name, part, values, missing };
+  });
+  tableOf("columns-table", () => columns, () => (row) =>
+    element("tr", "", element("td", "n dim", whole.format(row.place)), rowName(row),
+      element("td", "part", ...(row.part ? [tag(row.part)] : [])), count(row.values), count(row.missing)),
+    { key: "place", down: false });
+
+  const select = document.getElementById("round");
+  if (!select) return;
+  const candidates = () => data.rounds[select.value]
+    .map((value, k) => ({ place: k + 1, name: data.names[k], value }))
+    .filter((row) => row.value !== null);
+  const render = tableOf("candidates-table", candidates, (rows) => {
+    const values = rows.map((row) => row.value);
+    const largest = values.reduce((a, b) => Math.max(a, b), 0), write = writer(decimalsOf(values));
+    const taken = data.taken[select.value] + 1;
+    return (row) => {
+      const name = rowName(row);
+      if (row.place === taken) name.append(" ", tag("chosen"));
+      const value = element("td", "n", write(row.value));
+      value.title = String(row.value);
+      return element("tr", row.place === taken ? "taken" : "",
+        element("td", "n dim", whole.format(row.place)), name, value,
+        element("td", "wide", bar(largest > 0 ? row.value / largest : 0)));
+    };
+  }, { key: "value", down: true });
+  select.addEventListener("change", () => {
+    document.getElementById("round-shown").textContent = Number(select.value) + 1;
+    render();
+  });
+})();
