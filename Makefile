@@ -3,13 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-gpu lint format bench paper docs clean
+.PHONY: demo test test-gpu lint format bench paper docs soak clean
 
 demo: .venv/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
 
 test: lint
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadgroup
 
 # The same tests of the CUDA engine as under the simulator, and the suite's own with it as their engine; needs a GPU.
 test-gpu: .venv/.dev
@@ -30,6 +30,7 @@ format: .venv/.dev
 bench: .venv/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python benchmarks/local.py
+	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
@@ -37,8 +38,14 @@ paper: .venv/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python -W ignore benchmarks/paper/run.py $(if $(QUICK),--quick)
 
+# Random tables against the oracle, SECONDS long, an hour by default; docs/reliability.md has the figures of a run.
+soak: .venv/.dev
+	$(BIN)/python -W ignore tests/soak.py --seconds $(or $(SECONDS),3600)
+
+# The pages, in site/; their code is run by the tests.
 docs: .venv/.dev
-	$(BIN)/python -m pytest -q tests/test_docs.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Open site/index.html"
 
 .venv/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -57,4 +64,4 @@ docs: .venv/.dev
 	@touch $@
 
 clean:
-	rm -rf .venv .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .bench site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -90,6 +90,13 @@ def spark() -> Iterator[Any]:
         yield started.spark()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a Spark session stay in one process, where several run side by side."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder with the paper's datasets, or a skip."""

@@ -6,52 +6,111 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from conftest import no_spark
+from run_page import blocks
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WITH_CODE = [page for page in PAGES if any(block.language in ("python", "console") for block in blocks(page))]
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.M | re.S)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_blocks_run(page: Path) -> None:
-    program = "\n".join(blocks(page, "python"))
-    if "SparkEngine" in program and no_spark():
-        pytest.skip(str(no_spark()))
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_readme_shows_what_the_demo_prints() -> None:
-    plar = Path(sys.executable).parent / "plar"
-    words = ["reduce", "examples/tic_tac_toe.csv", "--decision", "x_wins"]
-    out = subprocess.check_output([plar, *words], cwd=ROOT, text=True)
-    shown = blocks(ROOT / "README.md", "text")[0]
-    *lines, seconds = out.splitlines()
-    *shown_lines, shown_seconds = shown.splitlines()
-    assert [line.rstrip() for line in lines] == [line.rstrip() for line in shown_lines]
-    assert re.sub(r"[\d.]+ s", "s", seconds) == re.sub(r"[\d.]+ s", "s", shown_seconds)
-
-
-def test_every_make_target_of_the_readme_exists() -> None:
-    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.M))
-    assert set(re.findall(r"make (\w+)", (ROOT / "README.md").read_text())) <= targets
+def shown_name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="the commands are for a Unix shell")
-def test_console_commands_have_the_options_they_show() -> None:
-    plar = Path(sys.executable).parent / "plar"
-    helps: dict[str, str] = {}
-    for block in blocks(ROOT / "README.md", "console"):
-        for command, rest in re.findall(r"^\$ plar (\w+)(.*?)(?:#.*)?$", block, flags=re.M):
-            if command not in helps:
-                helps[command] = subprocess.check_output([plar, command, "--help"], text=True)
-            for option in re.findall(r"(?<= )--?[a-z][a-z-]*", rest):
-                assert option in helps[command], (command, option)
-    assert set(helps) == {"reduce", "core", "theta", "granulate", "engines"}
+@pytest.mark.parametrize("page", WITH_CODE, ids=shown_name)
+def test_code_runs_and_shows_what_happens(page: Path, tmp_path: Path) -> None:
+    code = "\n".join(block.text for block in blocks(page) if block.language == "python")
+    if "SparkEngine" in code and no_spark():
+        pytest.skip(str(no_spark()))
+    for package in ("sklearn", "matplotlib"):
+        if find_spec(package) is None and (package in code or (package == "matplotlib" and ".plot(" in code)):
+            pytest.skip(f"needs {package}")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", ROOT / "tests" / "run_page.py", page],
+        cwd=tmp_path,
+        env={**os.environ, "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_the_picture_is_what_its_program_draws() -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, for its digits")
+    drawn = subprocess.check_output([sys.executable, "-W", "error", "docs/picture.py"], cwd=ROOT, text=True)
+    assert drawn == (ROOT / "docs" / "pictures" / "digits.svg").read_text()
+
+
+def test_every_make_target_of_the_readme_exists() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    assert set(re.findall(r"make ([\w-]+)", (ROOT / "README.md").read_text())) <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    """Those of the pages in docs/ are checked when they are built."""
+    links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert not [link for link in links if "://" not in link and not (ROOT / link).exists()]
+
+
+#: built once, also where tests run side by side
+on_the_site = pytest.mark.xdist_group("site")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The pages, built as `make docs` does; where the system lets us, with the network cut off."""
+    if find_spec("mkdocs") is None:
+        pytest.skip("needs mkdocs (pip install 'plar[docs]')")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    cut_off = ["unshare", "--net"]
+    if os.name == "posix" and subprocess.run([*cut_off, "true"], capture_output=True).returncode == 0:
+        build = [*cut_off, *build]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@on_the_site
+def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
+    """Links lead elsewhere; scripts, styles, fonts, pictures and frames do not."""
+    pages = list(site.rglob("*.html"))
+    assert len(pages) >= len(PAGES) - 1  # all but README
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        fetched = re.findall(
+            r"<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*?(?:src|data)=\"?([^\s\">]+)", text
+        )
+        fetched += re.findall(r"<link\b[^>]*?href=\"?([^\s\">]+)", text)
+        assert fetched
+        assert not [address for address in fetched if re.match(r"(https?:)?//", address)], page
+    for style in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8")), style
+
+
+@on_the_site
+def test_reference_names_all_that_is_public(site: Path) -> None:
+    import plar
+
+    told = "".join(page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html"))
+    for name in plar.__all__:
+        if name not in ("datasets", "engines", "measures"):
+            assert re.search(rf'id="plar\.([\w.]+\.)?{name}"', told), name
+
+
+@on_the_site
+def test_command_reference_is_the_programs_own(site: Path) -> None:
+    told = (site / "reference" / "cli.html").read_text(encoding="utf-8")
+    help_text = subprocess.check_output([sys.executable, "-m", "plar", "--help"], text=True)
+    commands = re.findall(r"^  (\w+) ", help_text.partition("Commands:")[2], flags=re.M)
+    assert commands
+    for command in commands:
+        assert f">plar {command}<" in told
