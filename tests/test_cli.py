@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +15,7 @@ import plar
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = str(ROOT / "examples" / "tic_tac_toe.csv")
 PLAR = str(Path(sys.executable).parent / "plar")
-COMMANDS = ("reduce", "core", "theta", "granulate", "engines")
+COMMANDS = ("reduce", "core", "theta", "granulate", "engines", "schema")
 
 
 def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -190,6 +187,19 @@ BAD = [
     (("reduce", "good.csv", "-d", "d", "-o", "good.csv"), ["good.csv"]),
     (("reduce", "good.csv", "-d", "d", "-o", "nowhere/r.csv"), ["nowhere"]),
     (("reduce", "good.csv", "-d", "d", "-o", "r.docx"), ["docx", ".parquet"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "-", "--json"), ["--json and -o -", "stdout"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "-", "--report", "-"), ["-o - and --report -", "stdout"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "-", "--output-format", "docx"), ["'docx'", "csv, tsv"]),
+    (("reduce", "good.csv", "-d", "d", "-o", "r.csv", "--output-format", "csv"), ["--output-format", "-o -"]),
+    (("reduce", "good.csv", "-d", "d", "--report", "good.csv"), ["good.csv", "input"]),
+    (("reduce", "good.csv", "-d", "d", "--report", "nowhere/r.html"), ["nowhere"]),
+    (("reduce", "good.csv", "-d", "d", "--format", "csv"), ["--format", "good.csv"]),
+    (("reduce", "-", "-d", "d", "--format", "docx"), ["'docx'", "parquet"]),
+    (("reduce", "good.csv", "-d", "d", "--bins", "round"), ["'round'", "mdlp"]),
+    (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--bins", "colour=mdlp"), ["'mdlp'", "NAME=RULE"]),
+    (("reduce", "good.csv", "-d", "d", "--bins", "colour=1", "--bins", "0=2,3"), ["'colour'", "twice"]),
+    (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--decimal", "x"), ["'x'", "decimal"]),
+    (("schema", "perform"), ["'perform'", "reduce, core, theta, engines"]),
     (("reduce", "table.xyz", "-d", "d"), ["table.xyz", ".csv"]),
     (("reduce", "cut.gz", "-d", "d"), ["cut.gz"]),
     (("reduce", "cut.parquet", "-d", "d"), ["cut.parquet"]),
@@ -235,39 +245,6 @@ def test_names_cannot_steer_the_terminal(tmp_path: Path) -> None:
     assert "\\x1b[31mred" in out
 
 
-def on_a_terminal(*words: str, interrupt_at: bytes | None = None) -> tuple[int, str]:
-    parent, child = pty.openpty()
-    with subprocess.Popen([PLAR, *words], stdout=subprocess.PIPE, stderr=child) as process:
-        os.close(child)
-        shown = b""
-        try:
-            while piece := os.read(parent, 4096):
-                shown += piece
-                if interrupt_at and interrupt_at in shown:
-                    process.send_signal(signal.SIGINT)
-                    interrupt_at = None
-        except OSError:  # the terminal's end, on Linux
-            pass
-    os.close(parent)
-    return process.returncode, shown.decode()
-
-
-def test_progress_on_a_terminal_and_silence_in_a_pipe() -> None:
-    assert run("reduce", TABLE, "-d", "x_wins").stderr == ""
-    code, shown = on_a_terminal("reduce", TABLE, "-d", "x_wins")
-    assert code == 0
-    assert any(word in shown for word in ("opening", "granulating", "core", "step", "certificate"))
-
-
-def test_interrupt_ends_with_130(tmp_path: Path) -> None:
-    big = tmp_path / "big.csv"
-    big.write_text("a,b,d\n" + "\n".join(f"{i},{i % 7},{i % 3}" for i in range(1_000_000)) + "\n")
-    code, shown = on_a_terminal("reduce", str(big), "-d", "d", interrupt_at=b"granulating")
-    assert code == 130
-    assert "Interrupted." in shown
-    assert "Traceback" not in shown
-
-
 def test_a_reader_that_leaves_early_is_no_traceback() -> None:
     with subprocess.Popen([PLAR, "reduce", TABLE, "-d", "x_wins", "--json"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:  # fmt: skip
@@ -275,3 +252,40 @@ def test_a_reader_that_leaves_early_is_no_traceback() -> None:
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+def test_bins_by_rule_and_by_column(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("age,a=b,d\n" + "".join(f"{i},{i * 3},{int(i > 9)}\n" for i in range(20)))
+    found = json.loads(ok("reduce", str(path), "-d", "d", "--bins", "mdlp", "--json"))
+    assert found["cuts"]["age"] == [9.5]
+    by_column = ("--bins", "age=quantile:4", "--bins", "a=b=10,20.5")
+    found = json.loads(ok("reduce", str(path), "-d", "d", *by_column, "--json"))
+    assert found["settings"]["bins"] == {"age": "quantile:4", "a=b": [10.0, 20.5]}
+    assert found["cuts"]["a=b"] == [10.0, 20.5]
+    library = plar.reduce(path, "d", bins={"age": "quantile:4", "a=b": [10.0, 20.5]})
+    assert found["attributes"] == list(library.attributes)
+
+
+def test_warnings_are_one_line_and_leave_json_alone(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"x": [i / 7 for i in range(200)], "d": [i % 2 for i in range(200)]}).write_parquet(path)
+    done = run("reduce", str(path), "-d", "d", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["attributes"] == ["x"]
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("Warning: ")
+    assert "bins" in done.stderr
+
+
+def test_a_report(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    page = tmp_path / "r.html"
+    done = run("reduce", TABLE, "-d", "x_wins", "--report", str(page))
+    assert done.returncode == 0, done.stderr
+    assert "9 attributes" in done.stdout
+    assert f"Wrote {page}." in done.stderr
+    assert "plar reduce" in page.read_text()
+    done = run("reduce", TABLE, "-d", "x_wins", "--report", "-")
+    assert done.stdout.lower().startswith("<!doctype html>")
+    assert "9 attributes" in done.stderr

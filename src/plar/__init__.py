@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
     from plar.api import core, granulate, reduce, significance, theta
-    from plar.errors import EngineUnavailable, PlarError, TableError, UnknownNameError
+    from plar.errors import EngineUnavailable, Interrupted, PlarError, PlarWarning, TableError, UnknownNameError
     from plar.granules import Granules
     from plar.measures import Measure
     from plar.reduct import Certificate, Reduct, Step, load
@@ -26,8 +26,10 @@ __all__ = [
     "DecisionTable",
     "EngineUnavailable",
     "Granules",
+    "Interrupted",
     "Measure",
     "PlarError",
+    "PlarWarning",
     "Reduct",
     "Step",
     "TableError",
@@ -46,7 +48,7 @@ __all__ = [
 
 _HOMES = {
     "api": ("core", "granulate", "reduce", "significance", "theta"),
-    "errors": ("EngineUnavailable", "PlarError", "TableError", "UnknownNameError"),
+    "errors": ("EngineUnavailable", "Interrupted", "PlarError", "PlarWarning", "TableError", "UnknownNameError"),
     "granules": ("Granules",),
     "measures": ("Measure",),
     "reduct": ("Certificate", "Reduct", "Step", "load"),
@@ -56,7 +58,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     # Names are fetched when they are first used: numba and polars take longer to import than most tables to reduce.
-    if name in ("baselines", "datasets", "engines", "measures"):
+    if name in ("baselines", "bins", "datasets", "engines", "measures"):
         return import_module(f"plar.{name}")
     for module, names in _HOMES.items():
         if name in names:

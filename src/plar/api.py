@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from plar.bins import Spec, written_spec
+from plar.checkpoint import Journal
 from plar.columns import column_list, resolve, spellings
 from plar.engines import as_engine
 from plar.engines.base import Engine, Held, Reader
+from plar.engines.telling import watched
 from plar.errors import TableError, unknown_name
 from plar.granules import Granules
+from plar.limits import as_bytes, as_seconds, check_memory, memory_limited
 from plar.measures import Measure, as_measure
+from plar.progress import bytes_of, followed
 from plar.reduct import Reduct
 from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.table import DecisionTable, as_table, open_granules
+from plar.told_apart import warn_told_apart
 
 __all__ = ["core", "granulate", "reduce", "significance", "theta"]
 
@@ -38,9 +45,14 @@ def reduce(
     max_attributes: int | None = None,
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
     weights: Column | None = None,
     minimal: bool = False,
     n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    time_limit: float | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
     on_step: OnStep | None = None,
 ) -> Reduct:
@@ -74,19 +86,41 @@ def reduce(
         Missing is a value of its own, or rows with missing values leave, or they are an error.
     na : str or list of str
         Further spellings of missing, for example "?".
+    bins : "quantile:k", "width:k", "mdlp" or mapping, optional
+        Numbers into bins: k bins of as many objects each, k bins of one width, or as many as tell the decision
+        apart (Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points; else
+        all conditions that hold numbers are cut. Default: every number is a value of its own.
     weights : str or int, optional
         Column of whole-number multiplicities; 0 drops the row.
     minimal : bool
         Try to remove each attribute in the end, the last first. `include` stays.
     n_jobs : int, optional
         Threads of the local engine; by default all cores.
+    memory_limit : int or str, optional
+        The most memory that this process may hold, in bytes or as "2GB". Above it, or by default where the engine
+        needs more than the machine has, it ends with a MemoryLimitExceeded before the memory is taken.
+    time_limit : float or str, optional
+        Seconds, or "90s", "10m", "2h". When they are over, the search ends after the core with the best result so far,
+        which is not `complete`; its certificate is made after that.
+    checkpoint : path, optional
+        A file that keeps the core and every step as it is found. If it is there, the search goes on from it, on any
+        engine, and ends with the same result; one of other data or options is refused.
+    verbose : bool
+        Show on stderr what goes on: a live line on a terminal, and a line for everything done.
     progress : function of (phase, done, total), optional
+        Phases are read, granulate (total: bytes of the files), core (attributes), search (steps, objects still mixed)
+        and certificate; resume (steps) if a checkpoint had some.
     on_step : function of a Step, optional
-        Called after every greedy step.
+        Called after every greedy step, but for those that a checkpoint had.
 
     Returns
     -------
     Reduct
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C after the core: a KeyboardInterrupt with the result so far as its `reduct`.
 
     Examples
     --------
@@ -100,32 +134,37 @@ def reduce(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
+    deadline = perf_counter() + (math.inf if time_limit is None else as_seconds(time_limit))
     chosen_measure = as_measure(measure)
     options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal)
     if progress is not None and not callable(progress):
         raise TableError(f"The 'progress' parameter must be a function. Got {progress!r} instead.")
     seconds: dict[str, float] = {}
-    prepared = _prepared(
-        data, decision, y, conditions, engine, missing, na, weights, n_jobs, options.include, seconds, progress
-    )
-    with prepared as (chosen_engine, granules):
+    asked = data, decision, y, conditions, engine, missing, na, weights, n_jobs, options.include, seconds
+    journal = Journal(checkpoint)
+    with (
+        memory_limited(as_bytes(memory_limit)),
+        followed(verbose, progress, on_step) as (tell, tell_step, display),
+        _prepared(*asked, tell, bins=bins) as (chosen_engine, granules),
+    ):
+        if display:
+            display.granulated(len(granules), granules.n_objects)
         return find_reduct(
             granules,
             chosen_measure,
-            chosen_engine,
+            watched(chosen_engine, display.watch if display else None),
             options,
             seconds=seconds,
             source=_path_of(data),
             settings={
-                "include": [granules.conditions[a] for a in granules.positions(options.include)],
-                "epsilon": float(epsilon),
-                "tolerance": float(tolerance),
-                "max_attributes": None if max_attributes is None else int(max_attributes),
-                "minimal": bool(minimal),
-                **_reading(data, missing, na, weights),
+                **options.plain([granules.conditions[a] for a in granules.positions(options.include)]),
+                **_reading(data, missing, na, weights, bins),
+                "conditions": list(granules.conditions) if _limited(data, conditions) else None,
             },
-            progress=progress,
-            on_step=on_step,
+            progress=tell,
+            on_step=tell_step,
+            journal=journal,
+            deadline=deadline,
         )
 
 
@@ -140,8 +179,10 @@ def core(
     epsilon: float = 0.0,
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
     weights: Column | None = None,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> tuple[str, ...]:
     """Find the attributes that no reduct can do without; parameters as of `reduce`.
 
@@ -152,9 +193,14 @@ def core(
     ('a',)
     """
     chosen_measure, options = as_measure(measure), Options(epsilon=epsilon)
-    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs)
-    with prepared as (chosen_engine, granules):
-        evaluation = chosen_engine.open(granules, chosen_measure)
+    asked = data, decision, y, conditions, engine, missing, na, weights, n_jobs
+    with (
+        followed(False, progress, None) as (tell, _, display),
+        _prepared(*asked, progress=tell, bins=bins) as (chosen_engine, granules),
+    ):
+        if tell:
+            tell("core", 0, len(granules.conditions))
+        evaluation = watched(chosen_engine, display.watch if display else None).open(granules, chosen_measure)
         found = core_of(
             evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
         )
@@ -172,8 +218,10 @@ def theta(
     engine: str | Engine = "auto",
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
     weights: Column | None = None,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """Compute Θ(D|B) of a subset B of the attributes; other parameters as of `reduce`.
 
@@ -184,8 +232,8 @@ def theta(
     -0.3333333333333333
     """
     chosen_measure, subset = as_measure(measure), column_list(attributes)
-    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs, subset)
-    with prepared as (chosen_engine, granules):
+    asked = data, decision, y, conditions, engine, missing, na, weights, n_jobs, subset
+    with _prepared(*asked, progress=progress, bins=bins) as (chosen_engine, granules):
         return chosen_engine.open(granules.coarsen(subset), chosen_measure).value_all
 
 
@@ -200,6 +248,7 @@ def significance(
     engine: str | Engine = "auto",
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
     weights: Column | None = None,
     n_jobs: int | None = None,
 ) -> dict[str, float]:
@@ -214,7 +263,7 @@ def significance(
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
     chosen_measure, subset = as_measure(measure), column_list(attributes)
-    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs, subset)
+    prepared = _prepared(data, decision, y, conditions, engine, missing, na, weights, n_jobs, subset, bins=bins)
     with prepared as (chosen_engine, granules):
         members = list(dict.fromkeys(granules.positions(subset)))
         evaluation = chosen_engine.open(granules, chosen_measure)
@@ -239,7 +288,10 @@ def granulate(
     engine: str | Engine = "auto",
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
     weights: Column | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress | None = None,
 ) -> Granules:
     """Turn a table into its distinct rows with multiplicities; parameters as of `reduce`.
 
@@ -258,7 +310,9 @@ def granulate(
     (2, 3, [2, 1])
     """
     chosen = as_engine(engine, None, data)
-    granules: Any = _granulated(chosen, data, decision, y, conditions, missing, na, weights)
+    asked = chosen, data, decision, y, conditions, missing, na, weights
+    with memory_limited(as_bytes(memory_limit)):
+        granules: Any = _granulated(*asked, bins=bins, progress=progress)
     made: Granules = granules
     return made
 
@@ -271,11 +325,22 @@ def _path_of(data: Any) -> str | None:
     return os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
 
 
-def _reading(data: Any, missing: str, na: Any, weights: Column | None) -> dict[str, Any]:
+def _reading(data: Any, missing: str, na: Any, weights: Column | None, bins: Spec | None) -> dict[str, Any]:
     """How the rows were read, for the record; a DecisionTable says so itself."""
     if isinstance(data, DecisionTable):
-        return {"missing": data.missing, "na": list(data.na), "weights": data.weights}
-    return {"missing": missing, "na": list(spellings(na)), "weights": weights}
+        spec = None if data.bins is None else data.bins.spec
+        how: dict[str, Any] = {"missing": data.missing, "na": list(data.na), "weights": data.weights}
+        return {**how, "bins": spec, "decimal": data.decimal, "header": data.header, "separator": data.separator}
+    how = {"missing": missing, "na": list(spellings(na)), "weights": weights}
+    return {**how, "bins": written_spec(bins), "decimal": ".", "header": True, "separator": None}
+
+
+def _limited(data: Any, conditions: Any) -> bool:
+    """Whether the conditions are not just all other columns, in table order."""
+    if not isinstance(data, DecisionTable):
+        return conditions is not None
+    roles = {*data.decision, data.weights}
+    return data.conditions != tuple(name for name in data.names if name not in roles)
 
 
 @contextmanager
@@ -292,15 +357,32 @@ def _prepared(
     attributes: Iterable[Any] = (),
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
+    *,
+    bins: Spec | None = None,
 ) -> Iterator[tuple[Engine, Held]]:
     """Engine and granules for one call; what the call itself started or put on a cluster ends with it."""
     chosen = as_engine(engine, n_jobs, data)
     made: Any = None
     try:
         granules = _granulated(
-            chosen, data, decision, y, conditions, missing, na, weights, attributes, seconds=seconds, progress=progress
+            chosen,
+            data,
+            decision,
+            y,
+            conditions,
+            missing,
+            na,
+            weights,
+            attributes,
+            bins=bins,
+            seconds=seconds,
+            progress=progress,
         )
         made = None if granules is data else granules
+        if isinstance(granules, Granules) and hasattr(chosen, "memory_need"):
+            check_memory(f"The engine {chosen.name!r}", chosen.memory_need(granules))
+        if isinstance(made, Granules):
+            granules = made = made.for_one_search()
         yield chosen, granules
     finally:
         if hasattr(type(made), "unpersist"):
@@ -320,6 +402,7 @@ def _granulated(
     weights: Column | None,
     attributes: Iterable[Any] = (),
     *,
+    bins: Spec | None = None,
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
 ) -> Held:
@@ -331,17 +414,19 @@ def _granulated(
     if isinstance(data, (str, os.PathLike)):
         data = open_granules(data) or (engine.read(data) if isinstance(engine, Reader) else None) or data
     if hasattr(type(data), "with_roles"):  # granules, here or on a cluster
-        granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing)
+        granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing, bins=bins)
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
         return granules
-    table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, weights=weights)
+    table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, bins=bins, weights=weights)
     for attribute in attributes:
         if resolve(table.names, attribute, "attribute") not in table.conditions:
             raise unknown_name("condition", attribute, table.conditions)
     seconds["read"] = perf_counter() - began
     began = perf_counter()
     if progress:
-        progress("granulate", 0, 0)
+        progress("granulate", 0, bytes_of(table.reader.files) if table.reader is not None else 0)
     granules = engine.granulate(table) if table.kind == "spark" and isinstance(engine, Reader) else table.granulate()
+    if table.bins is None:
+        warn_told_apart(table, granules)
     seconds["granulate"] = perf_counter() - began
     return granules

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+import copyreg
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 __all__ = [
     "EngineFailed",
     "EngineUnavailable",
+    "Interrupted",
+    "MemoryLimitExceeded",
     "NoRows",
     "PlarError",
+    "PlarWarning",
     "TableError",
     "UnknownNameError",
     "printable",
     "unknown_name",
+    "warn",
 ]
 
 
+_LONGEST = 800  # characters of a message
+_SHOWN = 100  # characters of a name in a list of choices
+
+
 class PlarError(Exception):
-    """Base of every error that plar raises on purpose."""
+    """Base of every error that plar raises on purpose: one printable line, whatever names and values it holds."""
+
+    def __init__(self, message: object = "") -> None:
+        line = printable(str(message))
+        if len(line) > _LONGEST:  # what is wrong comes first, the remedy last
+            line = f"{line[: _LONGEST // 2]} … {line[-(_LONGEST // 2 - 3) :]}"
+        super().__init__(line)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come whole from another process, whatever a subclass asks for to be made."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
+
+
+class PlarWarning(UserWarning):
+    """The work goes on, but its result may not be what was meant."""
 
 
 class TableError(PlarError, ValueError):
@@ -37,8 +63,26 @@ class EngineUnavailable(PlarError, ImportError):
     """An engine that this machine cannot run; the message says what to install."""
 
 
+class MemoryLimitExceeded(TableError):
+    """More memory is needed than the call may take, or than the machine has."""
+
+
 class EngineFailed(PlarError, RuntimeError):
     """An engine that broke down while it worked."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
+
+    Parameters
+    ----------
+    reduct : Reduct
+        The result so far, with its certificate.
+    """
+
+    def __init__(self, reduct: Any) -> None:
+        super().__init__()
+        self.reduct = reduct
 
 
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownNameError:
@@ -52,10 +96,24 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     "Unknown column 'colour'. Did you mean 'color'? Choose one of: color, size."
     """
     known = list(choices)
-    shown = known if len(known) <= 20 else [*known[:20], f"… ({len(known)} in all)"]
-    near = get_close_matches(str(name), known, n=3, cutoff=0.6) if len(known) <= 20_000 else []
+    shown = [_short(one) for one in known[:20]] + ([f"… ({len(known)} in all)"] if len(known) > 20 else [])
+    near = []
+    if len(known) <= 20_000 and len(str(name)) <= _SHOWN:
+        near = get_close_matches(str(name), [one for one in known if len(one) <= _SHOWN], n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return UnknownNameError(f"Unknown {kind} {name!r}.{hint} Choose one of: {', '.join(shown)}.")
+    return UnknownNameError(f"Unknown {kind} {_short(repr(name))}.{hint} Choose one of: {', '.join(shown)}.")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 10]}…{text[-9:]}"
+
+
+def warn(message: str) -> None:
+    """Warn, at the line outside plar that called it."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("plar", "contextlib"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(printable(message), PlarWarning, stacklevel=level + 1)
 
 
 def printable(text: str) -> str:

@@ -8,15 +8,17 @@ PLAR, section 4: core by inner significance, then add the attribute of least Θ 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, TypeAlias
 
+from plar.checkpoint import Journal
 from plar.engines.base import Engine, Evaluation, Held, Inner
-from plar.errors import TableError
+from plar.errors import Interrupted, TableError
 from plar.measures import Measure
 from plar.reduct import Certificate, Reduct, Step
 
@@ -53,6 +55,12 @@ class Options:
                 "attributes. Raise the one or shorten the other."
             )
 
+    def plain(self, include: list[str]) -> dict[str, Any]:
+        """The options in Python's own types, with the names of those to include."""
+        limit = None if self.max_attributes is None else int(self.max_attributes)
+        numbers = {"epsilon": float(self.epsilon), "tolerance": float(self.tolerance), "max_attributes": limit}
+        return {"include": include, **numbers, "minimal": bool(self.minimal)}
+
 
 def find_reduct(
     granules: Held,
@@ -65,75 +73,154 @@ def find_reduct(
     settings: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     on_step: OnStep | None = None,
+    journal: Journal | None = None,
+    deadline: float = math.inf,
 ) -> Reduct:
-    """Find core and reduct of a granulated table; `source` and `settings` go into the result as they are."""
-    tell = progress or (lambda phase, done, total: None)
-    clock = _Clock(seconds or {})
-    names = granules.conditions
-    include = sorted(set(granules.positions(options.include)))
+    """Find core and reduct of a granulated table.
 
-    tell("core", 0, len(names))
-    evaluation = engine.open(granules, measure)
-    consistent = evaluation.consistent
-    inner = evaluation.without_each()
-    core = core_of(inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
-    clock.lap("core")
+    Parameters
+    ----------
+    source, settings
+        Go into the result as they are.
+    journal : Journal, optional
+        What it knows of the search is not done again.
+    deadline : float
+        When `time.perf_counter` has come this far, the search ends with what it has.
 
-    chosen = _start(core, include, inner, options.max_attributes)
-    if chosen:
-        evaluation.select(*chosen)
-    limit = min(options.max_attributes or len(names), len(names))
-    tell("search", 0, evaluation.active)
-    theta_all = evaluation.value_all
-    steps: list[Step] = []
-    while not _done(evaluation, measure, granules.n_objects, options.tolerance) and len(chosen) < limit:
-        attribute, step = _step(granules, measure, evaluation, chosen, theta_all)
-        chosen.append(attribute)
-        steps.append(step)
-        tell("search", len(steps), evaluation.active)
-        if on_step:
-            on_step(step)
-    complete = _done(evaluation, measure, granules.n_objects, options.tolerance)
-    clock.lap("search")
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the result so far.
+    """
+    search = _Search(granules, measure, engine, options, journal or Journal(), progress, _Clock(seconds or {}))
+    facts = {"source": source, "settings": settings or {}}
+    search.find_core()
+    try:
+        search.add_attributes(on_step, deadline)
+        return search.certified(facts)
+    except KeyboardInterrupt:
+        search.forget()
+        raise Interrupted(search.certified(facts)) from None
 
-    tell("certificate", 0, len(chosen))
-    preserved = evaluation.active == 0
-    places = {a: a for a in chosen}
-    theta = theta_all
-    if not preserved:
-        # what could go is then judged by what R itself tells
-        coarse = granules.coarsen([names[a] for a in chosen])
-        evaluation, places = engine.open(coarse, measure), {a: i for i, a in enumerate(chosen)}
-        theta = evaluation.value_all
-    redundant = _redundant(evaluation, chosen, places)
-    while options.minimal and (removable := [a for a in redundant if a not in include]):
-        chosen.remove(removable[-1])
+
+class _Search:
+    """One search: the core, then R as it grows, then what is proven about it."""
+
+    def __init__(
+        self,
+        granules: Held,
+        measure: Measure,
+        engine: Engine,
+        options: Options,
+        journal: Journal,
+        progress: Progress | None,
+        clock: _Clock,
+    ) -> None:
+        self.granules, self.measure, self.engine, self.options = granules, measure, engine, options
+        self.journal, self.clock = journal, clock
+        self.tell = progress or (lambda phase, done, total: None)
+        self.include = sorted(set(granules.positions(options.include)))
+        self.complete = False
+
+    def find_core(self) -> None:
+        """Find the core, or take it from the journal, and begin with it."""
+        granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
+        self.journal.begin(granules, measure, options.plain([names[a] for a in self.include]))
+        if self.journal.resumed:
+            self.tell("resume", len(self.journal.steps), 0)
+        self.tell("core", 0, len(names))
+        evaluation = self.engine.open(granules, measure)
+        self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
+        inner = self.journal.inner or evaluation.without_each()
+        self.journal.add_core(inner, evaluation.theta_all)
+        self.core = core_of(inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
+        rises = measure.significances([inner[a].theta - evaluation.theta_all for a in self.core], granules.n_objects)
+        self.core_significances = dict(zip((names[a] for a in self.core), rises, strict=True))
+        self.start = _start(self.core, self.include, inner, options.max_attributes)
+        if self.chosen:
+            evaluation.select(*self.chosen)
+        #: None when it is in an unknown state
+        self.evaluation: Evaluation | None = evaluation
+        self.active = evaluation.active
+        self.journal.check_theta(_value(evaluation, measure, granules.n_objects, self.theta_all))
+        self.clock.lap("core")
+
+    @property
+    def chosen(self) -> list[int]:
+        """R: what the search began with, then what each step added."""
+        places = {name: a for a, name in enumerate(self.granules.conditions)} if self.journal.steps else {}
+        return [*self.start, *(places[step.attribute] for step in self.journal.steps)]
+
+    def add_attributes(self, on_step: OnStep | None, deadline: float) -> None:
+        """Add the attribute of least Θ until the stop rule holds, or a limit is met."""
+        granules, evaluation, steps = self.granules, self.evaluation, self.journal.steps
+        assert evaluation is not None
+        limit = min(self.options.max_attributes or len(granules.conditions), len(granules.conditions))
+        chosen = self.chosen
+        self.tell("search", len(steps), self.active)
+        with suppress(_OutOfTime), _ending_passes(evaluation, deadline):
+            while True:
+                self.complete = _done(evaluation, self.measure, granules.n_objects, self.options.tolerance)
+                if self.complete or len(chosen) >= limit or perf_counter() >= deadline:
+                    break
+                attribute, step = _step(granules, self.measure, evaluation, chosen, self.theta_all)
+                chosen.append(attribute)
+                self.journal.add_step(step)
+                self.active = step.active
+                self.tell("search", len(steps), self.active)
+                if on_step:
+                    on_step(step)
+        self.clock.lap("search")
+
+    def forget(self) -> None:
+        """Trust nothing but the steps that are done: whatever ran was interrupted."""
+        self.evaluation = None
+        steps = self.journal.steps
+        self.active = steps[-1].active if steps else self.active
+        self.complete = self.complete or self.active == 0
+
+    def certified(self, facts: Mapping[str, Any]) -> Reduct:
+        """Say what is proven about R."""
+        granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
+        chosen = self.chosen
+        self.tell("certificate", 0, len(chosen))
+        preserved = self.active == 0
+        evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
+        if not preserved or evaluation is None:
+            # what could go is then judged by what R itself tells
+            coarse = granules.coarsen([names[a] for a in chosen])
+            evaluation, places = self.engine.open(coarse, measure), {a: i for i, a in enumerate(chosen)}
+            theta = self.theta_all if preserved else evaluation.value_all
         redundant = _redundant(evaluation, chosen, places)
-    equal = granules.equal_columns(_suspects(granules, steps))
-    clock.lap("certificate")
-    return Reduct(
-        attributes=tuple(names[a] for a in chosen),
-        core=tuple(names[a] for a in core),
-        conditions=names,
-        decision=granules.decision,
-        measure=measure.name,
-        engine=engine.name,
-        theta=theta,
-        theta_all=theta_all,
-        complete=complete,
-        consistent=consistent,
-        steps=tuple(steps),
-        certificate=Certificate(preserved, tuple(names[a] for a in redundant), not redundant),
-        n_objects=granules.n_objects,
-        n_granules=len(granules),
-        n_classes=granules.n_classes,
-        cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
-        missing=granules.n_missing,
-        equivalent=tuple(tuple(names[a] for a in group) for group in equal),
-        source=source,
-        settings=settings or {},
-        seconds=clock.seconds,
-    )
+        while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
+            chosen.remove(removable[-1])
+            redundant = _redundant(evaluation, chosen, places)
+        equal = granules.equal_columns(_suspects(granules, steps))
+        self.clock.lap("certificate")
+        return Reduct(
+            attributes=tuple(names[a] for a in chosen),
+            core=tuple(names[a] for a in self.core),
+            core_significances=self.core_significances,
+            conditions=names,
+            decision=granules.decision,
+            measure=measure.name,
+            engine=self.engine.name,
+            theta=theta,
+            theta_all=self.theta_all,
+            complete=self.complete,
+            consistent=self.consistent,
+            steps=tuple(steps),
+            certificate=Certificate(preserved, tuple(names[a] for a in redundant), not redundant),
+            n_objects=granules.n_objects,
+            n_granules=len(granules),
+            n_classes=granules.n_classes,
+            cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
+            missing=granules.n_missing,
+            cuts=dict(granules.cuts),
+            equivalent=tuple(tuple(names[a] for a in group) for group in equal),
+            seconds=self.clock.seconds,
+            **facts,
+        )
 
 
 def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:
@@ -172,16 +259,20 @@ def _step(
     ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
     gains = measure.significances([before - theta for theta in thetas], n)
     after = evaluation.select(ties[0])
-    active = evaluation.active
     return ties[0], Step(
         attribute=names[ties[0]],
-        theta=measure.value(after, n) if active else theta_all,
+        theta=_value(evaluation, measure, n, theta_all),
         significance=measure.significance(before - after, n),
         ties=tuple(names[a] for a in ties),
         candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
-        active=active,
+        active=evaluation.active,
         seconds=perf_counter() - began,
     )
+
+
+def _value(evaluation: Evaluation, measure: Measure, n_objects: int, theta_all: float) -> float:
+    """Θ(D|R) as a number; where it equals Θ(D|C) it is that very number."""
+    return measure.value(evaluation.theta, n_objects) if evaluation.active else theta_all
 
 
 def _done(evaluation: Evaluation, measure: Measure, n_objects: int, tolerance: float) -> bool:
@@ -208,6 +299,31 @@ def _suspects(granules: Held, steps: Sequence[Step]) -> list[list[int]]:
     for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):
         groups.setdefault((n_values, first.get(name, 0.0)), []).append(a)
     return [group for group in groups.values() if len(group) > 1]
+
+
+class _OutOfTime(Exception):
+    """A pass was ended by the time limit."""
+
+
+@contextmanager
+def _ending_passes(evaluation: Any, deadline: float) -> Iterator[None]:
+    """Let a long pass end in the middle, where the engine allows it."""
+    if deadline == math.inf or not getattr(evaluation, "stoppable", False):
+        yield
+        return
+    watch = evaluation.watch
+
+    def look(job: Any) -> None:
+        if perf_counter() >= deadline:
+            raise _OutOfTime
+        if watch is not None:
+            watch(job)
+
+    evaluation.watch = look
+    try:
+        yield
+    finally:
+        evaluation.watch = watch
 
 
 class _Clock:

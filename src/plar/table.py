@@ -8,15 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-import numpy as np
-
+from plar.bins import Bins, Cuts, Spec, parse_bins
 from plar.coding.codes import Column
 from plar.columns import (
     ColumnName,
     by_label,
-    check_names,
     decision_names,
     missing_policy,
     resolve,
@@ -26,23 +25,14 @@ from plar.columns import (
 )
 from plar.errors import TableError
 from plar.granules import Granules, open_granules
+from plar.limits import check_memory
 from plar.reading.frames import Roles, granulate_columns, granulate_source
-from plar.reading.memory import (
-    check_mapping,
-    encode_columns,
-    encode_labels,
-    label_name,
-    matrix_names,
-    number_labels,
-    to_polars,
-)
-from plar.reading.output import check_output, sink_frame
-from plar.reading.readers import open_source
-from plar.reading.source import Misread, Source
-from plar.reading.spark import SparkRows, select_places, sink_rows
-
-if TYPE_CHECKING:
-    import polars as pl
+from plar.reading.memory import encode_columns, encode_labels, label_name, number_labels
+from plar.reading.opening import opened
+from plar.reading.output import check_output
+from plar.reading.source import Source
+from plar.reading.spark import SparkRows
+from plar.reading.taking import Taken, sink_columns, take_columns
 
 __all__ = ["DecisionTable", "SparkRows", "as_table", "check_output", "open_granules", "read_table", "select_columns"]
 
@@ -70,6 +60,13 @@ class DecisionTable:
         How polars reads the rows, for kinds that it reads.
     labels : Column or None
         The decision where it was given beside the data.
+    bins : Bins or None
+        How numbers become bins.
+    decimal : {".", ","}
+        The mark before the fraction of a number in text.
+    header : bool
+    separator : str or None
+        How a file of text was asked to be read.
     """
 
     source: Any
@@ -83,24 +80,29 @@ class DecisionTable:
     kind: str
     reader: Source | None = None
     labels: Column | None = None
+    bins: Bins | None = None
+    decimal: str = "."
+    header: bool = True
+    separator: str | None = None
 
     def granulate(self) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities.
 
         Examples
         --------
+        >>> import numpy as np
         >>> as_table(np.array([[1, 0], [1, 0], [2, 1]]), -1).granulate().counts.tolist()
         [2, 1]
         """
         if self.kind == "spark":
             raise TableError("The rows are on a Spark cluster. Use engine='spark', or bring them here: .toPandas().")
-        roles = Roles(self.conditions, self.decision, self.weights, self.missing, self.na, self.labels)
+        roles = Roles(self.conditions, self.decision, self.weights, self.missing, self.na, self.labels, self.bins)
         if self.reader is not None:
             granules = granulate_source(self.reader, roles)
         else:
-            wanted = [*roles.used, *([self.weights] if self.weights is not None else [])]
-            coded = encode_columns(self.source, self.kind, self.names, wanted, self.na)
-            granules = granulate_columns(coded, roles)
+            n_rows = len(self.source) if self.kind in ("numpy", "pandas") else 0
+            check_memory("Coding the columns", n_rows * len(roles.used))  # a byte a cell at least
+            granules = granulate_columns(partial(encode_columns, self.source, self.kind, self.names, na=self.na), roles)
         return replace(granules, names=self.names)
 
     def __repr__(self) -> str:
@@ -112,12 +114,14 @@ class DecisionTable:
             f"decision {decision}>"
         )
 
-    def select(self, names: Iterable[ColumnName]) -> Any:
+    def select(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None = None) -> Any:
         """Take columns, with all rows and their values as they are.
 
         Parameters
         ----------
         names : iterable of str or int
+        cuts : mapping of str to tuple of float, optional
+            Cut points of columns that come out as bin numbers; missing stays missing.
 
         Returns
         -------
@@ -127,44 +131,38 @@ class DecisionTable:
 
         Examples
         --------
+        >>> import numpy as np
         >>> as_table(np.array([[1, 5, 0], [2, 6, 1]]), -1).select(["x1"])
         array([[5, 0],
                [6, 1]])
         """
-        return _select(self, _kept(self, names))
+        return take_columns(self._taken(names, cuts))
 
-    def sink(self, names: Iterable[ColumnName], path: str | os.PathLike[str]) -> None:
+    def sink(
+        self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
+    ) -> None:
         """Write what `select` returns to a file, in a stream; its suffix says the format.
 
         The file appears whole or not at all, and never in place of the input.
         """
-        import polars as pl
+        sink_columns(self._taken(names, cuts), path)
 
-        kept = _kept(self, names)
-        if self.kind == "spark":
-            sink_rows(_select(self, kept), path)
-            return
-        reader = self.reader
-        kind = check_output(path, reader.files if reader is not None else ())
-        if reader is None:
-            reader = Source(to_polars(self.source, self.kind, self.names, kept).lazy(), kept, (), text=False)
-        while True:
-            try:
-                sink_frame(reader.values(kept), path, kind)
-                return
-            except Misread:
-                reader = _careful(reader)
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                fault = reader.explain(error)
-                if not isinstance(fault, Misread):
-                    raise fault from None
-                reader = _careful(reader)
-
-
-def _careful(reader: Source) -> Source:
-    if reader.careful is None:
-        raise TableError("The rows cannot be read.")
-    return reader.careful
+    def _taken(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Taken:
+        """Columns to keep, in table order, then the decision where it is a column."""
+        chosen = set(resolve_all(self.names, list(names), "attribute")) - set(self.decision)
+        beside = () if self.labels is not None else self.decision
+        kept = (*(name for name in self.names if name in chosen), *beside)
+        return Taken(
+            self.source,
+            self.kind,
+            self.reader,
+            self.names,
+            kept,
+            self.text,
+            {name: points for name, points in (cuts or {}).items() if name in chosen},
+            self.na,
+            self.decimal,
+        )
 
 
 def read_table(
@@ -177,6 +175,8 @@ def read_table(
     drop: ColumnName | Sequence[ColumnName] = (),
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
+    decimal: str = ".",
     weights: ColumnName | None = None,
 ) -> DecisionTable:
     r"""Open a file, or all files of a glob, as one decision table.
@@ -199,6 +199,10 @@ def read_table(
         Missing is a value of its own, or rows with missing values leave, or they are an error.
     na : str or list of str
         Further spellings of missing, e.g. "?".
+    bins : str or mapping, optional
+        How numbers become bins; see `plar.reduce`. In text, a column whose values are all written as numbers is one.
+    decimal : {".", ","}
+        The mark before the fraction of a number in text.
     weights : str or int, optional
         Column of whole-number multiplicities; 0 drops the row.
 
@@ -224,6 +228,8 @@ def read_table(
         drop=drop,
         missing=missing,
         na=na,
+        bins=bins,
+        decimal=decimal,
         weights=weights,
         header=header,
         separator=separator,
@@ -239,6 +245,8 @@ def as_table(
     drop: ColumnName | Sequence[ColumnName] = (),
     missing: str = "value",
     na: str | Iterable[str] = (),
+    bins: Spec | None = None,
+    decimal: str = ".",
     weights: ColumnName | None = None,
     header: bool = True,
     separator: str | None = None,
@@ -261,25 +269,39 @@ def as_table(
     'mapping'
     """
     if isinstance(data, DecisionTable):
-        _check_agrees(data, decision, y, conditions, drop, missing, na, weights)
+        _check_agrees(data, decision, y, conditions, drop, missing, na, weights, bins)
         return data
-    source, names, kind, reader = _opened(data, header, separator)
+    source, names, kind, reader = opened(data, header, separator)
     labels = number_labels(source, kind)
     if labels:
         decision, conditions, drop, weights = (
             by_label(given, labels) for given in (decision, conditions, drop, weights)
         )
+        if isinstance(bins, Mapping):
+            bins = {by_label(name, labels): rule for name, rule in bins.items()}
     if decision is None and y is None and reader is not None:
         decision = reader.decision or None
     if kind == "spark" and y is not None:
         raise TableError("The rows are on a Spark cluster, so y= cannot lie beside them. Make it a column: decision=.")
     text = data.text if isinstance(data, SparkRows) else reader is not None and reader.text
     roles = decision, y, conditions, drop, missing, na, weights
-    return _table(source, names, kind, *roles, reader=reader, text=text)
+    table = _table(source, names, kind, *roles, reader=reader, text=text)
+    found = parse_bins(bins, names, table.conditions, table.decision, decimal)
+    return replace(table, bins=found, decimal=decimal, header=header, separator=separator)
 
 
-def select_columns(data: Any, attributes: Sequence[str], decision: Sequence[str] = ()) -> Any:
+def select_columns(
+    data: Any,
+    attributes: Sequence[str],
+    decision: Sequence[str] = (),
+    cuts: Mapping[str, Cuts] | None = None,
+    *,
+    na: Sequence[str] = (),
+    decimal: str = ".",
+) -> Any:
     """Take attributes of any table that has them, in table order, then the decision columns that it has.
+
+    Those that have `cuts` come out as bin numbers; `na` and `decimal` say how they are written in text.
 
     Examples
     --------
@@ -287,57 +309,13 @@ def select_columns(data: Any, attributes: Sequence[str], decision: Sequence[str]
     {'b': [1], 'a': [2], 'd': [3]}
     """
     if isinstance(data, DecisionTable):
-        return data.select(attributes)
-    source, names, kind, opened = _opened(data)
+        return data.select(attributes, cuts)
+    source, names, kind, reader = opened(data)
     kept = resolve_all(names, attributes, "attribute")
     there = tuple(name for name in decision if name in names)
-    text = opened.text if opened is not None else False
-    table = DecisionTable(source, names, kept, there, None, text, "value", (), kind, opened)
-    return table.select(kept)
-
-
-# -- any data ----------------------------------------------------------------------------------------------
-
-
-def _opened(
-    data: Any, header: bool = True, separator: str | None = None
-) -> tuple[Any, tuple[str, ...], str, Source | None]:
-    """Tell what the data are: what to keep, the names, the kind, and how polars reads it where it does."""
-    if isinstance(data, (str, os.PathLike)):
-        reader = open_source(data, header=header, separator=separator)
-        return reader.frame, reader.names, "path", reader
-    root = type(data).__module__.partition(".")[0]
-    if isinstance(data, SparkRows) or (root == "pyspark" and hasattr(data, "sparkSession")):
-        frame = data.frame if isinstance(data, SparkRows) else data
-        return frame, check_names(frame.columns, "the Spark DataFrame"), "spark", None
-    if isinstance(data, np.ndarray):
-        return data, matrix_names(data), "numpy", None
-    if root == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
-        return data, check_names([str(label) for label in data.columns], "the DataFrame"), "pandas", None
-    if isinstance(data, Mapping):
-        check_mapping(data)
-        return data, check_names([str(label) for label in data], "the mapping"), "mapping", None
-    if hasattr(data, "collect_schema") or (hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")):
-        return _opened_frame(data)
-    raise TableError(
-        f"Cannot take {type(data).__name__} as a table. Pass a path, a pandas or polars DataFrame, an Arrow "
-        "table, a mapping of columns or a 2-D numpy array."
-    )
-
-
-def _opened_frame(data: Any) -> tuple[Any, tuple[str, ...], str, Source]:
-    import polars as pl
-
-    kind = "polars" if isinstance(data, (pl.DataFrame, pl.LazyFrame)) else "arrow"
-    try:
-        frame = data if kind == "polars" else pl.DataFrame(data)
-        names = tuple(frame.collect_schema().names())
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
-    own = kind == "polars" or type(data).__name__ in ("Table", "RecordBatch")
-    kept = data if own and hasattr(data, "select") else frame
-    return kept, names, kind, Source(frame.lazy(), names, (), text=False)
+    text = reader.text if reader is not None else False
+    table = DecisionTable(source, names, kept, there, None, text, "value", tuple(na), kind, reader, decimal=decimal)
+    return table.select(kept, cuts)
 
 
 def _table(
@@ -372,6 +350,10 @@ def _table(
     return DecisionTable(source, names, kept, chosen, weight, text, policy, words, kind, reader, labels)
 
 
+def _bins_of(table: DecisionTable, spec: Spec) -> Bins | None:
+    return parse_bins(spec, table.names, table.conditions, table.decision, table.decimal)
+
+
 def _check_agrees(
     table: DecisionTable,
     decision: Any,
@@ -381,6 +363,7 @@ def _check_agrees(
     missing: str,
     na: Any,
     weights: Any,
+    bins: Any,
 ) -> None:
     """Refuse options other than those that the table was made with."""
     names, words = table.names, spellings(na)
@@ -395,40 +378,8 @@ def _check_agrees(
         ("missing", missing not in ("value", table.missing)),
         ("na", bool(words) and set(words) != set(table.na)),
         ("weights", weights is not None and resolve(names, weights, "weights column") != table.weights),
+        ("bins", bins is not None and _bins_of(table, bins) != table.bins),
     ]
     for option, differs in contradicted:
         if differs:
             raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
-
-
-def _kept(table: DecisionTable, names: Iterable[ColumnName]) -> tuple[str, ...]:
-    """Columns to keep, in table order, then the decision where it is a column."""
-    chosen = set(resolve_all(table.names, list(names), "attribute")) - set(table.decision)
-    beside = () if table.labels is not None else table.decision
-    return (*(name for name in table.names if name in chosen), *beside)
-
-
-def _select(table: DecisionTable, kept: tuple[str, ...]) -> Any:
-    at = {name: place for place, name in enumerate(table.names)}
-    places = [at[name] for name in kept]
-    if table.kind == "numpy":
-        return table.source[:, places]
-    if table.kind == "pandas":
-        return table.source.iloc[:, places]
-    if table.kind == "mapping":
-        by_name = {str(label): label for label in table.source}
-        return {by_name[name]: table.source[by_name[name]] for name in kept}
-    if table.kind == "path":
-        return _read_values(table.reader, kept)
-    if table.kind == "spark":
-        return select_places(table.source, places)
-    return table.source.select(list(kept))
-
-
-def _read_values(reader: Source | None, kept: tuple[str, ...]) -> pl.DataFrame:
-    while reader is not None:
-        try:
-            return reader.collect(reader.values(kept))
-        except Misread:
-            reader = reader.careful
-    raise TableError("The rows cannot be read.")

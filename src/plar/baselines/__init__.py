@@ -3,7 +3,7 @@
 Nothing else in plar imports them. They share the search, the exact integers, the labels and the tie-break with
 `plar.reduce`, so all give the same reduct, to the bit; what differs is how Θ(D|B) is computed, and so the time.
 
-| function | system | how Θ(D|B) is computed |
+| function | system | how Θ of a subset B is computed |
 |---|---|---|
 | `har` | HAR | one process, all rows hashed for every B |
 | `fspa` | FSPA | HAR, and after every step the positive region leaves the universe |

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["encode_series", "encode_strings", "not_flat"]
 
 
+_FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
+
+
 def _first_rows(codes: Array, n_values: int) -> Index:
     first = np.empty(n_values, np.uint32)
     first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
@@ -33,6 +36,11 @@ def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
     >>> codes.tolist(), values
     ([0, 1, 0, 2], ['b', 'a', None])
     """
+    if len(series) <= _FEW:
+        cells = series.to_list()
+        distinct = list(dict.fromkeys(cells))
+        places = {value: code for code, value in enumerate(distinct)}
+        return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
     codes = np.empty(len(series), np.uint32)
     first = factorize(series.hash().to_numpy(), codes)
     values = series.gather(first)

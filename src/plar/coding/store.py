@@ -8,7 +8,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,8 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["find_files", "holds_granules", "read_columns", "replacing", "write_columns"]
 
-#: conditions, decision, counts, and the names of all columns of the table
-_Columns: TypeAlias = tuple[list[tuple[str, Column]], list[tuple[str, Column]], NDArray[np.int64], tuple[str, ...]]
+#: conditions, decision, counts, the names of all columns of the table, and the cut points of those cut into bins
+_Columns: TypeAlias = tuple[
+    list[tuple[str, Column]],
+    list[tuple[str, Column]],
+    NDArray[np.int64],
+    tuple[str, ...],
+    dict[str, tuple[float, ...]],
+]
 _KEY = "plar"
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS)
@@ -34,13 +40,13 @@ _VERSION = 1
 
 
 def find_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Files that a path or glob names, sorted."""
+    """Files that a path, a glob, or a folder of Parquet files names, sorted."""
     text = os.fspath(path)
     if not text:
         raise TableError("The path is empty. Name a file.")
     place = Path(text).expanduser()
     if place.is_dir():
-        raise TableError(f"{text!r} is a directory. Name a file, or a glob such as {os.path.join(text, '*.csv')!r}.")
+        return _parts(place)
     if place.exists():
         return [place]
     if any(mark in text for mark in "*?["):
@@ -51,6 +57,23 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
     raise TableError(f"No such file: {text!r}. Check the path.")
 
 
+def _parts(folder: Path) -> list[Path]:
+    """The files of a table that Spark and others write as a folder; what begins with . or _ is about them."""
+    inside = sorted(p for p in folder.iterdir() if not p.name.startswith((".", "_")))
+    parts = [p for p in inside if p.is_file() and p.suffix.lower() == ".parquet"]
+    if parts and len(parts) == len(inside):
+        return parts
+    if any(p.is_dir() and "=" in p.name for p in inside):
+        raise TableError(
+            f"{str(folder)!r} is divided by {next(p.name for p in inside if '=' in p.name).partition('=')[0]!r}, and "
+            f"its files lack that column. Name one part, or read it into a frame: polars.scan_parquet({str(folder)!r})."
+        )
+    raise TableError(
+        f"{str(folder)!r} is a directory, and not one of Parquet files alone. Name a file, or a glob such as "
+        f"{os.path.join(folder, '*.csv')!r}."
+    )
+
+
 def _disk_full(error: BaseException) -> int | None:
     """Number of the error that says that the disk takes no more; polars has it in its message only."""
     written = re.search(r"\(os error (\d+)\)", str(error))
@@ -59,8 +82,11 @@ def _disk_full(error: BaseException) -> int | None:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary file in the folder of `path`; it takes the place of `path` if all goes well."""
+def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
+    """Yield a temporary file in the folder of `path`; it takes the place of `path` if all goes well.
+
+    What is `durable` is on the disk when this returns, and the old file or the new one whatever happens before.
+    """
     target = Path(path)
     if target.is_dir():
         raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
@@ -75,7 +101,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)  # mkstemp's files are the owner's alone
+        if durable:
+            _sync(temporary)
         temporary.replace(target)
+        if durable:
+            _sync(target.parent)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSED:
             raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
@@ -87,6 +117,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # there folders cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _series(name: str, values: Sequence[Any]) -> pl.Series:
@@ -118,8 +158,9 @@ def write_columns(
     decision: Sequence[tuple[str, Column]],
     counts: NDArray[np.int64],
     names: Sequence[str],
+    cuts: Mapping[str, tuple[float, ...]],
 ) -> None:
-    """Write coded columns and counts as Parquet, with the roles and all names of the table as metadata."""
+    """Write coded columns and counts as Parquet, with the roles, all names of the table and the cuts as metadata."""
     import polars as pl
 
     columns, count = [*conditions, *decision], "count"
@@ -131,6 +172,7 @@ def write_columns(
         "decision": [name for name, _ in decision],
         "count": count,
         "names": list(names),
+        "cuts": dict(cuts),
     }
     values = [_series(name, column.values).gather(column.codes) for name, column in columns]
     frame = pl.DataFrame([*values, pl.Series(count, counts)])
@@ -139,7 +181,7 @@ def write_columns(
 
 
 def read_columns(path: str | os.PathLike[str]) -> _Columns | None:
-    """Conditions, decision, counts and names that `write_columns` wrote; None for any other file."""
+    """Conditions, decision, counts, names and cuts that `write_columns` wrote; None for any other file."""
     import polars as pl
 
     place = Path(path)
@@ -190,4 +232,5 @@ def _columns(frame: pl.DataFrame, roles: dict[str, Any]) -> _Columns:
     )
     if not decision:
         raise ValueError("no decision")
-    return conditions, decision, counts.astype(np.int64), tuple(roles.get("names", ()))
+    cuts = {name: tuple(map(float, points)) for name, points in roles.get("cuts", {}).items()}
+    return conditions, decision, counts.astype(np.int64), tuple(roles.get("names", ())), cuts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from plar.measures import Measure
@@ -81,11 +81,18 @@ class Held(Protocol):
     def n_missing(self) -> dict[str, int]:
         """How many objects lack a value, for each attribute and decision where some do."""
 
+    @property
+    def cuts(self) -> Mapping[str, tuple[float, ...]]:
+        """Cut points of the conditions whose values are numbers of bins."""
+
     def __len__(self) -> int:
         """Number of granules."""
 
     def positions(self, attributes: Any) -> list[int]:
         """Positions of attributes among the conditions."""
+
+    def fingerprint(self) -> tuple[int, int]:
+        """Sums of hashes that follow the values and counts only."""
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, among those of each group."""

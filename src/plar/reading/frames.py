@@ -5,19 +5,23 @@ Either way the memory follows the granules (or the codes), not the text of the r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.bins import Bins, Cuts
 from plar.coding.codes import Column, encode_distinct, take_codes
 from plar.coding.series import encode_series, encode_strings, not_flat
 from plar.errors import TableError
 from plar.granules import Granules
+from plar.limits import check_memory
 from plar.partition import Array, smallest_codes
+from plar.reading.binning import bin_columns, bin_source, check_labels
+from plar.reading.grouping import group_rows
 from plar.reading.source import Misread, Source
 from plar.reading.weights import BadWeight, first_bad_weight, is_bad, row_weights, text_weight, weight_of, whole_counts
 
@@ -27,14 +31,16 @@ if TYPE_CHECKING:
 __all__ = ["Roles", "granulate_columns", "granulate_source"]
 
 _WIDE = 200  # grouping by more columns than this is slower than coding each
-_BATCH_CELLS = 1 << 24
 _WORD = 63  # bits of several columns that share a grouping key
 _ODD, _LEN, _BAD = "\0odd", "\0len", "\0bad"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roles:
-    """What is asked of a table: which columns are what, and how missing values count."""
+    """What is asked of a table: which columns are what, how missing values count, and numbers become bins.
+
+    `bins` says what is to be cut, `cuts` which columns are cut: they hold bin numbers.
+    """
 
     conditions: tuple[str, ...]
     decision: tuple[str, ...]
@@ -42,6 +48,8 @@ class Roles:
     missing: str = "value"
     na: tuple[str, ...] = ()
     labels: Column | None = None
+    bins: Bins | None = None
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
 
     @property
     def used(self) -> list[str]:
@@ -54,7 +62,7 @@ def granulate_source(source: Source, roles: Roles) -> Granules:
     source.check_mixed(roles.used)
     while True:
         try:
-            return _granulate(source, roles)
+            return _granulate(*(bin_source(source, roles) if roles.bins is not None else (source, roles)))
         except Misread:
             if source.careful is None:
                 raise
@@ -86,9 +94,12 @@ def _groupable(source: Source, roles: Roles) -> bool:
     return roles.labels is None and len(roles.used) <= _WIDE and pl.Object not in schema.values()
 
 
-def granulate_columns(columns: Iterable[Column], roles: Roles) -> Granules:
-    """Make granules of the coded columns that are used, the weights last where there are some."""
-    coded = list(columns)
+def granulate_columns(encode: Callable[[Sequence[str]], Iterable[Column]], roles: Roles) -> Granules:
+    """Make granules of columns in memory; `encode` codes those that are named."""
+    if roles.bins is not None:
+        coded, roles = bin_columns(encode, roles)
+    else:
+        coded = list(encode([*roles.used, *([roles.weights] if roles.weights is not None else [])]))
     return _finish(coded, np.ones(len(coded[0].codes), np.int64), roles)
 
 
@@ -97,9 +108,10 @@ def _assemble(columns: list[Column], counts: NDArray[np.int64], roles: Roles, gr
     decision = [columns.pop() for _ in roles.decision][::-1] if roles.labels is None else [roles.labels]
     columns.reverse()
     conditions = ((name, columns.pop()) for name in roles.conditions)
-    return Granules.from_columns(
+    granules = Granules.from_columns(
         conditions, zip(roles.decision, decision, strict=True), counts, missing=roles.missing, grouped=grouped
     )
+    return replace(granules, cuts=roles.cuts) if roles.cuts else granules
 
 
 # -- grouping ----------------------------------------------------------------------------------------------
@@ -108,15 +120,15 @@ def _assemble(columns: list[Column], counts: NDArray[np.int64], roles: Roles, gr
 def _grouped(source: Source, roles: Roles) -> Granules:
     import polars as pl
 
-    frame, used = source.frame, roles.used
-    words = _Words(source, used, (*roles.na, *source.na))
+    used = roles.used
+    words = _Words(source, used, (*roles.na, *source.na), roles.cuts)
     flag = _flag(source, {*used, roles.weights})
     keys = [*words.keys(), *(pl.col(name) for name in used if name not in words.places), *flag]
     aggregates = [pl.len().alias(_LEN)]
     if roles.weights is not None:
         weight = weight_of(source, roles.weights)
         aggregates = [weight.fill_null(0.0).sum().alias(_LEN), is_bad(weight).sum().alias(_BAD)]
-    groups = source.collect(frame.group_by(keys).agg(aggregates))
+    groups = group_rows(source, keys, aggregates)
     if not len(groups):
         raise source.no_rows()
     odd = bool(flag) and bool(groups[_ODD].any())
@@ -195,7 +207,7 @@ class _Words:
     Grouping by one integer is faster than by many columns, and the codes come back by shifting.
     """
 
-    def __init__(self, source: Source, used: Sequence[str], na: tuple[str, ...]) -> None:
+    def __init__(self, source: Source, used: Sequence[str], na: tuple[str, ...], cuts: Mapping[str, Cuts]) -> None:
         import polars as pl
 
         self.values: dict[str, list[Any]] = {}
@@ -204,7 +216,9 @@ class _Words:
         schema = source.frame.collect_schema()
         for name in used:
             dtype = schema[name]
-            if dtype == pl.Boolean:
+            if name in cuts:
+                self.values[name] = list(range(len(cuts[name]) + 1))
+            elif dtype == pl.Boolean:
                 self.values[name] = list(source.booleans.get(name, (False, True)))
             elif isinstance(dtype, pl.Enum) and len(dtype.categories) < 1 << 16:
                 self.values[name] = dtype.categories.to_list()
@@ -260,7 +274,7 @@ def _row_by_row(source: Source, roles: Roles) -> Granules:
     """Code every column of every row, then find the equal rows."""
     wanted = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
     if source.text:
-        columns, odd = _code_text(source, wanted, roles.na)
+        columns, odd = _code_text(source, wanted, roles)
         blank = source.audit() if source.texts and odd else 0
     else:
         columns, blank = _code_typed(source, wanted, roles.na), 0
@@ -274,7 +288,7 @@ def _finish(columns: list[Column], counts: NDArray[np.int64], roles: Roles) -> G
     """Add labels and weights to the rows that count, and find the equal ones."""
     if roles.labels is not None:
         rows = int(np.count_nonzero(counts))
-        _check_labels(roles.labels, rows)
+        check_labels(roles.labels, rows)
         if rows < len(counts):
             columns = [take_codes(column, column.codes[counts > 0]) for column in columns]
             counts = counts[counts > 0]
@@ -292,11 +306,6 @@ def _drop_blank(columns: list[Column], counts: NDArray[np.int64], blank: int, ro
     return counts
 
 
-def _check_labels(labels: Column, n_rows: int) -> None:
-    if len(labels.codes) != n_rows:
-        raise TableError(f"y has {len(labels.codes)} labels for {n_rows} rows. Pass one label for each row.")
-
-
 def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> list[Column]:
     frame = source.frame
     columns: list[Column] = []
@@ -308,6 +317,7 @@ def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> li
     )
     for low in range(0, len(names), step):
         block = source.collect(frame.select(names[low : low + step]))
+        check_memory("Coding the columns", len(block) * (len(names) - low))  # a byte a cell at least
         columns += (encode_series(series, na) for series in block)
     return columns
 
@@ -327,6 +337,11 @@ class _Growing:
         lut = np.array(list(map(places.__getitem__, values)), np.uint32)
         self.parts.append(smallest_codes(lut[codes], len(places)))
 
+    def bins(self) -> Column:
+        """Bin numbers, which no spelling of missing can mean."""
+        values = [int(value) if value else None for value in self.places]
+        return Column(smallest_codes(np.concatenate(self.parts), len(values)), values, merged=True)
+
     def finish(self, source: Source, na: tuple[str, ...]) -> Column:
         codes = np.concatenate(self.parts)
         self.parts.clear()
@@ -335,12 +350,12 @@ class _Growing:
         return column
 
 
-def _code_text(source: Source, names: Sequence[str], na: tuple[str, ...]) -> tuple[list[Column], bool]:
+def _code_text(source: Source, names: Sequence[str], roles: Roles) -> tuple[list[Column], bool]:
     """Code text in one pass; also says whether some row may have a wrong length."""
     growing = [_Growing() for _ in names]
     odd = False
     flag = _flag(source, set())
-    for batch in _batches(source, [*(source.written(name) for name in names), *flag], len(names)):
+    for batch in source.batches([*(source.written(name) for name in names), *flag], len(names)):
         odd = odd or bool(batch[_ODD].any())
         if odd and source.ragged is not None:
             raise source.find_ragged()
@@ -348,16 +363,7 @@ def _code_text(source: Source, names: Sequence[str], na: tuple[str, ...]) -> tup
             column.add(batch[name])
     if not growing[0].parts:
         raise source.no_rows()
-    return [column.finish(source, na) for column in growing], odd
-
-
-def _batches(source: Source, columns: list[pl.Expr], width: int) -> Iterator[pl.DataFrame]:
-    import polars as pl
-
-    size = max(1000, _BATCH_CELLS // width)
-    try:
-        for batch in source.frame.select(columns).collect_batches(chunk_size=size):
-            if len(batch):
-                yield batch
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        raise source.explain(error) from None
+    return [
+        column.bins() if name in roles.cuts else column.finish(source, roles.na)
+        for name, column in zip(names, growing, strict=True)
+    ], odd

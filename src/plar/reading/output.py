@@ -14,7 +14,7 @@ from plar.reading.readers import suffix_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_output", "sink_frame"]
+__all__ = ["check_output", "check_place", "sink_frame"]
 
 _FORMATS = {
     ".csv": "csv",
@@ -54,6 +54,13 @@ def check_output(path: str | os.PathLike[str], source: object = None) -> str:
     if kind is None or (packed and kind not in ("csv", "ndjson")):
         known = " ".join(_FORMATS)
         raise TableError(f"Unknown output format of {str(target)!r}. Choose one of: {known} (text also .gz .zst).")
+    check_place(target, source)
+    return kind
+
+
+def check_place(path: str | os.PathLike[str], source: object = None) -> None:
+    """Refuse a place where no file can be made, or where the input is."""
+    target = Path(path)
     if target.is_dir():
         raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
     folder = target.parent
@@ -65,7 +72,6 @@ def check_output(path: str | os.PathLike[str], source: object = None) -> str:
         for file in _inputs(source):
             if target.samefile(file):
                 raise TableError(f"{str(target)!r} is the input. Choose another name for the output.")
-    return kind
 
 
 def _inputs(source: object) -> Sequence[Path]:

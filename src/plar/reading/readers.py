@@ -24,13 +24,14 @@ from plar.coding.store import find_files, holds_granules
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.reading.arff import arff_source, is_arff
+from plar.reading.arrow import check_arrow
 from plar.reading.lines import BLANKS, LineFile, line_source
-from plar.reading.source import BLANK, Source, TextFile, text_lines
+from plar.reading.source import BLANK, Source, TextFile, check_unpacked, text_lines
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["open_source", "separator_of", "suffix_of"]
+__all__ = ["MAX_COLUMNS", "open_source", "separator_of", "suffix_of"]
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".data", ".all", ".trn", ".tst", ".train", ".test")
 _JSON = (".ndjson", ".jsonl")
@@ -39,6 +40,8 @@ _KNOWN = (*_TEXT, ".dat", ".arff", *_JSON, ".parquet", *_ARROW)
 _SEPARATORS = ",;\t|"
 _NAMED_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 _HEADER_LINES = 10_000
+#: columns that a table in a file may have
+MAX_COLUMNS = 1 << 18
 
 
 def suffix_of(path: Path) -> tuple[str, str]:
@@ -86,6 +89,8 @@ def open_source(path: str | os.PathLike[str], *, header: bool = True, separator:
         raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
     for file in files:
         _check_readable(file)
+        if file.suffix.lower() == ".gz":
+            check_unpacked(file)
     kind = kinds.pop()
     if kind == "dat":
         kind = "arff" if is_arff(files[0]) else "text"
@@ -94,9 +99,20 @@ def open_source(path: str | os.PathLike[str], *, header: bool = True, separator:
     elif kind == "arff":
         source = arff_source(files)
     else:
+        for file in files if kind == "ipc" else ():
+            check_arrow(file)
         source = _typed_source(files, _scanner(kind))
+    _check_width(files[0], len(source.names))
     check_names(source.names, repr(str(files[0])))
     return source
+
+
+def _check_width(path: Path, n_columns: int) -> None:
+    if n_columns > MAX_COLUMNS:
+        raise TableError(
+            f"{str(path)!r} has {n_columns:,} columns, and files may have {MAX_COLUMNS:,}. "
+            "Check its separator, divide its columns, or pass the table as an array."
+        )
 
 
 def _kind(path: Path, separator: str | None) -> str:
@@ -244,7 +260,8 @@ def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str,
             break
         skip += 1
     if not first.strip(BLANK):
-        raise TableError(f"{str(path)!r} holds blank lines only. A table needs a header and rows.")
+        only = f"begins with {skip:,} blank lines" if skip == _HEADER_LINES else "holds blank lines only"
+        raise TableError(f"{str(path)!r} {only}. A table needs a header and rows.")
     if "\r" in first.rstrip("\r\n") and '"' not in first:
         raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
     cut = separator_of(path, separator, first)
@@ -261,6 +278,7 @@ def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str,
             row, used = next(reader), reader.line_num
         except csv.Error as error:
             raise TableError(f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends.") from None
+    _check_width(path, len(row))
     names = tuple(f"x{j}" for j in range(len(row)))
     if header:
         names = tuple(name.strip() or unnamed for name, unnamed in zip(row, names, strict=True))

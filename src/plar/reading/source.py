@@ -9,21 +9,27 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import NoRows, TableError
+from plar.limits import check_memory
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
     "BLANK",
+    "MAX_LINE",
     "Misread",
     "Source",
     "TextFile",
     "byte_lines",
+    "check_unpacked",
     "text_lines",
     "text_rows",
     "wrong_length",
@@ -31,6 +37,10 @@ __all__ = [
 
 #: what a blank line is made of; a tab may be a separator
 BLANK = " \r\n"
+_BATCH_CELLS, _FEW_CELLS = 1 << 24, 1 << 17
+#: bytes of the longest line that is read: a header of some million names fits
+MAX_LINE = 1 << 26
+_SUSPECT = 100  # times that a table in text is larger than its gzip file at most, but for very dull ones
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
 _JSON_KINDS: dict[type, str] = {
@@ -109,6 +119,20 @@ class Source:
 
         try:
             return query.collect(engine="streaming")
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            raise self.explain(error) from None
+
+    def batches(self, columns: Sequence[pl.Expr], width: int) -> Iterator[pl.DataFrame]:
+        """Read these columns, of which each row has about so many, some rows at a time."""
+        import polars as pl
+
+        limited = check_memory("Reading the table")
+        size = max(1000, (_FEW_CELLS if limited else _BATCH_CELLS) // width)
+        try:
+            for batch in self.frame.select(columns).collect_batches(chunk_size=size):
+                check_memory("Reading the table")
+                if len(batch):
+                    yield batch
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self.explain(error) from None
 
@@ -226,7 +250,7 @@ class Source:
 
 
 def byte_lines(path: Path, limit: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a file, decompressed; at most about `limit` where that saves work."""
+    """Yield the lines of a file, decompressed, at most `limit` of them; one of absurd length is a TableError."""
     try:
         with path.open("rb") as file:
             start = file.read(4)
@@ -235,14 +259,54 @@ def byte_lines(path: Path, limit: int | None = None) -> Iterator[bytes]:
                 yield from _zstd_lines(path, limit)
             elif start[:2] == _GZIP:
                 with gzip.open(file) as unpacked:
-                    yield from unpacked
+                    yield from islice(_short_lines(path, unpacked), limit)
             elif path.suffix.lower() in (".gz", ".zst") and start:
                 raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
             else:
-                yield from file
+                yield from islice(_short_lines(path, file), limit)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise TableError(f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions.") from None
+
+
+def _short_lines(path: Path, file: Any) -> Iterator[bytes]:
+    for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
+        if len(line) > MAX_LINE:
+            raise TableError(_too_long(path, f"line {number}"))
+        yield line
+
+
+def _too_long(path: Path, where: str) -> str:
+    return (
+        f"{str(path)!r}, {where}: longer than {MAX_LINE >> 20} MiB, so it is no table. "
+        "Check what the file holds; tables of so many columns can be passed as an array."
+    )
+
+
+def check_unpacked(path: Path) -> None:
+    """Refuse a gzip file that unpacks into absurd lines, which polars would hold whole.
+
+    Only one that packs as no table does is looked at: that costs a pass.
+    """
+    with suppress(OSError, EOFError, zlib.error), path.open("rb") as file:  # what is damaged is told by its reader
+        if file.read(2) != _GZIP:
+            return
+        size = file.seek(-4, 2) + 4
+        stated = int.from_bytes(file.read(4), "little")
+        file.seek(0)
+        with gzip.open(file) as unpacked:
+            begun = len(unpacked.read(1 << 23))
+            if stated < _SUSPECT * size and begun < _SUSPECT * file.tell():
+                return
+    run = 0
+    with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unpacked:
+        for piece in iter(partial(unpacked.read, 1 << 20), b""):
+            first = piece.find(b"\n")
+            run += len(piece) if first < 0 else first
+            if run > MAX_LINE:
+                raise TableError(_too_long(path, "a line"))
+            if first >= 0:
+                run = len(piece) - 1 - piece.rfind(b"\n")
 
 
 def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
@@ -359,6 +423,14 @@ def _is_json(path: Path) -> bool:
     return any(suffix.lower() in (".ndjson", ".jsonl") for suffix in path.suffixes[-2:])
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name in found if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"{twice!r} occurs twice")
+    return found
+
+
 def _inspect_json(path: Path, names: Collection[str] | None = None) -> None:
     """Read line by line: TableError with the first line that is no object, or that changes a column's type.
 
@@ -370,8 +442,8 @@ def _inspect_json(path: Path, names: Collection[str] | None = None) -> None:
             continue
         where = f"{str(path)!r}, line {number}"
         try:
-            row = json.loads(line)
-        except ValueError as error:
+            row = json.loads(line, object_pairs_hook=_once)
+        except (ValueError, RecursionError) as error:
             raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
         if not isinstance(row, dict):
             raise TableError(f"{where}: {line.strip()[:40]!r} is no object. Write one JSON object a line.")

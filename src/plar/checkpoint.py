@@ -1,0 +1,225 @@
+"""What a search has found so far, kept in a file, so that a run that was killed goes on where it was.
+
+The file is JSON with a checksum. It describes the data and what was asked of them, by which it is refused where it does
+not fit; then come the core and every step done. Engines have no say in it: what one began another can end.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from plar.coding.store import replacing
+from plar.engines.base import Held, Inner
+from plar.errors import TableError
+from plar.measures import OWN, Measure
+from plar.reduct import Step
+
+__all__ = ["Journal"]
+
+_VERSION = 1
+
+
+class Journal:
+    """The core and the steps of one search as they are found; without a path they are kept in memory only.
+
+    Parameters
+    ----------
+    path : str or PathLike, optional
+        The checkpoint. If it is there it is read; `begin` then checks whether it belongs to the search.
+
+    Attributes
+    ----------
+    inner : list of Inner or None
+        What leaving out each condition does, once that is known.
+    steps : list of Step
+
+    Examples
+    --------
+    >>> journal = Journal()
+    >>> journal.resumed, journal.inner, journal.steps
+    (False, None, [])
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.inner: list[Inner] | None = None
+        self.steps: list[Step] = []
+        self._path = None if path is None else Path(path).expanduser()
+        self._found: dict[str, Any] | None = None
+        self._head: dict[str, Any] = {}
+        #: the steps as they are written: each is encoded once
+        self._encoded: list[str] = []
+        if self._path is not None:
+            _check_place(self._path)
+            self._found = _read(self._path)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the core, and perhaps more, was found by an earlier run."""
+        return self._found is not None
+
+    def begin(self, granules: Held, measure: Measure, asked: Mapping[str, Any]) -> None:
+        """Describe the search, and take what is known of it from the file; that of another search is refused."""
+        if self._path is None:
+            return
+        self._head = {
+            "data": {
+                "objects": granules.n_objects,
+                "granules": len(granules),
+                "conditions": list(granules.conditions),
+                "decision": list(granules.decision),
+                "cuts": {name: list(cuts) for name, cuts in sorted(granules.cuts.items())},
+                "values": "{:016x}{:016x}".format(*granules.fingerprint()),
+            },
+            "asked": {"measure": f"{measure.name}{' (own)' if measure.kind == OWN else ''}", **asked},
+        }
+        if self._found is None:
+            return
+        try:
+            odd = [*_data_differences(self._found["data"], self._head["data"])]
+            odd += _differences(self._found["asked"], self._head["asked"])
+            if odd:
+                raise TableError(
+                    f"The checkpoint {str(self._path)!r} is of another run: {'; '.join(odd)}. "
+                    "Name another file, or delete it to start anew."
+                )
+            theta_all = self._found["theta_all"]
+            self.inner = [Inner(theta_all if t is None else t, t is None) for t in self._found["inner"]]
+            self._encoded = [_encoded(step) for step in self._found["steps"]]
+            self.steps = [_decoded_step(step, granules.conditions) for step in self._found["steps"]]
+        except (KeyError, IndexError, TypeError, AttributeError):
+            raise _damaged(self._path) from None
+
+    def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
+        """Keep what leaving out each condition does; what the file had of it must agree."""
+        if self.inner is None:
+            self.inner = list(inner)
+            self._head |= {"theta_all": theta_all, "inner": [None if i.equal else i.theta for i in inner]}
+            self._write()
+        elif self._found is not None:
+            self._check(self._found["theta_all"], theta_all)
+            self._head |= {"theta_all": theta_all, "inner": self._found["inner"]}
+
+    def check_theta(self, theta: float) -> None:
+        """Refuse steps of the file that lead to another Θ(D|R) than they do here."""
+        if self._found is not None and self.steps:
+            self._check(self.steps[-1].theta, theta)
+
+    def add_step(self, step: Step) -> None:
+        """Keep a step."""
+        self.steps.append(step)
+        if self._path is not None:
+            self._encoded.append(_encoded(_encoded_step(step, self._head["data"]["conditions"])))
+            self._write()
+
+    def _check(self, there: float, here: float) -> None:
+        if there != here:  # the data are the same: it is a user's θ under its old name, or another plar
+            raise TableError(
+                f"The checkpoint {str(self._path)!r} does not fit: Θ is {there} there, {here} now, so the measure is "
+                "another one of that name. Delete it to start anew."
+            )
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        head = _encoded(self._head)
+        state = f'{head[:-1]},"steps":[{",".join(self._encoded)}]}}'
+        text = f'{{"plar_checkpoint":{_VERSION},"checksum":"{_checksum(state)}","state":{state}}}\n'
+        with replacing(self._path, durable=True) as temporary:
+            temporary.write_text(text, encoding="ascii")
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a place that cannot be written before the work; remove what a killed run was writing."""
+    folder = path.parent
+    if path.is_dir() or not os.access(folder, os.W_OK):
+        reason = "is a directory" if path.is_dir() else "cannot be written" if folder.is_dir() else "has no folder"
+        raise TableError(f"The checkpoint {str(path)!r} {reason}. Choose another place.")
+    for stray in glob.glob(f".{glob.escape(path.name)}.*.part", root_dir=folder, include_hidden=True):
+        with suppress(OSError):
+            (folder / stray).unlink()
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """The state that a file holds; None where there is no file."""
+    try:
+        found = json.loads(path.read_bytes())
+        version, checksum, state = found["plar_checkpoint"], found["checksum"], found["state"]
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TableError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged(path) from None
+    if version != _VERSION:
+        raise TableError(
+            f"The checkpoint {str(path)!r} has the version {version!r}, this plar knows {_VERSION}. "
+            "Delete it to start anew."
+        )
+    if not isinstance(state, dict) or checksum != _checksum(_encoded(state)):
+        raise _damaged(path)
+    return state
+
+
+def _damaged(path: Path) -> TableError:
+    return TableError(f"The checkpoint {str(path)!r} is damaged, or no checkpoint. Delete it to start anew.")
+
+
+def _encoded(state: Any) -> str:
+    return json.dumps(state, separators=(",", ":"))
+
+
+def _checksum(state: str) -> str:
+    return blake2b(state.encode("ascii"), digest_size=16).hexdigest()
+
+
+def _encoded_step(step: Step, names: Sequence[str]) -> dict[str, Any]:
+    """A step with positions in place of names, so that thousands of candidates take little room."""
+    places = {name: a for a, name in enumerate(names)}
+    return {
+        **asdict(step),
+        "attribute": places[step.attribute],
+        "ties": [places[name] for name in step.ties],
+        "candidates": [step.candidates.get(name) for name in names],
+    }
+
+
+def _decoded_step(found: Mapping[str, Any], names: Sequence[str]) -> Step:
+    offered = zip(names, found["candidates"], strict=False)
+    return Step(
+        **{
+            **found,
+            "attribute": names[found["attribute"]],
+            "ties": tuple(names[a] for a in found["ties"]),
+            "candidates": {name: gain for name, gain in offered if gain is not None},
+        }
+    )
+
+
+def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    """Say what of the data differs; that the values do goes without saying where more is known."""
+    odd = list(_differences({k: there[k] for k in ("objects", "decision")}, {k: here[k] for k in there if k in here}))
+    gone = [name for name in there["conditions"] if name not in set(here["conditions"])]
+    new = [name for name in here["conditions"] if name not in set(there["conditions"])]
+    odd += [f"the condition {name!r} is missing now" for name in gone[:3]]
+    odd += [f"the condition {name!r} is new" for name in new[:3]]
+    if not gone and not new and there["conditions"] != here["conditions"]:
+        odd.append("the conditions are in another order")
+    cuts = {**there["cuts"], **here["cuts"]}
+    odd += [f"the cuts of {name!r}" for name in cuts if there["cuts"].get(name) != here["cuts"].get(name)][:3]
+    if not odd and (there["values"], there["granules"]) != (here["values"], here["granules"]):
+        odd.append("the values of the table")
+    yield from odd
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in there.items():
+        if here.get(name) != value:
+            yield f"{name} {value!r} there, {here.get(name)!r} now"

@@ -1,0 +1,92 @@
+"""The command line: the library's words for the shell. Data and JSON go to stdout, messages to stderr.
+
+What a command needs is imported when it runs, so that help is instant and an early Ctrl-C is caught.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import plar
+from plar.cli.commands import COMMANDS
+from plar.cli.options import flat
+from plar.errors import EngineFailed, EngineUnavailable, PlarError, PlarWarning, printable
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Attribute reduction (rough-set feature selection) for decision tables of any size.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for _command, _example in COMMANDS.items():
+    app.command(epilog=f"Example: {_example}")(flat(_command))
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False
+) -> None:
+    if version:
+        print(f"plar {plar.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main() -> None:
+    """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
+    # Imports are most of a short run. numba would import scipy, if it is there, for BLAS routines that no kernel of
+    # plar calls; and there is no garbage to collect among modules, neither while they load nor when they go.
+    sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
+    gc.disable()
+    warnings.showwarning = _warn
+    try:
+        if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
+            raise KeyboardInterrupt
+        sys.stdout.flush()
+    except (EngineFailed, EngineUnavailable) as error:
+        _fail(f"Error: {error}", 1)
+    except PlarError as error:
+        _fail(f"Error: {error}", 2)
+    except typer.TyperException as error:
+        _fail(f"Error: {error.format_message()} See 'plar --help'.", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _fail("Interrupted.", 130)
+    except BrokenPipeError:
+        # the reader has gone; nothing is to be said when Python closes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _fail("Error: Out of memory. Choose fewer columns, or a machine with more of it.", 1)
+    except OSError as error:
+        where = f" {Path(error.filename)}" if error.filename else ""
+        _fail(f"Error: {error.strerror or error}{where}.", 1)
+    except Exception as error:
+        if os.environ.get("PLAR_DEBUG"):
+            raise
+        _fail(f"Error: {type(error).__name__}: {error} This is a fault of plar; PLAR_DEBUG=1 shows where.", 1)
+    finally:
+        gc.freeze()
+
+
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+    """Say what plar warns of on one line; what others warn of, with its place."""
+    if issubclass(category, PlarWarning):
+        print(printable(f"Warning: {message}"), file=sys.stderr, flush=True)
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
+
+
+def _fail(message: str, code: int) -> None:
+    print(printable(message), file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,61 @@
+"""What the Tab key offers; whatever goes wrong there, it offers nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+__all__ = ["column", "columns", "words"]
+
+#: the shells evaluate what they are offered, and names come from the data
+_HARMLESS = re.compile(r"[\w @%+=.,/-]+")
+
+
+def words(*known: str) -> Callable[[str], list[str]]:
+    """Offer the choices of an option.
+
+    Examples
+    --------
+    >>> words("PR", "SCE")("s")
+    ['SCE']
+    """
+    return lambda incomplete: [word for word in known if word.lower().startswith(incomplete.lower())]
+
+
+def column(context: typer.Context, incomplete: str) -> list[str]:
+    """Offer the columns of the file that is on the line already."""
+    return _offered(context, "", incomplete)
+
+
+def columns(context: typer.Context, incomplete: str) -> list[str]:
+    """Offer columns for the end of a list a,b,c."""
+    head, comma, last = incomplete.rpartition(",")
+    return _offered(context, head + comma, last)
+
+
+def _offered(context: typer.Context, head: str, incomplete: str) -> list[str]:
+    found = [head + name for name in _names(context) if name.startswith(incomplete) and _HARMLESS.fullmatch(name)]
+    # bash takes the words as they are; zsh and fish quote them
+    return [word.replace(" ", "\\ ") for word in found] if _shell() == "bash" else found
+
+
+def _names(context: typer.Context) -> tuple[str, ...]:
+    with suppress(Exception):
+        from plar.reading.readers import open_source, suffix_of
+
+        given = context.params
+        # an option without its value, as here, keeps arguments from being told apart
+        file = Path(given["file"] or context.args[0])
+        if suffix_of(file)[0] not in (".ndjson", ".jsonl"):  # whose columns are known when all is read
+            separator = given.get("separator")
+            return open_source(file, header=not given.get("no_header"), separator=separator).names
+    return ()
+
+
+def _shell() -> str:
+    return os.environ.get("_PLAR_COMPLETE", "").rpartition("_")[2]

@@ -1,0 +1,105 @@
+"""A fingerprint of rows with counts: it follows the values, not the order of the rows, their codes or their place.
+
+Every value has a hash by its column, a row the sum of them, and the whole the sum over the rows of their mixed sums
+times their counts. So parts of a table have fingerprints that add up, and equal rows may be counted anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.coding.codes import mix
+from plar.jit import jit
+from plar.partition import Codes
+
+__all__ = ["Fingerprint", "add_fingerprints", "fingerprint_of"]
+
+#: two sums modulo 2^64
+Fingerprint: TypeAlias = tuple[int, int]
+
+_Hashes: TypeAlias = NDArray[np.uint64]
+_MODULUS = 1 << 64
+
+
+def add_fingerprints(parts: Iterable[Fingerprint]) -> Fingerprint:
+    """The fingerprint of all parts of a table.
+
+    Examples
+    --------
+    >>> add_fingerprints([(1, 2), (3, 2**64 - 1)])
+    (4, 1)
+    """
+    found = list(parts)
+    return sum(part[0] for part in found) % _MODULUS, sum(part[1] for part in found) % _MODULUS
+
+
+def fingerprint_of(
+    columns: Iterable[tuple[Codes, Sequence[tuple[str, Sequence[Any]]]]], counts: NDArray[np.int64]
+) -> Fingerprint:
+    """Fingerprint of rows.
+
+    Parameters
+    ----------
+    columns : iterable of (codes, [(name, values), …])
+        ``values[codes[i]]`` is what row i has in the column of that name; several columns may share their codes.
+    counts : (n,) array of int64
+
+    Examples
+    --------
+    >>> a, b = np.array([0, 1], np.uint8), np.array([1, 0], np.uint8)
+    >>> once, twice = np.array([1, 2]), np.array([2, 1])
+    >>> fingerprint_of([(a, [("x", ["u", "v"])])], once) == fingerprint_of([(b, [("x", ["v", "u"])])], once)
+    True
+    >>> fingerprint_of([(a, [("x", ["u", "v"])])], once) == fingerprint_of([(a, [("x", ["u", "v"])])], twice)
+    False
+    """
+    sums = np.zeros((len(counts), 2), np.uint64)
+    for codes, named in columns:
+        tables = [_value_hashes(name, values) for name, values in named]
+        _add_hashes(codes, sum(tables[1:], start=tables[0]), sums)
+    total = np.zeros(2, np.uint64)
+    _add_rows(sums, counts, total)
+    return int(total[0]), int(total[1])
+
+
+@jit
+def _add_hashes(codes: Codes, table: _Hashes, sums: _Hashes) -> None:
+    for i in range(np.uint64(len(codes))):
+        code = codes[i]
+        sums[i, 0] += table[code, 0]
+        sums[i, 1] += table[code, 1]
+
+
+@jit
+def _add_rows(sums: _Hashes, counts: NDArray[np.int64], total: _Hashes) -> None:
+    for i in range(np.uint64(len(counts))):
+        count = np.uint64(counts[i])
+        total[0] += mix(sums[i, 0]) * count
+        total[1] += mix(sums[i, 1]) * count
+
+
+def _value_hashes(name: str, values: Sequence[Any]) -> _Hashes:
+    key = blake2b(name.encode("utf-8", "surrogatepass")).digest()
+    hashed = b"".join(blake2b(_written(value), digest_size=16, key=key).digest() for value in values)
+    return np.frombuffer(hashed, "<u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _written(value: Any) -> bytes:
+    """Spell a value: values that Python calls equal alike, whatever their types."""
+    if value is None:
+        return b""
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    number = int(value) if isinstance(value, Integral) else value
+    if hasattr(number, "as_integer_ratio"):
+        try:
+            return "n{:x}/{:x}".format(*number.as_integer_ratio()).encode()
+        except (OverflowError, ValueError):  # infinite
+            return f"n{float(number)}".encode()
+    return f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")

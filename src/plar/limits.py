@@ -1,0 +1,175 @@
+"""How much time and memory a call may take, and how much memory this process has and holds."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from numbers import Real
+from pathlib import Path
+from typing import Final
+
+from plar.errors import MemoryLimitExceeded, TableError
+
+__all__ = [
+    "as_bytes",
+    "as_seconds",
+    "check_memory",
+    "machine_memory",
+    "memory_limited",
+    "resident_memory",
+    "shown_bytes",
+    "shown_seconds",
+]
+
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_BYTES: Final = {unit: 1000**power for power, unit in enumerate(["", "K", "M", "G", "T"])}
+_BINARY: Final = {f"{unit}I": 1024**power for power, unit in enumerate(["", "K", "M", "G", "T"]) if unit}
+_AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)")
+_UNLIMITED: Final = 1 << 60  # what cgroups say when there is no limit is about this, and more
+
+#: the limit that the user has set for the call that runs now
+_limit: ContextVar[int | None] = ContextVar("plar_memory_limit", default=None)
+
+
+def as_seconds(given: object) -> float:
+    """Take a time: seconds, or text such as "90s", "10m", "2h".
+
+    Examples
+    --------
+    >>> as_seconds("10m"), as_seconds(1.5)
+    (600.0, 1.5)
+    """
+    seconds = _amount(given, _SECONDS)
+    if seconds is None:
+        raise TableError(
+            "The 'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'. "
+            f"Got {given!r} instead."
+        )
+    return seconds
+
+
+def as_bytes(given: object) -> int | None:
+    """Take a size: bytes, or text such as "500MB", "2GB", "1.5GiB".
+
+    Examples
+    --------
+    >>> as_bytes("2GB"), as_bytes("1 KiB"), as_bytes(4096)
+    (2000000000, 1024, 4096)
+    """
+    if given is None:
+        return None
+    text = given.upper().removesuffix("B") if isinstance(given, str) else given
+    size = _amount(text, {**_BYTES, **_BINARY})
+    if size is None or size < 1:
+        raise TableError(
+            f"The 'memory_limit' parameter must be bytes, or text such as '500MB' or '2GB'. Got {given!r} instead."
+        )
+    return int(size)
+
+
+def _amount(given: object, units: dict[str, int]) -> float | None:
+    """A number of 0 or more times its unit; None if it is none."""
+    if isinstance(given, str):
+        found = _AMOUNT.fullmatch(given.strip())
+        unit = found and next((u for u in units if u == found[2] or u == found[2].lower()), None)
+        return None if not found or unit is None else float(found[1]) * units[unit]
+    if not isinstance(given, Real) or isinstance(given, bool) or not 0 <= float(given) < math.inf:
+        return None
+    return float(given)
+
+
+def shown_bytes(n: int) -> str:
+    """Write a size as a person would.
+
+    Examples
+    --------
+    >>> shown_bytes(999), shown_bytes(1_500_000), shown_bytes(23_000_000_000)
+    ('999 bytes', '1.5 MB', '23 GB')
+    """
+    if n < 1000:
+        return f"{n} bytes"
+    power = min(int(math.log10(n) // 3), 4)
+    return f"{n / 1000**power:.3g} {'kMGT'[power - 1]}B"
+
+
+def shown_seconds(seconds: float) -> str:
+    """Write a time as a person would.
+
+    Examples
+    --------
+    >>> shown_seconds(0.004), shown_seconds(0.194), shown_seconds(34.2), shown_seconds(200), shown_seconds(7_500)
+    ('4 ms', '0.19 s', '34.2 s', '3 min 20 s', '2 h 5 min')
+    """
+    if seconds < 0.01:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+def resident_memory() -> int:
+    """Bytes that this process holds in memory, pages of files apart; 0 where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
+        return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def machine_memory() -> int | None:
+    """Bytes of memory that this machine, or the container we are in, has in all; None where it does not say."""
+    found = []
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # "max" is no number
+            found.append(int(Path(file).read_text()))
+    with suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min((n for n in found if 0 < n < _UNLIMITED), default=None)
+
+
+@contextmanager
+def memory_limited(limit: int | None) -> Iterator[None]:
+    """Let `check_memory` hold what is done inside to so many bytes."""
+    token = _limit.set(limit)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
+def check_memory(doing: str, need: int = 0) -> bool:
+    """Refuse to go on where this process holds, or is about to need, more than the limit of the call.
+
+    Parameters
+    ----------
+    doing : str
+        What the memory is for.
+    need : int
+        Bytes that it takes beyond what is held now.
+
+    Returns
+    -------
+    bool
+        Whether there is a limit to watch.
+    """
+    limit, held = _limit.get(), 0
+    if limit is not None:
+        held, known = resident_memory(), f"the memory limit is {shown_bytes(limit)}"
+    elif not need or (limit := machine_memory()) is None:
+        return False
+    else:  # others may leave, so what is taken now is no reason to give up
+        known = f"this machine has {shown_bytes(limit)}"
+    if held + need > limit:
+        taken = f"needs about {shown_bytes(need)} more" if need else "goes on"
+        beside = f", {shown_bytes(held)} are held already" if held else ""
+        raise MemoryLimitExceeded(
+            f"{doing} {taken}{beside}, and {known}. "
+            "Choose fewer columns, use bins for numbers, raise the limit, or take the engine 'spark'."
+        )
+    return _limit.get() is not None

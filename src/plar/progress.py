@@ -1,0 +1,216 @@
+"""What a person sees of a long run, on stderr: one live line on a terminal, or a line a step."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from plar.errors import printable
+from plar.limits import shown_bytes, shown_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from plar.engines.telling import JobProgress
+    from plar.reduct import Step
+    from plar.search import OnStep, Progress
+
+__all__ = ["Display", "bytes_of", "followed", "shown", "tell_resumed"]
+
+_WORDS = {"read": "opening", "granulate": "reading and granulating", "write": "writing"}
+_BAR = 20
+#: below this many columns the words are worth more than the bar
+_NARROW = 60
+
+
+class Display:
+    """The present phase, and how far it is; a `progress` callback for `plar.reduce`.
+
+    Parameters
+    ----------
+    lines : bool
+        Write a line for everything that is done.
+
+    Examples
+    --------
+    >>> display = Display(lines=False)
+    >>> display("granulate", 0, 1_500_000)
+    >>> display.title, display.info
+    ('reading and granulating', '0:00, 1.5 MB')
+    """
+
+    def __init__(self, *, lines: bool) -> None:
+        self._lines = lines
+        #: where lines go above the live one, if there is one
+        self._console: Console | None = None
+        self._phase, self._total, self._began = "read", 0, monotonic()
+        self._step = 0
+        self._job: JobProgress | None = None
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        """Go on to a phase, or to its next step."""
+        tell_resumed(phase, done, total)
+        if phase == "resume":  # no phase of its own
+            return
+        now = monotonic()
+        if self._phase == "core" and phase == "search":
+            pace = _pace(self._total, "attributes", now - self._began)
+            self._tell("core", f"{self._total:,} attributes tried", *pace)
+        self._step = done + 1
+        self._phase, self._total, self._began, self._job = phase, total, now, None
+
+    def granulated(self, n_granules: int, n_objects: int) -> None:
+        """Tell what was read."""
+        size = [f"{shown_bytes(self._total)} read"] if self._total else []
+        pace = _pace(n_objects, "objects", monotonic() - self._began)
+        self._tell("granules", *size, f"{n_objects:,} objects, {n_granules:,} granules", *pace)
+
+    def on_step(self, step: Step) -> None:
+        """Tell what a greedy step found."""
+        facts = f"Θ(D|R) {step.theta:.6g}", f"{step.active:,} objects still mixed"
+        pace = _pace(len(step.candidates), "candidates", step.seconds)
+        self._tell(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
+
+    def watch(self, job: JobProgress) -> None:
+        """Take note of how far a pass over the candidates is."""
+        self._job = job
+
+    def end(self) -> None:
+        """Tell that the last phase is over."""
+        if self._phase == "certificate":
+            self._tell("certificate", shown_seconds(monotonic() - self._began))
+
+    def _tell(self, what: str, *facts: str) -> None:
+        line = f"{what:<11} {', '.join(facts)}"
+        if self._lines and self._console:
+            self._console.print(line, soft_wrap=True, markup=False, highlight=False, emoji=False)
+        elif self._lines:
+            print(line, file=sys.stderr, flush=True)
+
+    @property
+    def title(self) -> str:
+        """The phase in words."""
+        return f"step {self._step}" if self._phase == "search" else _WORDS.get(self._phase, self._phase)
+
+    @property
+    def share(self) -> float | None:
+        """How much of the pass is done, of 1; None if nobody knows."""
+        return self._job.done / self._job.total if self._job and self._job.total else None
+
+    @property
+    def info(self) -> str:
+        """Rate, time left and what is known so far."""
+        job, seconds = self._job, monotonic() - self._began
+        if job is None:
+            facts = []
+            if self._phase == "granulate" and self._total:
+                facts = [shown_bytes(self._total)]
+            elif self._phase == "search":
+                facts = [f"{self._total:,} objects still mixed"]
+            return ", ".join([_clock(seconds), *facts])
+        scored = job.candidates * job.done // max(job.total, 1)
+        facts = [f"{100 * job.done // max(job.total, 1)} %"]
+        facts += [f"{_clock(job.seconds_left)} left"] if job.seconds_left is not None else []
+        facts += [f"{scored:,} of {job.candidates:,} attributes", *_rate(scored, seconds)]
+        facts += [f"Θ {job.best[1]:.6g} with {printable(job.best[0])}"] if job.best else []
+        return ", ".join(facts)
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[RenderableType]:
+        """Draw the line; names from the data are plain text to rich."""
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        row: list[RenderableType] = [Text(self.title, no_wrap=True)]
+        if options.max_width >= _NARROW:
+            share = self.share
+            row.append(ProgressBar(1.0, share or 0.0, width=_BAR, pulse=share is None))
+        row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
+        grid = Table.grid(padding=(0, 1))
+        grid.add_row(*row)
+        yield grid
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def tell_resumed(phase: str, done: int, total: int) -> None:
+    """Tell that a checkpoint is gone on from: a `progress` callback that tells nothing else."""
+    if phase == "resume":
+        steps = f"core and {done:,} step{'s' * (done != 1)}" if done else "core"
+        print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)
+
+
+def _rate(n: int, seconds: float) -> list[str]:
+    return [f"{n / seconds:,.0f}/s"] if n and seconds >= 0.1 else []
+
+
+def _pace(n: int, what: str, seconds: float) -> list[str]:
+    return [shown_seconds(seconds), *(f"{n / seconds:,.0f} {what}/s" for _ in _rate(n, seconds))]
+
+
+@contextmanager
+def shown(verbose: bool | None = None) -> Iterator[Display | None]:
+    """Show what goes on: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too.
+
+    Examples
+    --------
+    >>> with shown(verbose=False) as display:
+    ...     print(display)
+    None
+    """
+    live = sys.stderr.isatty()
+    if verbose is False or not (live or verbose):
+        yield None
+        return
+    display = Display(lines=bool(verbose))
+    if not live:
+        yield display
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = display._console = Console(stderr=True)
+        with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False):
+            yield display
+    display.end()
+
+
+@contextmanager
+def followed(
+    verbose: bool, progress: Progress | None, on_step: OnStep | None
+) -> Iterator[tuple[Progress | None, OnStep | None, Display | None]]:
+    """Join the callbacks of the user with a display; one may be the callback itself."""
+    with shown(True) if verbose else nullcontext() as display:
+        if display is None:
+            yield progress, on_step, progress if isinstance(progress, Display) else None
+        else:
+            yield _both(progress, display), _both(on_step, display.on_step), display
+
+
+def _both(one: Any, other: Any) -> Any:
+    if one is None:
+        return other
+
+    def both(*given: Any) -> None:
+        other(*given)
+        one(*given)
+
+    return both
+
+
+def bytes_of(files: Iterable[str | os.PathLike[str]]) -> int:
+    """Size of all files together.
+
+    Examples
+    --------
+    >>> bytes_of([])
+    0
+    """
+    return sum(Path(file).stat().st_size for file in files)

@@ -1,0 +1,381 @@
+"""Runs that are killed go on where they were, and end as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import oracle
+import polars as pl
+import pytest
+
+import plar
+from plar.checkpoint import Journal
+from plar.engines import LocalEngine
+
+PLAR = Path(sys.executable).parent / "plar"
+
+
+def table(n: int = 400, k: int = 14, seed: int = 3) -> pl.DataFrame:
+    """Text with missing values and noise; its reducts take several steps."""
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 3, (n, k))
+    decision = (cells[:, 1] + cells[:, 4] * cells[:, 5] + (rng.random(n) < 0.1)) % 3
+    columns = {f"c{j}": [None if v == 2 and j % 5 == 0 else f"v{v}" for v in cells[:, j]] for j in range(k)}
+    return pl.DataFrame({**columns, "d": [f"class {v}" for v in decision]})
+
+
+def facts(reduct: plar.Reduct) -> dict[str, Any]:
+    """All that a result says, but for the times and the engine."""
+    said = reduct.to_dict()
+    del said["seconds"], said["engine"]
+    return {**said, "steps": [{**step, "seconds": 0} for step in said["steps"]]}
+
+
+class Counting:
+    """The local engine, counting what is asked of it; it breaks down at one of its passes."""
+
+    name = "local"
+
+    def __init__(self, break_at: int | None = None) -> None:
+        self.core, self.passes, self.break_at = 0, 0, break_at
+
+    def open(self, granules: Any, measure: Any) -> Any:
+        evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
+        without_each, with_each = evaluation.without_each, evaluation.with_each
+
+        def core(attributes: Any = None) -> Any:
+            self.core += attributes is None
+            return without_each(attributes)
+
+        def step(candidates: Any) -> Any:
+            if self.passes == self.break_at:
+                raise RuntimeError("power failure")
+            self.passes += 1
+            return with_each(candidates)
+
+        evaluation.without_each, evaluation.with_each = core, step
+        return evaluation
+
+
+def begun(path: Path, steps: int, data: Any = None, **options: Any) -> None:
+    """Leave a checkpoint of some steps behind."""
+    data = table() if data is None else data
+    with pytest.raises(RuntimeError, match="power failure"):
+        plar.reduce(data, "d", checkpoint=path, engine=Counting(steps), **options)
+
+
+@pytest.mark.parametrize("measure", oracle.MEASURES)
+def test_goes_on_after_any_step(tmp_path: Path, measure: str) -> None:
+    options: dict[str, Any] = {"measure": measure, "include": ["c2"], "minimal": True}
+    whole = plar.reduce(table(), "d", **options)
+    total = len(whole.steps)
+    assert total >= 3
+    for done in range(total):
+        path = tmp_path / f"{done}.json"
+        begun(path, done, **options)
+        engine, new = Counting(), []
+        told: list[tuple[str, int, int]] = []
+        found = plar.reduce(
+            table(),
+            "d",
+            checkpoint=path,
+            engine=engine,
+            on_step=new.append,
+            progress=lambda *now, told=told: told.append(now),
+            **options,
+        )
+        assert facts(found) == facts(whole)
+        assert (engine.core, engine.passes) == (0, total - done)
+        assert [step.attribute for step in new] == [step.attribute for step in whole.steps[done:]]
+        assert ("resume", done, 0) in told
+    assert {file.suffix for file in tmp_path.iterdir()} == {".json"}
+
+
+def test_a_finished_run_is_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    whole = plar.reduce(table(), "d", checkpoint=path)
+    before, engine = path.read_bytes(), Counting()
+    assert facts(plar.reduce(table(), "d", checkpoint=path, engine=engine)) == facts(whole)
+    assert (engine.core, engine.passes) == (0, 0)
+    assert path.read_bytes() == before
+
+
+def test_a_table_without_conditions_that_matter(tmp_path: Path) -> None:
+    for data in ({"a": [1, 1], "d": [0, 0]}, {"a": [1, 2], "d": [0, 1]}):
+        path = tmp_path / f"{data['d']}.json"
+        first = plar.reduce(data, "d", checkpoint=path)
+        assert facts(plar.reduce(data, "d", checkpoint=path)) == facts(first) == facts(plar.reduce(data, "d"))
+
+
+def test_rows_codes_and_format_make_no_difference(tmp_path: Path) -> None:
+    path, frame = tmp_path / "c.json", table()
+    begun(path, 2, frame)
+    text = path.read_bytes()
+    mixed = frame.sample(fraction=1, shuffle=True, seed=1)
+    frame.fill_null("").write_csv(tmp_path / "t.csv")
+    mixed.write_parquet(tmp_path / "t.parquet")
+    plar.granulate(mixed, "d").save(tmp_path / "g.parquet")
+    weighted = frame.group_by(pl.all()).len("n")
+    same: list[tuple[Any, dict[str, Any]]] = [
+        (mixed, {}),
+        (tmp_path / "t.csv", {}),
+        (tmp_path / "t.parquet", {}),
+        (tmp_path / "g.parquet", {}),
+        (mixed.to_pandas(), {}),
+        (weighted, {"weights": "n"}),
+    ]
+    whole = facts(plar.reduce(frame, "d"))
+    for data, options in same:
+        path.write_bytes(text)
+        engine = Counting()
+        found = facts(plar.reduce(data, "d", checkpoint=path, engine=engine, **options))
+        assert {**found, "source": None, "settings": whole["settings"]} == whole
+        assert (engine.core, engine.passes) == (0, len(whole["steps"]) - 2)
+
+
+def test_values_equal_in_python_are_equal_here() -> None:
+    def mark(values: list[Any]) -> Any:
+        return plar.granulate({"a": values, "d": values}, "d").fingerprint()
+
+    assert mark([1, "a", None]) == mark([1.0, None, "a"]) == mark([True, "a", float("nan")])
+    different = [mark(values) for values in ([1, 2], ["1", "2"], [1, None], [1, ""], [1, 10**400], [1, float("inf")])]
+    assert len(set(different)) == len(different)
+
+
+def changed(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(c3=pl.when(pl.int_range(pl.len()) == 7).then(pl.lit("new")).otherwise(pl.col("c3")))
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        (changed, {}, "the values of the table"),
+        (lambda f: f.head(-1), {}, "objects 400 there, 399 now"),
+        (lambda f: f.drop("c3"), {}, "the condition 'c3' is missing now"),
+        (lambda f: f.rename({"c3": "x"}), {}, "the condition 'c3' is missing now; the condition 'x' is new"),
+        (lambda f: f.select(*reversed(f.columns)), {}, "the conditions are in another order"),
+        (lambda f: f.rename({"d": "e"}), {"decision": "e"}, r"decision \['d'\] there, \['e'\] now"),
+        (lambda f: f, {"measure": "PR"}, "measure 'SCE' there, 'PR' now"),
+        (lambda f: f, {"include": "c5"}, r"include \[\] there, \['c5'\] now"),
+        (lambda f: f, {"epsilon": 0.5}, "epsilon 0.0 there, 0.5 now"),
+        (lambda f: f, {"tolerance": 0.1}, "tolerance 0.0 there, 0.1 now"),
+        (lambda f: f, {"max_attributes": 4}, "max_attributes None there, 4 now"),
+        (lambda f: f, {"minimal": True}, "minimal False there, True now"),
+    ],
+)
+def test_another_run_is_refused(tmp_path: Path, change: Any, options: dict[str, Any], said: str) -> None:
+    path = tmp_path / "c.json"
+    begun(path, 1)
+    before = path.read_bytes()
+    with pytest.raises(plar.TableError, match=f"is of another run: {said}. Name another file") as refused:
+        plar.reduce(change(table()), checkpoint=path, **{"decision": "d", **options})
+    assert "\n" not in str(refused.value)
+    assert path.read_bytes() == before
+
+
+def test_other_cuts_are_refused(tmp_path: Path) -> None:
+    data = {"a": list(range(20)), "b": [i % 7 for i in range(20)], "d": [i // 7 % 2 for i in range(20)]}
+    path = tmp_path / "c.json"
+    first = plar.reduce(data, "d", bins="width:4", checkpoint=path)
+    assert facts(plar.reduce(data, "d", bins="width:4", checkpoint=path)) == facts(first)
+    with pytest.raises(plar.TableError, match="the cuts of 'a'"):
+        plar.reduce(data, "d", bins="quantile:3", checkpoint=path)
+
+
+def test_limits_threads_and_engine_may_change(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    begun(path, 1)
+    found = plar.reduce(table(), "d", checkpoint=path, n_jobs=2, time_limit="1h", memory_limit="8GB")
+    assert facts(found) == facts(plar.reduce(table(), "d"))
+
+
+def _own(weight: int) -> plar.Measure:
+    def theta(counts: Any) -> Any:
+        return weight * (counts.sum() - counts.max())
+
+    return plar.Measure("own", theta, normaliser=lambda n: n, drop_pure=True)
+
+
+def test_another_theta_under_the_same_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    begun(path, 1, measure=_own(1))
+    with pytest.raises(plar.TableError, match=r"does not fit: Θ is 0\.\d+ there, 0\.\d+ now"):
+        plar.reduce(table(), "d", checkpoint=path, measure=_own(2))
+    assert facts(plar.reduce(table(), "d", checkpoint=path, measure=_own(1))) == facts(
+        plar.reduce(table(), "d", measure=_own(1))
+    )
+
+
+def test_damage_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    begun(path, 2)
+    good, pick = path.read_bytes(), random.Random(5)
+    state = json.loads(good)["state"]
+
+    def refused(text: bytes, said: str = "is damaged, or no checkpoint. Delete it to start anew") -> None:
+        path.write_bytes(text)
+        with pytest.raises(plar.TableError, match=said):
+            Journal(path)
+
+    for length in (0, 1, len(good) // 2, len(good) - 2):
+        refused(good[:length])
+    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":1,"checksum":"","state":[]}', b"[" * 100_000):
+        refused(text)
+    refused(good.replace(b'"plar_checkpoint":1', b'"plar_checkpoint":2'), "has the version 2, this plar knows 1")
+    for _ in range(300):
+        place = pick.randrange(len(good))
+        bad = bytearray(good)
+        bad[place] ^= 1 << pick.randrange(8)
+        path.write_bytes(bad)
+        try:
+            Journal(path)
+        except plar.TableError as error:
+            assert "Delete it to start anew" in str(error)
+        else:  # such as e for E in a number: it says the same
+            assert json.loads(bytes(bad))["state"] == state
+
+
+def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+    engine = Counting()
+    for path, said in [(tmp_path, "is a directory"), (tmp_path / "no" / "c.json", "has no folder")]:
+        with pytest.raises(plar.TableError, match=said):
+            plar.reduce(table(), "d", checkpoint=path, engine=engine)
+    assert engine.core == 0
+
+
+def test_other_engines_go_on(tmp_path: Path, engine: Any) -> None:
+    path = tmp_path / "c.json"
+    begun(path, 2)
+    found = plar.reduce(table(), "d", checkpoint=path, engine=engine)
+    assert facts(found) == facts(plar.reduce(table(), "d"))
+
+
+def test_begun_here_ended_on_spark_and_back(tmp_path: Path, spark: Any) -> None:
+    from plar.engines import SparkEngine
+
+    path, frame = tmp_path / "c.json", table(80, 7)
+    whole = plar.reduce(frame, "d")
+    begun(path, len(whole.steps) - 1, frame)
+    text = path.read_bytes()
+    rows = spark.createDataFrame(frame.rows(), frame.columns).repartition(3)
+    for layout in ("columns", "rows"):
+        path.write_bytes(text)
+        new: list[plar.Step] = []
+        engine = SparkEngine(session=spark, layout=layout)
+        found = plar.reduce(rows, "d", checkpoint=path, engine=engine, on_step=new.append)
+        assert facts(found) == facts(whole)
+        assert len(new) == 1
+    # granules of this machine, shipped out; what Spark has written ends here
+    assert facts(plar.reduce(frame, "d", checkpoint=path, engine=engine)) == facts(whole)
+    assert facts(plar.reduce(frame, "d", checkpoint=path)) == facts(whole)
+
+
+def test_granules_on_spark_have_the_fingerprint_of_their_table(tmp_path: Path, spark: Any) -> None:
+    from plar.engines import SparkEngine
+
+    frame, engine = table(80, 7), SparkEngine(session=spark)
+    granules: Any = plar.granulate(spark.createDataFrame(frame.rows(), frame.columns), "d", engine=engine)
+    assert granules.fingerprint() == plar.granulate(frame, "d").fingerprint()
+    with pytest.raises(plar.TableError, match="Pass the table itself with its conditions"):
+        granules.coarsen(["c1", "c4"]).fingerprint()
+    granules.unpersist()
+
+
+# -- killed for real ---------------------------------------------------------------------------------------
+
+CHILD = """
+import json, os, pathlib, signal, sys, time
+import plar
+from plar.engines import LocalEngine
+
+table, checkpoint, log, result, die_at = sys.argv[1:]
+
+def note(*words):
+    with open(log, "a") as file:
+        print(*words, file=file)
+
+class Slow:
+    name = "local"
+    def open(self, granules, measure):
+        evaluation = LocalEngine(n_jobs=1).open(granules, measure)
+        without_each, with_each = evaluation.without_each, evaluation.with_each
+        def core(attributes=None):
+            if attributes is None:
+                note("core")
+            time.sleep(0.02)
+            return without_each(attributes)
+        def step(candidates):
+            note("step", len(granules.conditions) - len(candidates))
+            time.sleep(0.02)
+            return with_each(candidates)
+        evaluation.without_each, evaluation.with_each = core, step
+        return evaluation
+
+writes, replace = 0, pathlib.Path.replace
+def dying(self, target):
+    global writes
+    writes += str(target) == checkpoint
+    if writes == int(die_at):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(self, target)
+pathlib.Path.replace = dying
+
+note("run")
+plar.reduce(table, "d", checkpoint=checkpoint, engine=Slow()).save(result)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize("how", ["at random", "before the rename"])
+def test_kill_9(tmp_path: Path, how: str) -> None:
+    frame = table(300, 12)
+    frame.write_csv(tmp_path / "t.csv")
+    names = [str(tmp_path / name) for name in ("t.csv", "c.json", "log", "r.json")]
+    checkpoint, log, result = (Path(name) for name in names[1:])
+    pick = random.Random(11)
+    whole = plar.reduce(tmp_path / "t.csv", "d")
+    known: list[int] = []  # steps in the checkpoint when each run began; -1: not even the core
+    killed = 0
+
+    def lines() -> int:
+        return log.read_text().count("\n") if log.exists() else 0
+
+    for _ in range(40):
+        state = json.loads(checkpoint.read_bytes())["state"] if checkpoint.exists() else None
+        known.append(-1 if state is None else len(state["steps"]))
+        # the third write of a run dies: so each gets two steps further
+        die_at = "3" if how == "before the rename" else "0"
+        child = subprocess.Popen([sys.executable, "-c", CHILD, *names, die_at])
+        if how == "at random":
+            wanted = lines() + pick.randrange(2, 7)  # "run" is the first line of each
+            while child.poll() is None and lines() < wanted:
+                time.sleep(0.002)
+            time.sleep(pick.random() * 0.05)
+            child.kill()
+        code = child.wait()
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+        killed += 1
+    assert killed >= 2, known
+    assert result.exists(), (known, log.read_text())
+    assert facts(plar.load(result)) == facts(whole)
+    runs = [part.splitlines()[1:] for part in log.read_text().split("run")[1:]]
+    assert len(runs) == len(known)
+    for before, done in zip(known, runs, strict=True):
+        if before < 0:
+            continue
+        # neither the core nor a finished step is done again
+        assert "core" not in done
+        assert all(int(line.split()[1]) >= before + len(whole.core) for line in done)
+    left = sorted(file.name for file in tmp_path.iterdir())
+    assert left == ["c.json", "log", "r.json", "t.csv"]

@@ -1,0 +1,336 @@
+"""Time, memory and Ctrl-C: runs end early, cleanly, with what they have."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from test_checkpoint import facts, table
+
+import plar
+from plar.engines import LocalEngine
+from plar.errors import MemoryLimitExceeded
+from plar.limits import as_bytes, as_seconds, machine_memory, resident_memory
+
+PLAR = Path(sys.executable).parent / "plar"
+ROOT = Path(__file__).resolve().parent.parent
+posix = pytest.mark.skipif(os.name == "nt", reason="signals and resource limits of Unix")
+
+
+# -- time --------------------------------------------------------------------------------------------------
+
+
+class Interrupting:
+    """The local engine; what `act` does happens at the beginning of its n-th pass, or in the certificate."""
+
+    name = "local"
+
+    def __init__(self, act: Any, at: int | str) -> None:
+        self.act, self.at, self.passes = act, at, 0
+
+    def open(self, granules: Any, measure: Any) -> Any:
+        evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
+        without_each, with_each, select = evaluation.without_each, evaluation.with_each, evaluation.select
+
+        def act(now: int | str) -> None:
+            if now == self.at:
+                self.at = ""
+                self.act()
+
+        def core(attributes: Any = None) -> Any:
+            act("core" if attributes is None else "certificate")
+            return without_each(attributes)
+
+        def step(candidates: Any) -> Any:
+            act(self.passes)
+            self.passes += 1
+            return with_each(candidates)
+
+        def selected(*attributes: int) -> Any:
+            found = select(*attributes)
+            act(f"select {self.passes}")
+            return found
+
+        evaluation.without_each, evaluation.with_each, evaluation.select = core, step, selected
+        return evaluation
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for module in ("api", "search"):
+            monkeypatch.setattr(f"plar.{module}.perf_counter", lambda: self.now)
+
+
+@pytest.mark.parametrize("measure", ["PR", "SCE"])
+def test_time_limit_ends_with_the_best_so_far(measure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = table()
+    whole = plar.reduce(frame, "d", measure=measure)
+    assert len(whole.steps) >= 3
+    for n in range(1, len(whole.steps) + 1):
+        clock, done = Clock(monkeypatch), []
+
+        def on_step(step: plar.Step, clock: Clock = clock, done: list[Any] = done, n: int = n) -> None:
+            done.append(step)
+            clock.now = 60.0 if len(done) == n else 59.9
+
+        found = plar.reduce(frame, "d", measure=measure, time_limit="1m", on_step=on_step)
+        assert facts(found)["steps"] == facts(whole)["steps"][:n]
+        assert found.complete is (n == len(whole.steps))
+        assert found.core == whole.core
+        check_certificate(found, frame, measure)
+
+
+def check_certificate(found: plar.Reduct, frame: Any, measure: str) -> None:
+    """Θ and the certificate of R, computed anew."""
+    theta = plar.theta(frame, found.attributes, "d", measure=measure)
+    assert found.theta == theta
+    assert found.certificate.preserved is (theta == found.theta_all)
+    without = {
+        a: plar.theta(frame, [b for b in found.attributes if b != a], "d", measure=measure) for a in found.attributes
+    }
+    assert found.certificate.redundant == tuple(a for a in found.attributes if without[a] == theta)
+
+
+def test_no_time_at_all_gives_the_core() -> None:
+    frame = table()
+    found = plar.reduce(frame, "d", time_limit=0, include=["c3"])
+    assert found.steps == ()
+    assert found.attributes == (*found.core, "c3")
+    assert not found.complete
+    check_certificate(found, frame, "SCE")
+    small = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", time_limit=0)
+    assert small.complete
+    assert small.certificate.preserved
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_long_pass_ends_in_the_middle(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+    monkeypatch.setattr("plar.engines.telling._TICK", 0)
+    clock, seen = Clock(monkeypatch), []
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 200, (1_500, 1_000)).astype(np.uint8)
+
+    def watch(job: Any) -> None:
+        if job.best:  # a pass over the candidates, not the core
+            seen.append(job.done)
+            clock.now = 10.0 if len(seen) == 3 else 0.0
+
+    y = rng.integers(0, 50, 1_500)
+    found = plar.reduce(X, y=y, engine=LocalEngine(n_jobs=jobs, watch=watch), time_limit=10)
+    assert seen == [1, 2, 3]
+    assert found.steps == ()
+    assert not found.complete
+
+
+def test_a_time_limited_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    whole = plar.reduce(table(), "d")
+    for _ in range(2):
+        part = plar.reduce(table(), "d", time_limit=0, checkpoint=tmp_path / "c.json")
+        assert not part.complete
+    assert facts(plar.reduce(table(), "d", checkpoint=tmp_path / "c.json")) == facts(whole)
+
+
+@pytest.mark.parametrize("bad", ["", "soon", "-1", -1, "5 weeks", True, float("nan"), float("inf"), [1]])
+def test_a_bad_time_limit_is_refused(bad: Any) -> None:
+    with pytest.raises(plar.TableError, match="The 'time_limit' parameter must be seconds"):
+        plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", time_limit=bad)
+
+
+def test_spellings() -> None:
+    assert [as_seconds(t) for t in (90, "90", "90s", "1.5m", "2h", ".5d", "0")] == [90, 90, 90, 90, 7200, 43200, 0]
+    sizes = [as_bytes(t) for t in ("2GB", "2G", "2 gb", "1GiB", "0.5k", 7, "7", "7B", None)]
+    assert sizes == [2 * 10**9] * 3 + [2**30, 500, 7, 7, 7, None]
+
+
+# -- Ctrl-C ------------------------------------------------------------------------------------------------
+
+
+def _interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("at", [0, 2, "select 2", "certificate"])
+def test_ctrl_c_carries_the_result_so_far(at: int | str, tmp_path: Path) -> None:
+    frame, path = table(), tmp_path / "c.json"
+    whole = plar.reduce(frame, "d")
+    with pytest.raises(plar.Interrupted) as stop:
+        plar.reduce(frame, "d", engine=Interrupting(_interrupt, at), checkpoint=path)
+    found = stop.value.reduct
+    n = len(found.steps)
+    assert n == {0: 0, 2: 2, "select 2": 1, "certificate": len(whole.steps)}[at]
+    assert facts(found)["steps"] == facts(whole)["steps"][:n]
+    assert found.complete is (at == "certificate")
+    check_certificate(found, frame, "SCE")
+    assert facts(plar.reduce(frame, "d", checkpoint=path)) == facts(whole)
+
+
+def test_ctrl_c_before_the_core_is_known() -> None:
+    with pytest.raises(KeyboardInterrupt) as stop:
+        plar.reduce(table(), "d", engine=Interrupting(_interrupt, "core"))
+    assert not isinstance(stop.value, plar.Interrupted)
+
+
+CHILD = """
+import sys, time
+import plar.search
+from plar.cli import main
+
+step = plar.search._step
+def slow(*given):
+    print("step", file=sys.stderr, flush=True)
+    time.sleep({pause})
+    return step(*given)
+plar.search._step = slow
+if {certificate}:
+    redundant = plar.search._redundant
+    def certificate(*given):
+        print("certificate", file=sys.stderr, flush=True)
+        time.sleep(60)
+    plar.search._redundant = certificate
+main()
+"""
+
+
+def command(tmp_path: Path, *words: str, pause: float = 0.2, certificate: bool = False) -> subprocess.Popen[str]:
+    """`plar reduce`, slow enough to be met by a signal."""
+    table().write_csv(tmp_path / "t.csv")
+    program = CHILD.format(pause=pause, certificate=certificate)
+    words = ("reduce", str(tmp_path / "t.csv"), "--decision", "d", *words)
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(child: subprocess.Popen[str], word: str, times: int = 1) -> None:
+    assert child.stderr is not None
+    for line in child.stderr:
+        times -= line.strip() == word
+        if not times:
+            return
+
+
+@posix
+def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "c.json"
+    output = tmp_path / "o.csv"
+    words = ("--json", "--checkpoint", str(checkpoint), "-o", str(output))
+    child = command(tmp_path, *words)
+    wait_for(child, "step", 3)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    found = json.loads(out)
+    assert found["complete"] is False
+    assert len(found["steps"]) == 2
+    assert found["certificate"]["preserved"] is False
+    assert f"The steps are kept in {checkpoint}; the same command goes on." in err
+    assert err.endswith("Interrupted.\n")
+    assert not output.exists()
+    again = subprocess.run(
+        [PLAR, "reduce", tmp_path / "t.csv", "-d", "d", *words], capture_output=True, text=True, check=True
+    )
+    assert again.stderr.startswith("Resuming from the checkpoint: core and 2 steps done.\n")
+    whole = json.loads(json.dumps(plar.reduce(tmp_path / "t.csv", "d").to_dict()))
+    assert json.loads(again.stdout)["attributes"] == list(whole["attributes"])
+    assert output.exists()
+
+
+@posix
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
+    child = command(tmp_path, certificate=True)
+    wait_for(child, "step", 2)
+    child.send_signal(signal.SIGINT)
+    wait_for(child, "certificate")
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)  # the certificate alone would take 60 s
+    assert (child.returncode, out) == (130, "")
+    assert err.strip() == "Interrupted."
+
+
+@posix
+def test_time_limit_in_the_shell(tmp_path: Path) -> None:
+    child = command(tmp_path, "--json", "--time-limit", "0s", pause=0)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 0
+    assert json.loads(out)["complete"] is False
+
+
+# -- memory ------------------------------------------------------------------------------------------------
+
+
+def test_the_engine_is_refused_before_its_memory_is_taken() -> None:
+    rng = np.random.default_rng(1)
+    granules = plar.granulate(rng.integers(0, 4, (20_000, 200)).astype(np.uint8), y=rng.integers(0, 2, 20_000))
+    engine = LocalEngine(n_jobs=1)
+    need, held = engine.memory_need(granules), resident_memory()
+    assert need > sum(column.nbytes for column in granules.columns)
+    said = r"The engine 'local' needs about .* MB more, .* are held already, and the memory limit is .*'spark'\.$"
+    with pytest.raises(MemoryLimitExceeded, match=said):
+        plar.reduce(granules, engine=engine, memory_limit=held + need // 2)
+    assert plar.reduce(granules, engine=engine, memory_limit=2 * (held + need), max_attributes=1).attributes
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "values", "jobs"), [(60_000, 20, 4, 1), (60_000, 20, 4, 4), (4_000, 800, 3, 3), (30_000, 12, 5_000, 2)]
+)
+def test_the_estimate_is_about_what_is_taken(n: int, k: int, values: int, jobs: int) -> None:
+    import tracemalloc
+
+    rng = np.random.default_rng(2)
+    X = rng.integers(0, values, (n, k)).astype(np.uint16 if values > 256 else np.uint8)
+    y = (X[:, 0] + X[:, 1] * X[:, 2] + (rng.random(n) < 0.2)) % 5
+    granules = plar.granulate(X, y=y)
+    engine = LocalEngine(n_jobs=jobs)
+    plar.reduce(granules, engine=engine, max_attributes=1)  # kernels are loaded
+    tracemalloc.start()
+    try:
+        plar.reduce(granules, engine=engine, max_attributes=4)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert 0.5 * taken < engine.memory_need(granules) < 3 * taken
+
+
+def test_without_a_limit_only_the_hopeless_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = machine_memory()
+    assert machine is not None
+    assert machine > 1 << 28
+    monkeypatch.setattr(LocalEngine, "memory_need", lambda self, granules: 2 * machine)
+    with pytest.raises(MemoryLimitExceeded, match=r"The engine 'local' needs about .* more, and this machine has .*"):
+        plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    monkeypatch.setattr(LocalEngine, "memory_need", lambda self, granules: machine // 2)
+    assert plar.reduce({"a": [0, 1], "d": [0, 1]}, "d").attributes == ("a",)
+
+
+@pytest.mark.parametrize("kind", ["csv", "wide csv", "wide parquet", "numpy"])
+def test_reading_stops_at_the_limit(tmp_path: Path, kind: str) -> None:
+    rng = np.random.default_rng(3)
+    n, k = (40_000, 20) if kind == "csv" else (4_000, 400)
+    X = rng.integers(0, 1000, (n, k))
+    frame = pl.DataFrame({**{f"c{j}": X[:, j] for j in range(k)}, "d": X[:, 0] % 2})
+    data: Any = X if kind == "numpy" else tmp_path / f"t.{kind.split()[-1]}"
+    if kind.endswith("csv"):
+        frame.write_csv(data)
+    elif kind.endswith("parquet"):
+        frame.write_parquet(data)
+    with pytest.raises(MemoryLimitExceeded, match=r"the memory limit is .*Choose fewer columns, use bins"):
+        plar.granulate(data, -1, memory_limit=resident_memory() - (1 << 20))
+    assert len(plar.granulate(data, -1, memory_limit="64GB")) == n
+
+
+@pytest.mark.parametrize("bad", ["", "much", "-1", -1, 0, "2XB", True, float("inf")])
+def test_a_bad_memory_limit_is_refused(bad: Any) -> None:
+    with pytest.raises(plar.TableError, match="The 'memory_limit' parameter must be bytes"):
+        plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", memory_limit=bad)
