@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +46,8 @@ def test_a_million_values_in_several_columns() -> None:
     n = 1_000_000
     row = np.arange(n)
     table = {"low": row % 2, "first": row * 7919 % n, "second": row[::-1] + 2**40, "third": row / 3, "d": row // 2 % 2}
-    found = plar.reduce(table, "d", measure="LCE")
+    with pytest.warns(plar.PlarWarning, match="Nearly every row has a value of its own in 'third'"):
+        found = plar.reduce(table, "d", measure="LCE")
     # `low` says nothing of d, and every other column all
     assert (found.core, found.attributes, found.theta) == ((), ("first",), 0.0)
     assert found.steps[0].ties == ("first", "second", "third")
@@ -84,22 +84,24 @@ def test_ten_thousand_decisions() -> None:
 
 # ------------------------------------------------------------------------------------------------- too large
 
+told = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the memory held")
+
 
 def refused(path: Path, most: int = 500 << 20) -> str:
     """The line that the command says, in little memory."""
     script = (
-        "import resource, sys\n"
+        "import re, sys\n"
         "from plar.cli import main\n"
         "sys.argv = ['plar', 'reduce', sys.argv[1], '--decision', '-1']\n"
         "try:\n    main()\n"
-        "finally:\n    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)\n"
+        "finally:\n    print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.count("\n") == 1
-    held = int(done.stdout)
+    held = int(done.stdout) << 10
     assert held < most, f"{held >> 20} MiB"
     return done.stderr
 
@@ -112,6 +114,7 @@ def packed(path: Path, head: bytes, filling: bytes, tail: bytes, size: int = 1 <
     return path
 
 
+@told
 @pytest.mark.parametrize(
     ("head", "filling", "message"),
     [
@@ -130,6 +133,7 @@ def test_a_dull_gzip_file_is_no_bomb(tmp_path: Path) -> None:
     assert (found.attributes, found.n_objects) == (("a",), (1 << 23) + 1)
 
 
+@told
 def test_absurd_headers(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"x" * (100 << 20) + b",d\n1,2\n")
@@ -138,7 +142,7 @@ def test_absurd_headers(tmp_path: Path) -> None:
     assert f"has 1,000,000 columns, and files may have {MAX_COLUMNS:,}" in refused(path)
     path.write_text('a,"' + "b" * 200_000 + '",d\n1,2,3\n')
     assert "field larger than field limit (131072)" in refused(path)
-    assert 1_000_000 * 8 < MAX_LINE
+    assert MAX_LINE > 8 * MAX_COLUMNS
 
 
 def test_deep_json(tmp_path: Path) -> None:
@@ -153,7 +157,7 @@ def test_deep_json(tmp_path: Path) -> None:
         plar.reduce(tmp_path / "t.ndjson", "d")
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell the memory held")
+@told
 def test_an_arrow_file_that_asks_for_all_memory(tmp_path: Path) -> None:
     pl.DataFrame({"a": [0.0] * 5000 + [None], "d": [1] * 5001}).write_ipc(tmp_path / "t.arrow", compression="zstd")
     good = (tmp_path / "t.arrow").read_bytes()

@@ -148,7 +148,9 @@ def parse_bins(
             raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
         if asked is not None:
             rules[name] = _rule(asked)
-    return Bins({name: list(r.cuts) if r.given else _written(r) for name, r in rules.items()}, columns=rules, decimal=decimal)
+    return Bins(
+        {name: list(r.cuts) if r.given else _written(r) for name, r in rules.items()}, columns=rules, decimal=decimal
+    )
 
 
 def written_spec(spec: Spec | None) -> str | dict[str, Any] | None:
@@ -242,7 +244,8 @@ def _number(value: Any, decimal: str | None) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        whole: Any = value
+        return math.inf if whole > 0 else -math.inf
 
 
 def _pointed(text: str) -> str:

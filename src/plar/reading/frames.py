@@ -21,7 +21,6 @@ from plar.granules import Granules
 from plar.limits import check_memory
 from plar.partition import Array, smallest_codes
 from plar.reading.binning import bin_columns, bin_source, check_labels
-from plar.reading.grouping import group_rows
 from plar.reading.source import Misread, Source
 from plar.reading.weights import BadWeight, first_bad_weight, is_bad, row_weights, text_weight, weight_of, whole_counts
 
@@ -128,7 +127,7 @@ def _grouped(source: Source, roles: Roles) -> Granules:
     if roles.weights is not None:
         weight = weight_of(source, roles.weights)
         aggregates = [weight.fill_null(0.0).sum().alias(_LEN), is_bad(weight).sum().alias(_BAD)]
-    groups = group_rows(source, keys, aggregates)
+    groups = source.collect(source.frame.group_by(keys).agg(aggregates))
     if not len(groups):
         raise source.no_rows()
     odd = bool(flag) and bool(groups[_ODD].any())
@@ -307,14 +306,15 @@ def _drop_blank(columns: list[Column], counts: NDArray[np.int64], blank: int, ro
 
 
 def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> list[Column]:
+    import polars as pl
+
     frame = source.frame
     columns: list[Column] = []
     # only the columns of a file can be read in turn: a query may give its rows in another order each time
-    step = (
-        64
-        if source.files and source.files[0].suffix.lower() in (".parquet", ".arrow", ".feather", ".ipc")
-        else len(names)
-    )
+    step = len(names)
+    if source.files and source.files[0].suffix.lower() in (".parquet", ".arrow", ".feather", ".ipc"):
+        rows = int(source.collect(frame.select(pl.len())).item())
+        step = max(64, _BATCH_CELLS // max(rows, 1))  # each block costs a look at all names
     for low in range(0, len(names), step):
         block = source.collect(frame.select(names[low : low + step]))
         check_memory("Coding the columns", len(block) * (len(names) - low))  # a byte a cell at least

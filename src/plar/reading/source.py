@@ -10,10 +10,12 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import NoRows, TableError
@@ -37,7 +39,10 @@ __all__ = [
 
 #: what a blank line is made of; a tab may be a separator
 BLANK = " \r\n"
-_BATCH_CELLS, _FEW_CELLS = 1 << 24, 1 << 17
+#: cells in a batch, and in one under a memory limit
+_BATCH_CELLS, _FEW_CELLS = 1 << 24, 1 << 20
+#: seconds between two looks at the memory
+_TICK = 0.01
 #: bytes of the longest line that is read: a header of some million names fits
 MAX_LINE = 1 << 26
 _SUSPECT = 100  # times that a table in text is larger than its gzip file at most, but for very dull ones
@@ -118,7 +123,7 @@ class Source:
         import polars as pl
 
         try:
-            return query.collect(engine="streaming")
+            return _collect_watched(query) if check_memory("Reading the table") else query.collect(engine="streaming")
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self.explain(error) from None
 
@@ -247,6 +252,24 @@ class Source:
         else:
             column = pl.col(name).cast(pl.String)
         return column.replace(list(self.na), None) if self.na else column
+
+
+def _collect_watched(query: pl.LazyFrame) -> pl.DataFrame:
+    """Run a query under a memory limit. Polars cannot be stopped, but whoever waits for it can leave."""
+    done: Future[pl.DataFrame] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(query.collect(engine="streaming"))
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()  # of no pool: Python waits for those of pools when it ends
+    while True:
+        try:
+            return done.result(_TICK)
+        except TimeoutError:
+            check_memory("Reading the table")
 
 
 def byte_lines(path: Path, limit: int | None = None) -> Iterator[bytes]:
