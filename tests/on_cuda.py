@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -219,6 +220,19 @@ def test_larger_tables() -> None:
             n_objects=n,
         )
         assert_same_primitives(granules, "SCE", [3])
+
+
+def test_goes_on_from_a_checkpoint_of_the_local_engine(tmp_path: Path) -> None:
+    granules = table(60, [2, 3, 4, 2, 3, 3], 3, 2, 0.1, seed=4)
+    path = tmp_path / "c.json"
+    whole = plar.reduce(granules, measure="LCE")
+    plar.reduce(granules, measure="LCE", checkpoint=path, time_limit=0)
+    found = plar.reduce(granules, measure="LCE", checkpoint=path, engine=CudaEngine())
+    assert len(found.steps) > 0
+    assert [(s.attribute, s.theta, s.ties, s.candidates) for s in found.steps] == [
+        (s.attribute, s.theta, s.ties, s.candidates) for s in whole.steps
+    ]
+    assert (found.attributes, found.theta, found.certificate) == (whole.attributes, whole.theta, whole.certificate)
 
 
 @pytest.mark.skipif(not SIMULATED, reason="only the simulator tells which kernels it runs")

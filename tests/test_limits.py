@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,8 @@ def test_time_limit_ends_with_the_best_so_far(measure: str, monkeypatch: pytest.
     whole = plar.reduce(frame, "d", measure=measure)
     assert len(whole.steps) >= 3
     for n in range(1, len(whole.steps) + 1):
-        clock, done = Clock(monkeypatch), []
+        clock = Clock(monkeypatch)
+        done: list[plar.Step] = []
 
         def on_step(step: plar.Step, clock: Clock = clock, done: list[Any] = done, n: int = n) -> None:
             done.append(step)
@@ -118,7 +118,8 @@ def test_no_time_at_all_gives_the_core() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_long_pass_ends_in_the_middle(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
     monkeypatch.setattr("plar.engines.telling._TICK", 0)
-    clock, seen = Clock(monkeypatch), []
+    clock = Clock(monkeypatch)
+    seen: list[int] = []
     rng = np.random.default_rng(0)
     X = rng.integers(0, 200, (1_500, 1_000)).astype(np.uint8)
 
@@ -289,7 +290,7 @@ def test_the_estimate_is_about_what_is_taken(n: int, k: int, values: int, jobs: 
     import tracemalloc
 
     rng = np.random.default_rng(2)
-    X = rng.integers(0, values, (n, k)).astype(np.uint16 if values > 256 else np.uint8)
+    X: Any = rng.integers(0, values, (n, k)).astype(np.uint16 if values > 256 else np.uint8)
     y = (X[:, 0] + X[:, 1] * X[:, 2] + (rng.random(n) < 0.2)) % 5
     granules = plar.granulate(X, y=y)
     engine = LocalEngine(n_jobs=jobs)
@@ -334,3 +335,44 @@ def test_reading_stops_at_the_limit(tmp_path: Path, kind: str) -> None:
 def test_a_bad_memory_limit_is_refused(bad: Any) -> None:
     with pytest.raises(plar.TableError, match="The 'memory_limit' parameter must be bytes"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", memory_limit=bad)
+
+
+STREAMED = """
+import json, resource, sys
+import plar
+
+plar.reduce(sys.argv[3], "d")  # everything is loaded
+with open("/proc/self/status") as file:
+    held = next(1024 * int(line.split()[1]) for line in file if line.startswith("VmData:"))
+room = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_DATA, (held + room, held + room))
+found = plar.reduce(sys.argv[1], "d", memory_limit=room)
+print(json.dumps([found.n_objects, found.n_granules, found.attributes]))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA counts mappings on Linux only")
+def test_a_table_ten_times_larger_than_the_memory(tmp_path: Path) -> None:
+    # Polars takes some 300 MB to read text on one thread, however much there is; its allocator is told to give back
+    # address space that it has no use for. The table is one file by many names.
+    room, names = 500_000_000, 22
+    small = tmp_path / "small.txt"
+    small.write_text("a,b,d\nx,y,0\nx,z,1\n")
+    words = [f"value {i} {'of a rather long text that says little ' * 50}" for i in range(10)]
+    rows = [(i % 10, i * 7 // 10 % 10) for i in range(250)]
+    block = "".join(f"{words[a]},{words[b]},{a % 2}{b % 3}\n" for a, b in rows).encode()
+    with (tmp_path / "0.csv").open("wb") as file:
+        file.write(b"a,b,d\n")
+        for _ in range(256):
+            file.write(block)
+    for i in range(1, names):
+        os.link(tmp_path / "0.csv", tmp_path / f"{i}.csv")
+    assert names * (tmp_path / "0.csv").stat().st_size > 10 * room
+    done = subprocess.run(
+        [sys.executable, "-c", STREAMED, str(tmp_path / "*.csv"), str(room), str(small)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "POLARS_MAX_THREADS": "1", "_RJEM_MALLOC_CONF": "retain:false,narenas:1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [names * 256 * 250, len(set(rows)), ["a", "b"]]

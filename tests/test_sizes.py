@@ -48,10 +48,10 @@ def test_a_million_values_in_several_columns() -> None:
     table = {"low": row % 2, "first": row * 7919 % n, "second": row[::-1] + 2**40, "third": row / 3, "d": row // 2 % 2}
     with pytest.warns(plar.PlarWarning, match="Nearly every row has a value of its own in 'third'"):
         found = plar.reduce(table, "d", measure="LCE")
-    # `low` says nothing of d, and every other column all
+    # every other column tells d; `low` halves the classes, and so the pairs that d parts
     assert (found.core, found.attributes, found.theta) == ((), ("first",), 0.0)
     assert found.steps[0].ties == ("first", "second", "third")
-    assert found.steps[0].candidates["low"] == 0.0
+    assert found.steps[0].candidates["low"] == 0.25
     assert (found.n_granules, found.n_classes) == (n, 2)
     assert list(found.cardinalities.values()) == [2, n, n, n]
 

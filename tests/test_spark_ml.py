@@ -56,7 +56,9 @@ def table() -> pd.DataFrame:
 def data(spark: Any, table: pd.DataFrame) -> Any:
     columns = "id int, `a.b` string, B int, b int, copy string, noise int, w int, y string"
     spark.conf.set("spark.sql.caseSensitive", "true")  # to make the frame; the stages do without
-    made = spark.createDataFrame([tuple(row) for row in table.astype(object).itertuples(index=False)], columns)
+    made = spark.createDataFrame(
+        [tuple(row) for row in table.astype(object).where(table.notna(), None).itertuples(index=False)], columns
+    )
     spark.conf.unset("spark.sql.caseSensitive")
     return made.coalesce(1)
 

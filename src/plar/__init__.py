@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
     from plar.api import core, granulate, reduce, significance, theta
-    from plar.errors import EngineUnavailable, Interrupted, PlarError, PlarWarning, TableError, UnknownNameError
+    from plar.errors import (
+        EngineUnavailable,
+        Interrupted,
+        MemoryLimitExceeded,
+        PlarError,
+        PlarWarning,
+        TableError,
+        UnknownNameError,
+    )
     from plar.granules import Granules
     from plar.measures import Measure
     from plar.reduct import Certificate, Reduct, Step, load
@@ -28,6 +36,7 @@ __all__ = [
     "Granules",
     "Interrupted",
     "Measure",
+    "MemoryLimitExceeded",
     "PlarError",
     "PlarWarning",
     "Reduct",
@@ -48,7 +57,15 @@ __all__ = [
 
 _HOMES = {
     "api": ("core", "granulate", "reduce", "significance", "theta"),
-    "errors": ("EngineUnavailable", "Interrupted", "PlarError", "PlarWarning", "TableError", "UnknownNameError"),
+    "errors": (
+        "EngineUnavailable",
+        "Interrupted",
+        "MemoryLimitExceeded",
+        "PlarError",
+        "PlarWarning",
+        "TableError",
+        "UnknownNameError",
+    ),
     "granules": ("Granules",),
     "measures": ("Measure",),
     "reduct": ("Certificate", "Reduct", "Step", "load"),

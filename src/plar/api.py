@@ -98,7 +98,7 @@ def reduce(
         Threads of the local engine; by default all cores.
     memory_limit : int or str, optional
         The most memory that this process may hold, in bytes or as "2GB". Above it, or by default where the engine
-        needs more than the machine has, it ends with a MemoryLimitExceeded before the memory is taken.
+        needs more than the machine has, it ends with a plar.MemoryLimitExceeded before the memory is taken.
     time_limit : float or str, optional
         Seconds, or "90s", "10m", "2h". When they are over, the search ends after the core with the best result so far,
         which is not `complete`; its certificate is made after that.

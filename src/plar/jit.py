@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar, cast
 
 import numba
@@ -15,4 +16,7 @@ R = TypeVar("R")
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` at its first call; later processes load it from numba's cache."""
-    return cast(Callable[P, R], numba.njit(nogil=True, cache=True, error_model="numpy")(function))
+    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    with suppress(RuntimeError):  # neither the package's folder nor the user's can be written: every process compiles
+        compiled.enable_caching()
+    return cast(Callable[P, R], compiled)

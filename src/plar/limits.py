@@ -46,8 +46,7 @@ def as_seconds(given: object) -> float:
     seconds = _amount(given, _SECONDS)
     if seconds is None:
         raise TableError(
-            "The 'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'. "
-            f"Got {given!r} instead."
+            f"The 'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'. Got {given!r} instead."
         )
     return seconds
 

@@ -15,6 +15,7 @@ from plar.limits import shown_bytes, shown_seconds
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.live import Live
 
     from plar.engines.telling import JobProgress
     from plar.reduct import Step
@@ -48,6 +49,7 @@ class Display:
         self._lines = lines
         #: where lines go above the live one, if there is one
         self._console: Console | None = None
+        self._live: Live | None = None
         self._phase, self._total, self._began = "read", 0, monotonic()
         self._step = 0
         self._job: JobProgress | None = None
@@ -63,6 +65,8 @@ class Display:
             self._tell("core", f"{self._total:,} attributes tried", *pace)
         self._step = done + 1
         self._phase, self._total, self._began, self._job = phase, total, now, None
+        if self._live is not None:
+            self._live.refresh()  # however short it is, it is seen
 
     def granulated(self, n_granules: int, n_objects: int) -> None:
         """Tell what was read."""
@@ -177,7 +181,8 @@ def shown(verbose: bool | None = None) -> Iterator[Display | None]:
         from rich.live import Live
 
         console = display._console = Console(stderr=True)
-        with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False):
+        with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False) as live:
+            display._live = live
             yield display
     display.end()
 

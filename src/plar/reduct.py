@@ -167,7 +167,7 @@ class Reduct:
         """Write the result as JSON, whole or not at all; `plar.load` reads it."""
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
         with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # half characters, as JSON has them
 
     def report(self, path: str | os.PathLike[str], command: str | None = None) -> None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
@@ -330,8 +330,10 @@ def _summary(found: Reduct) -> list[str]:
         )
     if certificate.redundant:
         lines.append(f"Could go alone: {_listed(certificate.redundant)}.")
-    else:
-        lines.append("Minimal: without any one of them something is lost." if found.attributes else "None is needed.")
+    elif found.attributes:
+        lines.append("Minimal: without any one of them something is lost.")
+    elif certificate.preserved:
+        lines.append("None is needed.")
     return [*lines, f"{shown_seconds(sum(found.seconds.values()))}, engine {found.engine}"]
 
 

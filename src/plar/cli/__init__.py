@@ -6,6 +6,7 @@ What a command needs is imported when it runs, so that help is instant and an ea
 from __future__ import annotations
 
 import gc
+import io
 import os
 import signal
 import sys
@@ -49,6 +50,8 @@ def main() -> None:
     sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     gc.disable()
     warnings.showwarning = _warn
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what no encoding has
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
             raise KeyboardInterrupt

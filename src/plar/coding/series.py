@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, factorize, factorize_bits
+from plar.coding.threads import check_threads
 from plar.errors import TableError
 from plar.partition import Array, Index
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["encode_series", "encode_strings", "not_flat"]
+__all__ = ["encode_series", "encode_strings", "named", "not_flat"]
 
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
@@ -59,6 +60,15 @@ def _encode_collisions(series: pl.Series) -> tuple[Array, list[str | None]]:
     return codes.to_numpy(), [*known.to_list(), *([None] if len(known) < len(values) else [])]
 
 
+def named(*names: str) -> pl.Expr:
+    """Columns by their very names; `polars.col` takes ``*`` and ``^…$`` for patterns."""
+    import polars as pl
+
+    if any(name == "*" or (name[:1] == "^" and name[-1:] == "$") for name in names):
+        return pl.selectors.by_name(*names).as_expr()
+    return pl.col(list(names)) if len(names) > 1 else pl.col(*names)
+
+
 def not_flat(name: str, dtype: object) -> TableError:
     """Say that lists and structs are no values."""
     return TableError(f"Column {name!r} holds {dtype}. Only flat values compare: unnest it, or drop it.")
@@ -84,6 +94,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
     """
     import polars as pl
 
+    check_threads()
     spellings, dtype = frozenset(na), series.dtype
     if dtype.is_nested():
         raise not_flat(series.name, dtype)
@@ -91,7 +102,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
         return encode_objects(series.to_list(), spellings, name=series.name)
     if dtype == pl.Null or not len(series):
         return Column(np.zeros(len(series), np.uint8), [None] if len(series) else [])
-    if dtype == pl.String:
+    if dtype == pl.String or (len(series) <= _FEW and (dtype.is_integer() or dtype == pl.Boolean)):
         codes, values = encode_strings(series)
         return encode_distinct(codes, values, na=spellings, trim=text)
     if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column
 from plar.coding.series import encode_series
+from plar.coding.threads import check_threads
 from plar.errors import TableError
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def write_columns(
     """Write coded columns and counts as Parquet, with the roles, all names of the table and the cuts as metadata."""
     import polars as pl
 
+    check_threads()
     columns, count = [*conditions, *decision], "count"
     while count in dict(columns):
         count += "_"
@@ -174,7 +176,10 @@ def write_columns(
         "names": list(names),
         "cuts": dict(cuts),
     }
-    values = [_series(name, column.values).gather(column.codes) for name, column in columns]
+    try:
+        values = [_series(name, column.values).gather(column.codes) for name, column in columns]
+    except UnicodeEncodeError:
+        raise TableError("A name holds half a character (a lone surrogate), which no file can. Rename it.") from None
     frame = pl.DataFrame([*values, pl.Series(count, counts)])
     with replacing(path) as temporary:
         frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
@@ -207,6 +212,7 @@ def _metadata(path: Path) -> str | None:
 
     if not _is_parquet(path):
         return None
+    check_threads()
     try:
         return pl.read_parquet_metadata(path).get(_KEY)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):

@@ -16,7 +16,7 @@ import numpy as np
 
 from plar.bins import COMMA_NUMBER, NUMBER, Cuts, NoNumber, Rule, bin_column, find_cuts, place
 from plar.coding.codes import Column, combine
-from plar.coding.series import encode_series
+from plar.coding.series import encode_series, named
 from plar.errors import TableError, warn
 from plar.reading.source import Misread, Source
 from plar.reading.weights import is_bad, row_weights, weight_of
@@ -113,7 +113,7 @@ def bin_source(source: Source, roles: Roles) -> tuple[Source, Roles]:
     if roles.labels is not None and not source.files:
         # a query may give its rows in another order each time
         names = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
-        source = replace(source, frame=source.collect(source.frame.select(names)).lazy())
+        source = replace(source, frame=source.collect(source.frame.select([named(name) for name in names])).lazy())
     cuts: dict[str, Cuts] = {}
     left: dict[str, str] = {}
     columnar = source.files and source.files[0].suffix.lower() in _COLUMN_FILES
@@ -134,8 +134,6 @@ def bin_source(source: Source, roles: Roles) -> tuple[Source, Roles]:
 
 def _rules(source: Source, roles: Roles) -> dict[str, Rule]:
     """Rules of the conditions that may hold numbers."""
-    import polars as pl
-
     assert roles.bins is not None
     schema, rules = source.frame.collect_schema(), {}
     for name in roles.conditions:
@@ -145,7 +143,7 @@ def _rules(source: Source, roles: Roles) -> dict[str, Rule]:
         if source.text or _is_numeric(schema[name]):
             rules[name] = rule
         elif name in roles.bins.columns:
-            some = source.collect(source.frame.select(pl.col(name).drop_nulls().head(1)))
+            some = source.collect(source.frame.select(named(name).drop_nulls().head(1)))
             if len(some):  # a column without any value has nothing to cut
                 raise NoNumber(some.item(), name)
     return rules
@@ -199,7 +197,7 @@ def _lacks(source: Source, name: str, na: Sequence[str]) -> pl.Expr:
     if source.text:
         missing = partial(_is_missing, na=(*na, *source.na))
         return source.written(name).map_batches(missing, return_dtype=pl.Boolean, is_elementwise=True)
-    dtype, column = source.frame.collect_schema()[name], pl.col(name)
+    dtype, column = source.frame.collect_schema()[name], named(name)
     if dtype.is_float():
         return column.is_null() | column.is_nan()
     if na and dtype in (pl.String, pl.Categorical, pl.Enum):
@@ -224,12 +222,10 @@ def _bins(column: pl.Series, cuts: Cuts, na: Sequence[str], decimal: str) -> pl.
 
 def check_numbers(source: Source, names: Iterable[str], na: Sequence[str], decimal: str) -> None:
     """Refuse columns that are to be cut and hold something else than numbers."""
-    import polars as pl
-
     schema, names = source.frame.collect_schema(), list(names)
     for name in names:
         if not source.text and not _is_numeric(schema[name]):
-            some = source.collect(source.frame.select(pl.col(name).drop_nulls().head(1)))
+            some = source.collect(source.frame.select(named(name).drop_nulls().head(1)))
             raise NoNumber(some.item() if len(some) else None, name)
     if source.text and names:
         for batch in source.batches([source.written(name) for name in names], len(names)):

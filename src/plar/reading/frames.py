@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from plar.bins import Bins, Cuts
 from plar.coding.codes import Column, encode_distinct, take_codes
-from plar.coding.series import encode_series, encode_strings, not_flat
+from plar.coding.series import encode_series, encode_strings, named, not_flat
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.limits import check_memory
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Roles", "granulate_columns", "granulate_source"]
 
+_BLOCK_CELLS = 1 << 24
 _WIDE = 200  # grouping by more columns than this is slower than coding each
 _WORD = 63  # bits of several columns that share a grouping key
 _ODD, _LEN, _BAD = "\0odd", "\0len", "\0bad"
@@ -58,6 +59,8 @@ class Roles:
 
 def granulate_source(source: Source, roles: Roles) -> Granules:
     """Make granules of a source; a reading that turns out wrong gives way to a more careful one."""
+    if odd := next((name for name in source.names if name in (_ODD, _LEN, _BAD) or name.startswith("\0word")), None):
+        raise TableError(f"The name {odd!r} of a column is one that plar uses itself. Rename it.")
     source.check_mixed(roles.used)
     while True:
         try:
@@ -122,7 +125,7 @@ def _grouped(source: Source, roles: Roles) -> Granules:
     used = roles.used
     words = _Words(source, used, (*roles.na, *source.na), roles.cuts)
     flag = _flag(source, {*used, roles.weights})
-    keys = [*words.keys(), *(pl.col(name) for name in used if name not in words.places), *flag]
+    keys = [*words.keys(), *(named(name) for name in used if name not in words.places), *flag]
     aggregates = [pl.len().alias(_LEN)]
     if roles.weights is not None:
         weight = weight_of(source, roles.weights)
@@ -161,7 +164,7 @@ def _flag(source: Source, used: set[str | None]) -> list[pl.Expr]:
     if not source.texts or used >= set(source.names):
         return []
     # naming all columns makes polars parse them all, which alone makes it refuse rows that are too long
-    gap = pl.col(source.names[-1]).is_null() | pl.all_horizontal(pl.col(source.names).is_null())
+    gap = named(source.names[-1]).is_null() | pl.all_horizontal(named(*source.names).is_null())
     return [gap.alias(_ODD)]
 
 
@@ -237,7 +240,7 @@ class _Words:
 
         words: dict[str, pl.Expr] = {}
         for name, (word, shift, _) in self.places.items():
-            code = pl.col(name).to_physical().cast(pl.UInt64).fill_null(len(self.values[name])) * (1 << shift)
+            code = named(name).to_physical().cast(pl.UInt64).fill_null(len(self.values[name])) * (1 << shift)
             words[word] = words[word] + code if word in words else code
         return [code.alias(word) for word, code in words.items()]
 
@@ -314,9 +317,9 @@ def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> li
     step = len(names)
     if source.files and source.files[0].suffix.lower() in (".parquet", ".arrow", ".feather", ".ipc"):
         rows = int(source.collect(frame.select(pl.len())).item())
-        step = max(64, _BATCH_CELLS // max(rows, 1))  # each block costs a look at all names
+        step = max(64, _BLOCK_CELLS // max(rows, 1))  # each block costs a look at all names
     for low in range(0, len(names), step):
-        block = source.collect(frame.select(names[low : low + step]))
+        block = source.collect(frame.select([named(name) for name in names[low : low + step]]))
         check_memory("Coding the columns", len(block) * (len(names) - low))  # a byte a cell at least
         columns += (encode_series(series, na) for series in block)
     return columns

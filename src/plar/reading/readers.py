@@ -14,19 +14,23 @@ Formats go by suffix, behind which text formats may also carry .gz or .zst:
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plar.coding.series import named
 from plar.coding.store import find_files, holds_granules
+from plar.coding.threads import check_threads
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.reading.arff import arff_source, is_arff
 from plar.reading.arrow import check_arrow
 from plar.reading.lines import BLANKS, LineFile, line_source
-from plar.reading.source import BLANK, Source, TextFile, check_unpacked, text_lines
+from plar.reading.source import BLANK, Source, TextFile, check_unpacked, is_json, text_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +44,7 @@ _KNOWN = (*_TEXT, ".dat", ".arff", *_JSON, ".parquet", *_ARROW)
 _SEPARATORS = ",;\t|"
 _NAMED_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 _HEADER_LINES = 10_000
+_ORDERED = 16
 #: columns that a table in a file may have
 MAX_COLUMNS = 1 << 18
 
@@ -83,6 +88,7 @@ def open_source(path: str | os.PathLike[str], *, header: bool = True, separator:
     ('a', 'd')
     >>> folder.cleanup()
     """
+    check_threads()
     files = find_files(path)
     kinds = {_kind(file, separator) for file in files}
     if len(kinds) > 1:
@@ -167,6 +173,9 @@ def _typed_source(files: list[Path], scan: Callable[[Path], pl.LazyFrame]) -> So
         try:
             frame = scan(file)
             found = tuple(frame.collect_schema().names())
+            if is_json(file) and len(found) > _ORDERED:
+                found = _json_order(file, found)
+                frame = frame.select([named(name) for name in found])
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             blank = Source(pl.LazyFrame(), (), (file,), text=False)
             raise blank.explain(error) from None
@@ -177,6 +186,19 @@ def _typed_source(files: list[Path], scan: Callable[[Path], pl.LazyFrame]) -> So
         _check_types(frame.collect_schema(), frames[0].collect_schema(), file, files[0])
     together = pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
     return Source(together, names or (), tuple(files), text=False)
+
+
+def _json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Names as the first rows have them: polars keeps their order only where a row has few."""
+    left, order = set(names), list[str]()
+    with suppress(ValueError, RecursionError):  # which polars has read otherwise
+        for line in text_lines(path, _HEADER_LINES):
+            row = json.loads(line) if line.strip() else {}
+            order += [name for name in row if name in left]
+            left -= set(order)
+            if not left:
+                break
+    return (*order, *sorted(left))
 
 
 def _check_types(schema: pl.Schema, first: pl.Schema, file: Path, other: Path) -> None:

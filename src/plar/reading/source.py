@@ -9,8 +9,8 @@ import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -18,6 +18,8 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from plar.coding.series import named
+from plar.coding.threads import check_threads
 from plar.errors import NoRows, TableError
 from plar.limits import check_memory
 
@@ -32,6 +34,7 @@ __all__ = [
     "TextFile",
     "byte_lines",
     "check_unpacked",
+    "is_json",
     "text_lines",
     "text_rows",
     "wrong_length",
@@ -122,6 +125,7 @@ class Source:
         """Run a query on the frame; a file that cannot be read is a TableError with the line at fault."""
         import polars as pl
 
+        check_threads()
         try:
             return _collect_watched(query) if check_memory("Reading the table") else query.collect(engine="streaming")
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -151,7 +155,7 @@ class Source:
             for file in self.files if self.text else ():
                 deque(text_lines(file), maxlen=0)
             for file in self.files:
-                if _is_json(file):
+                if is_json(file):
                     _inspect_json(file)
         except TableError as fault:
             return fault
@@ -166,7 +170,7 @@ class Source:
         """Refuse JSON columns of text and other values, all of which polars reads as text."""
         import polars as pl
 
-        files = [file for file in self.files if _is_json(file)]
+        files = [file for file in self.files if is_json(file)]
         schema = self.frame.collect_schema() if files else {}
         texts = [name for name in names if schema.get(name) == pl.String]
         if not texts:
@@ -210,8 +214,8 @@ class Source:
             raise self.find_ragged()
         frame = self.frame
         if self.texts:
-            last = pl.col(self.names[-1])
-            gap = last.is_null() | pl.all_horizontal(pl.col(self.names).is_null())
+            last = named(self.names[-1])
+            gap = last.is_null() | pl.all_horizontal(named(*self.names).is_null())
             odd, wrong = self.collect(frame.select(gap.any(), self._misread(names).alias("misread"))).row(0)
             if wrong:
                 raise Misread("the values hold quotes or comments")
@@ -224,7 +228,7 @@ class Source:
         """Rows of blank lines; those that hold nothing but separators cannot be told from them."""
         import polars as pl
 
-        texts = [pl.col(name).cast(pl.String).str.strip_chars() for name in self.names]
+        texts = [named(name).cast(pl.String).str.strip_chars() for name in self.names]
         lacking = pl.all_horizontal(text.is_null() | (text == "") for text in texts)
         if self.collect(self.frame.select(lacking.sum())).item() != blank:
             raise TableError(f"{self.shown}: blank lines ({blank}) beside rows without values. Remove the blank lines.")
@@ -238,19 +242,19 @@ class Source:
         written = [name for name in names if schema[name] == pl.String] if self.suspect else []
         if not written:
             return pl.lit(False)
-        return pl.any_horizontal(pl.col(written).str.contains(f"[{self.suspect}]").any())
+        return pl.any_horizontal(named(*written).str.contains(f"[{self.suspect}]").any())
 
     def written(self, name: str) -> pl.Expr:
         """Return one column with its values as written."""
         import polars as pl
 
         if not self.text:
-            return pl.col(name)
+            return named(name)
         if name in self.booleans:
             no, yes = self.booleans[name]
-            column = pl.col(name).replace_strict({False: no, True: yes}, return_dtype=pl.String)
+            column = named(name).replace_strict({False: no, True: yes}, return_dtype=pl.String)
         else:
-            column = pl.col(name).cast(pl.String)
+            column = named(name).cast(pl.String)
         return column.replace(list(self.na), None) if self.na else column
 
 
@@ -442,7 +446,8 @@ def _inspect(text: TextFile, *, quotes: bool = False) -> int:
     return blank
 
 
-def _is_json(path: Path) -> bool:
+def is_json(path: Path) -> bool:
+    """Whether a file's name says that it holds JSON."""
     return any(suffix.lower() in (".ndjson", ".jsonl") for suffix in path.suffixes[-2:])
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from plar.bins import Cuts, apply
+from plar.coding.series import named
 from plar.errors import TableError
 from plar.reading.binning import bin_expression, check_numbers
 from plar.reading.memory import to_polars
@@ -74,7 +75,8 @@ def take_columns(taken: Taken) -> Any:
         return select_places(frame, taken.places)
     if taken.kind == "path":
         return _read(taken.reader, lambda reader: reader.collect(_frame(reader, taken)))
-    return _of_frame(source.select(list(kept)), taken)
+    chosen = [named(name) for name in kept] if taken.kind == "polars" else list(kept)
+    return _of_frame(source.select(chosen), taken)
 
 
 def _of_matrix(matrix: Any, taken: Taken) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column
+from plar.coding.series import named
 from plar.errors import NoRows, TableError
 from plar.granules import MAX_OBJECTS, too_many
 from plar.partition import Array
@@ -41,7 +42,7 @@ def weight_of(source: Source, name: str) -> pl.Expr:
     """Weights as numbers, null where they are none."""
     import polars as pl
 
-    column = pl.col(name)
+    column = named(name)
     dtype = source.frame.collect_schema()[name]
     if source.text or dtype == pl.String:
         column = column.cast(pl.String).str.strip_chars()
@@ -76,11 +77,9 @@ def _whole(value: Any) -> float | None:
 
 def first_bad_weight(source: Source, name: str) -> BadWeight:
     """Find the row of the first bad weight."""
-    import polars as pl
-
     weight = weight_of(source, name)
     bad = source.collect(
-        source.frame.select(pl.col(name).alias("w"), is_bad(weight).alias("bad"))
+        source.frame.select(named(name).alias("w"), is_bad(weight).alias("bad"))
         .with_row_index("row", 1)
         .filter("bad")
         .head(1)
