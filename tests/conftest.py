@@ -90,11 +90,19 @@ def spark() -> Iterator[Any]:
         yield started.spark()
 
 
+#: modules that make something costly once: a Spark session, a virtual environment, a browser
+SHARED = ("test_install", "test_report")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share a Spark session stay in one process, where several run side by side."""
+    """Where several processes share the work, tests that share something stay in one, and the longest go first."""
     for item in items:
+        module = item.path.stem
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif module in SHARED:
+            item.add_marker(pytest.mark.xdist_group(module))
+    items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

@@ -592,9 +592,7 @@ def spark_frames(spark: Any, table: dict[str, list[Any]], folder: Path) -> dict[
     return {"frame": spark.createDataFrame(frame.to_arrow()), "csv": folder / "t.csv"}
 
 
-@pytest.mark.parametrize(
-    ("spec", "missing"), [("mdlp", "value"), ("quantile:4", "drop"), ({"a.b": "width:3", "n": [2.5]}, "value")]
-)
+@pytest.mark.parametrize(("spec", "missing"), [("mdlp", "drop"), ({"a.b": "width:3", "n": [2.5]}, "value")])
 def test_spark_gives_the_same(spark: Any, tmp_path: Path, spec: Any, missing: str) -> None:
     from plar.engines import SparkEngine
 

@@ -222,7 +222,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
     good, pick = path.read_bytes(), random.Random(5)
     state, checksum = json.loads(good)["state"], json.loads(good)["checksum"]
 
-    def refused(text: bytes, said: str = "is damaged, or no checkpoint. Delete it to start anew") -> None:
+    def refused(text: bytes, said: str = "is damaged, or no checkpoint. Name another file, or delete") -> None:
         path.write_bytes(text)
         with pytest.raises(plar.TableError, match=said):
             Journal(path)
@@ -243,7 +243,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
             read = None
         if read == state and json.loads(bytes(bad)).get("checksum") == checksum:
             continue  # such as e for E in a number: it says the same
-        refused(bytes(bad), "Delete it to start anew")
+        refused(bytes(bad), "elete it to start anew")
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from plar.bins import Spec, written_spec
 from plar.checkpoint import Journal
-from plar.columns import column_list, resolve, spellings
+from plar.columns import column_list, resolve, spellings, written_name
 from plar.engines import as_engine
 from plar.engines.base import Engine, Held, Reader
 from plar.engines.telling import watched
@@ -71,7 +71,7 @@ def reduce(
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
         What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
         CCE the combination conditional entropy.
-    engine : {"auto", "local", "spark"} or Engine
+    engine : {"auto", "local", "spark", "cuda"} or Engine
         Where it is computed; "auto" is Spark for a Spark DataFrame, else this machine. The result does not depend
         on it.
     include : list of str or int
@@ -158,7 +158,7 @@ def reduce(
             source=_path_of(data),
             settings={
                 **options.plain([granules.conditions[a] for a in granules.positions(options.include)]),
-                **_reading(data, missing, na, weights, bins),
+                **_reading(data, granules, y, missing, na, weights, bins),
                 "conditions": list(granules.conditions) if _limited(data, conditions) else None,
             },
             progress=tell,
@@ -320,19 +320,23 @@ def granulate(
 def _path_of(data: Any) -> str | None:
     """Where the table is, if it is in a file."""
     if isinstance(data, DecisionTable):
-        files = data.reader.files if data.reader is not None else ()
-        return ", ".join(map(str, files)) or None
+        return data.path
     return os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
 
 
-def _reading(data: Any, missing: str, na: Any, weights: Column | None, bins: Spec | None) -> dict[str, Any]:
+def _reading(
+    data: Any, granules: Held, y: Any, missing: str, na: Any, weights: Column | None, bins: Spec | None
+) -> dict[str, Any]:
     """How the rows were read, for the record; a DecisionTable says so itself."""
     if isinstance(data, DecisionTable):
         spec = None if data.bins is None else data.bins.spec
-        how: dict[str, Any] = {"missing": data.missing, "na": list(data.na), "weights": data.weights}
-        return {**how, "bins": spec, "decimal": data.decimal, "header": data.header, "separator": data.separator}
-    how = {"missing": missing, "na": list(spellings(na)), "weights": weights}
-    return {**how, "bins": written_spec(bins), "decimal": ".", "header": True, "separator": None}
+        how: dict[str, Any] = {"missing": data.missing, "na": list(data.na), "weights": data.weights, "bins": spec}
+        file = {"decimal": data.decimal, "header": data.header, "separator": data.separator}
+        return {**how, **file, "y": data.labels is not None}
+    weighted = None if weights is None else written_name(weights, granules.names)
+    spec = written_spec(bins, granules.names)
+    how = {"missing": missing, "na": list(spellings(na)), "weights": weighted, "bins": spec}
+    return {**how, "decimal": ".", "header": True, "separator": None, "y": y is not None}
 
 
 def _limited(data: Any, conditions: Any) -> bool:
@@ -414,7 +418,7 @@ def _granulated(
     if isinstance(data, (str, os.PathLike)):
         data = open_granules(data) or (engine.read(data) if isinstance(engine, Reader) else None) or data
     if hasattr(type(data), "with_roles"):  # granules, here or on a cluster
-        granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing, bins=bins)
+        granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing, na=na, bins=bins)
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
         return granules
     table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, bins=bins, weights=weights)

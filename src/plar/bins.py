@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column
 from plar.coding.mdlp import mdlp_splits
-from plar.columns import resolve
+from plar.columns import resolve, written_name
 from plar.errors import TableError, unknown_name
 from plar.partition import Array, distinct, smallest_codes
 
@@ -62,7 +62,7 @@ class NoNumber(TableError):
 
     def __init__(self, value: Any, name: str = "") -> None:
         remedy = "Name it in na= if it means missing, or leave the column out of bins."
-        if isinstance(value, str) and re.match(COMMA_NUMBER, value):
+        if isinstance(value, str) and "," in value and re.match(COMMA_NUMBER, value):
             remedy = "Pass decimal=',' to plar.read_table (--decimal ,)."
         super().__init__(f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is no number. {remedy}")
         self.value = value
@@ -153,12 +153,18 @@ def parse_bins(
     )
 
 
-def written_spec(spec: Spec | None) -> str | dict[str, Any] | None:
-    """Return a spec as JSON can hold it, with columns as they were given."""
+def written_spec(spec: Spec | None, names: Sequence[str]) -> str | dict[str, Any] | None:
+    """Return a spec as JSON can hold it, with the names of its columns.
+
+    Examples
+    --------
+    >>> written_spec({0: "mdlp", "b": (1, 2)}, ["a", "b"])
+    {'a': 'mdlp', 'b': [1.0, 2.0]}
+    """
     if spec is None or isinstance(spec, str):
         return spec
     return {
-        str(name): asked if asked is None or isinstance(asked, str) else list(map(float, asked))
+        written_name(name, names): asked if asked is None or isinstance(asked, str) else list(map(float, asked))
         for name, asked in spec.items()
     }
 

@@ -6,17 +6,15 @@ not fit; then come the core and every step done. Engines have no say in it: what
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from plar.coding.store import replacing
+from plar.coding.store import remove_strays, replacing
 from plar.engines.base import Held, Inner
 from plar.errors import TableError
 from plar.measures import OWN, Measure
@@ -142,9 +140,7 @@ def _check_place(path: Path) -> None:
     if path.is_dir() or not os.access(folder, os.W_OK):
         reason = "is a directory" if path.is_dir() else "cannot be written" if folder.is_dir() else "has no folder"
         raise TableError(f"The checkpoint {str(path)!r} {reason}. Choose another place.")
-    for stray in glob.glob(f".{glob.escape(path.name)}.*.part", root_dir=folder, include_hidden=True):
-        with suppress(OSError):
-            (folder / stray).unlink()
+    remove_strays(path)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -169,7 +165,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _damaged(path: Path) -> TableError:
-    return TableError(f"The checkpoint {str(path)!r} is damaged, or no checkpoint. Delete it to start anew.")
+    remedy = "Name another file, or delete it to start anew."
+    return TableError(f"The checkpoint {str(path)!r} is damaged, or no checkpoint. {remedy}")
 
 
 def _encoded(state: Any) -> str:

@@ -21,6 +21,7 @@ __all__ = [
     "resolve_all",
     "roles_of",
     "spellings",
+    "written_name",
 ]
 
 #: a column by name, or by position (negative from the end)
@@ -97,6 +98,17 @@ def by_label(given: Any, labels: Collection[int]) -> Any:
 
 def _is_label(one: Any, labels: Collection[int]) -> bool:
     return not isinstance(one, (str, bool)) and hasattr(one, "__index__") and operator.index(one) in labels
+
+
+def written_name(given: Any, names: Collection[str]) -> str:
+    """Name of a column that was given by name, label or position.
+
+    Examples
+    --------
+    >>> written_name(1, ["a", "b"]), written_name(2021, ["2020", "2021"])
+    ('b', '2021')
+    """
+    return str(given) if str(given) in names else resolve(names, given, "column")
 
 
 def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:

@@ -81,7 +81,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, reduct: Any) -> None:
-        super().__init__()
+        super().__init__(reduct)
         self.reduct = reduct
 
 

@@ -20,7 +20,7 @@ from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translati
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.coding.single_use import SingleUse
 from plar.coding.store import find_files, holds_granules, read_columns, write_columns
-from plar.columns import decision_names, missing_policy, positions_of, roles_of
+from plar.columns import decision_names, missing_policy, positions_of, roles_of, spellings
 from plar.errors import TableError
 from plar.partition import Codes, Index, distinct, smallest_codes
 
@@ -56,6 +56,8 @@ class Granules:
         All columns of the table in its order, to which positions refer. Default: conditions, then decision.
     cuts : mapping of str to tuple of float
         Cut points of the conditions whose values are numbers of bins.
+    text : bool
+        Whether the values are as written in a text file, so that numbers are text too.
     """
 
     conditions: tuple[str, ...]
@@ -68,6 +70,7 @@ class Granules:
     n_objects: int
     names: tuple[str, ...] = ()
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
+    text: bool = False
 
     def __post_init__(self) -> None:
         """Fill in the names."""
@@ -175,10 +178,9 @@ class Granules:
         >>> Granules.from_columns([("a", a), ("b", b)], [("d", d)]).equal_columns([[0, 1]])
         [[0, 1]]
         """
-        n_values, found = self.cardinalities, []
-        for group in groups:
-            few = ((a, self.columns[a], n_values[a]) for a in group if n_values[a] <= MOST_VALUES)
-            found += alike(class_sums(few))
+        n_values = self.cardinalities
+        few = (a for group in groups for a in group if n_values[a] <= MOST_VALUES)
+        found = alike(class_sums((a, self.columns[a], n_values[a]) for a in few))
         pairs = [(group[0], b) for group in found for b in group[1:]]
         columns = self.columns
         equal = {(a, b): translation(columns[a], columns[b], n_values[a]) is not None for a, b in pairs}
@@ -220,6 +222,7 @@ class Granules:
         y: Any = None,
         weights: Any = None,
         missing: str = "value",
+        na: Any = (),
         bins: Any = None,
         decimal: str = ".",
     ) -> Granules:
@@ -241,6 +244,8 @@ class Granules:
                     f"The granules have their counts and decision already, so {option}= cannot be given. "
                     f"Pass {option}= where the table is granulated."
                 )
+        if spellings(na):
+            raise TableError("The granules know what is missing already. Pass na= where the table is granulated.")
         if decision is not None:
             beside = tuple(name for name in self.decision if name not in self.names)  # labels given as y
             found = decision_names((*self.names, *beside), decision)
@@ -254,12 +259,12 @@ class Granules:
         granules = self if kept == self.conditions else self.coarsen(kept)
         if policy != "value" and granules.n_missing:
             rest = Granules.from_columns(*granules._named(), granules.counts, missing=policy, names=self.names)
-            granules = replace(rest, cuts=granules.cuts)
+            granules = replace(rest, cuts=granules.cuts, text=granules.text)
         asked = parse_bins(bins, self.names, granules.conditions, self.decision, decimal)
         return granules if asked is None else granules._binned(asked)
 
     def _binned(self, bins: Bins) -> Granules:
-        """Cut the conditions that hold numbers, also written ones, and are not cut yet."""
+        """Cut the conditions that hold numbers, of text files also written ones, and are not cut yet."""
         columns, dictionaries, cuts = list(self.columns), list(self.dictionaries), dict(self.cuts)
         for j, name in enumerate(self.conditions):
             rule = bins.rule(name)
@@ -269,7 +274,8 @@ class Granules:
                 raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
             try:
                 coded = Column(self.columns[j], self.dictionaries[j])
-                column, cuts[name] = bin_column(coded, rule, self.classes, self.counts, decimal=bins.decimal)
+                decimal = bins.decimal if self.text else None  # text of typed tables is no number
+                column, cuts[name] = bin_column(coded, rule, self.classes, self.counts, decimal=decimal)
             except NoNumber as error:
                 if name in bins.columns:
                     raise NoNumber(error.value, name) from None
@@ -349,7 +355,7 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        write_columns(path, *self._named(), self.counts, self.names, self.cuts)
+        write_columns(path, *self._named(), self.counts, self.names, self.cuts, self.text)
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
@@ -384,10 +390,10 @@ def _read_one(file: Path) -> Granules:
     found = read_columns(file)
     if found is None:
         raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
-    conditions, decision, counts, names, cuts = found
+    conditions, decision, counts, names, cuts, text = found
     if float(counts.sum(dtype=np.float64)) > MAX_OBJECTS:
         raise TableError(too_many(int(counts.sum(dtype=np.float64))))
-    return replace(Granules.from_columns(conditions, decision, counts, names=names), cuts=cuts)
+    return replace(Granules.from_columns(conditions, decision, counts, names=names), cuts=cuts, text=text)
 
 
 def _granulated(source: Any) -> Granules:
@@ -454,6 +460,7 @@ def _stack(a: Granules, b: Granules) -> Granules:
         n_objects=a.n_objects + b.n_objects,
         names=a.names,
         cuts=a.cuts,
+        text=a.text and b.text,
     )
 
 

@@ -64,8 +64,8 @@ class Labels:
         starts = self.starts[self.n_pure :].astype(np.intp) - self.n_pure
         part = counts[self.order[self.n_pure :]].astype(np.float64)
         whole = np.repeat(np.add.reduceat(part, starts[:-1]), np.diff(starts)) if len(part) else part
-        terms: NDArray[np.float64] = part * np.log(whole / part)
-        return terms
+        # Python's logarithm: numpy's may differ in its last bit from one processor to the next
+        return part * np.fromiter(map(math.log, whole / part), np.float64, len(part))
 
 
 def label_granules(granules: Granules, measure: Measure, partition: tuple[Index, Index] | None = None) -> Labels:

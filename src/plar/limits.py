@@ -91,7 +91,7 @@ def shown_bytes(n: int) -> str:
     """
     if n < 1000:
         return f"{n} bytes"
-    power = min(int(math.log10(n) // 3), 4)
+    power = min(int(math.log10(n * 1.0005) // 3), 4)  # 999,600 is 1 MB
     return f"{n / 1000**power:.3g} {'kMGT'[power - 1]}B"
 
 

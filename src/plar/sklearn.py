@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
 from plar.bins import Spec, apply, written_spec
-from plar.columns import check_names, column_list, resolve
+from plar.columns import check_names, column_list, resolve, spellings
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
@@ -337,10 +337,11 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             tolerance=self.tolerance,
             max_attributes=self.max_attributes,
             missing=self.missing,
-            na=self.na,
             minimal=self.minimal,
         )
-        reduct = replace(reduct, settings={**reduct.settings, "bins": written_spec(self.bins)})
+        # the granules were made with these
+        read = {"na": list(spellings(self.na)), "bins": written_spec(self.bins, reduct.conditions), "y": True}
+        reduct = replace(reduct, settings={**reduct.settings, **read})
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
         if len(scores) < len(reduct.conditions):

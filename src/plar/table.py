@@ -67,6 +67,8 @@ class DecisionTable:
     header : bool
     separator : str or None
         How a file of text was asked to be read.
+    path : str or None
+        The file, glob or folder, as it was given.
     """
 
     source: Any
@@ -84,6 +86,7 @@ class DecisionTable:
     decimal: str = "."
     header: bool = True
     separator: str | None = None
+    path: str | None = None
 
     def granulate(self) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities.
@@ -103,7 +106,7 @@ class DecisionTable:
             n_rows = len(self.source) if self.kind in ("numpy", "pandas") else 0
             check_memory("Coding the columns", n_rows * len(roles.used))  # a byte a cell at least
             granules = granulate_columns(partial(encode_columns, self.source, self.kind, self.names, na=self.na), roles)
-        return replace(granules, names=self.names)
+        return replace(granules, names=self.names, text=self.text)
 
     def __repr__(self) -> str:
         """Tell the roles on one line, not the rows."""
@@ -287,7 +290,8 @@ def as_table(
     roles = decision, y, conditions, drop, missing, na, weights
     table = _table(source, names, kind, *roles, reader=reader, text=text)
     found = parse_bins(bins, names, table.conditions, table.decision, decimal)
-    return replace(table, bins=found, decimal=decimal, header=header, separator=separator)
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
+    return replace(table, bins=found, decimal=decimal, header=header, separator=separator, path=path)
 
 
 def select_columns(

@@ -78,9 +78,10 @@ def reduce(
         where = "standard input" if table.file == STREAM else printable(table.file)
         told = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
         print(told, flush=True, file=sys.stderr if aside else sys.stdout)
+        if long_run.checkpoint and (interrupted or (long_run.time_limit and not found.complete)):
+            kept = printable(long_run.checkpoint)
+            print(f"The steps are kept in {kept}; the same command goes on.", file=sys.stderr)
         if interrupted:
-            if long_run.checkpoint:
-                print(f"The steps are kept in {long_run.checkpoint}; the same command goes on.", file=sys.stderr)
             raise KeyboardInterrupt
         # after the result is told: it is not to be lost with a full disk
         if report:

@@ -83,7 +83,9 @@ def open_table(options: TableOptions, engine: Any = None) -> Any:
             drop=as_list(options.drop, names),
             weights=options.weights,
             missing=options.missing,
+            na=tuple(options.na or ()),
             bins=_bins(options.bins, names),
+            decimal=options.decimal,
         )
     header = not options.no_header
     between = None if options.separator is None else options.separator.replace("\\t", "\t")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,10 @@ from plar.coding.codes import mix
 from plar.jit import jit
 from plar.partition import Codes
 
-__all__ = ["MOST_VALUES", "Sums", "agreeing", "alike", "class_sums", "settled", "translation"]
+__all__ = ["MOST_VALUES", "agreeing", "alike", "class_sums", "settled", "translation"]
 
 #: columns of more values are not compared: on a cluster their classes would have to travel
 MOST_VALUES = 1 << 16
-
-Sums = dict[int, NDArray[np.uint64]]
 
 
 @jit
@@ -25,8 +24,10 @@ def _add_rows(codes: Codes, first_row: np.uint64, sums: NDArray[np.uint64]) -> N
         sums[codes[i]] += mix(first_row + i)
 
 
-def class_sums(columns: Iterable[tuple[int, Codes, int]], first_row: int = 1) -> Sums:
-    """For every column and class of U/{a}, the sum of the hashes of its rows; those of several pieces add up.
+def class_sums(
+    columns: Iterable[tuple[int, Codes, int]], first_row: int = 1
+) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+    """For every column, and class of U/{a}, the sum of the hashes of its rows; those of several pieces add up.
 
     Parameters
     ----------
@@ -34,14 +35,13 @@ def class_sums(columns: Iterable[tuple[int, Codes, int]], first_row: int = 1) ->
     first_row : int
         Number of the first row, other than in any other piece.
     """
-    sums = {}
     for a, codes, n_values in columns:
-        sums[a] = np.zeros(n_values, np.uint64)
-        _add_rows(codes, np.uint64(first_row), sums[a])
-    return sums
+        sums = np.zeros(n_values, np.uint64)
+        _add_rows(codes, np.uint64(first_row), sums)
+        yield a, sums
 
 
-def alike(sums: Sums) -> list[list[int]]:
+def alike(sums: Iterable[tuple[int, NDArray[np.uint64]]]) -> list[list[int]]:
     """Groups of columns whose classes have the same sums: they are equal, or a hash lies.
 
     Examples
@@ -51,8 +51,8 @@ def alike(sums: Sums) -> list[list[int]]:
     [[0, 1]]
     """
     groups: dict[bytes, list[int]] = {}
-    for a, classes in sums.items():
-        groups.setdefault(np.sort(classes).tobytes(), []).append(a)
+    for a, classes in sums:
+        groups.setdefault(blake2b(np.sort(classes).tobytes(), digest_size=16).digest(), []).append(a)
     return [group for group in groups.values() if len(group) > 1]
 
 

@@ -7,7 +7,7 @@ import glob
 import json
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,15 +24,17 @@ from plar.errors import TableError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["find_files", "holds_granules", "read_columns", "replacing", "write_columns"]
+__all__ = ["find_files", "holds_granules", "read_columns", "remove_strays", "replacing", "write_columns"]
 
-#: conditions, decision, counts, the names of all columns of the table, and the cut points of those cut into bins
+#: conditions, decision, counts, the names of all columns of the table, the cut points of those cut into bins,
+#: and whether the values are as written
 _Columns: TypeAlias = tuple[
     list[tuple[str, Column]],
     list[tuple[str, Column]],
     NDArray[np.int64],
     tuple[str, ...],
     dict[str, tuple[float, ...]],
+    bool,
 ]
 _KEY = "plar"
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
@@ -92,16 +94,12 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     if target.is_dir():
         raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-        os.close(handle)
+        temporary = target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part"
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less what the umask takes
     except OSError as error:
         raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
-    temporary = Path(name)
     try:
         yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)  # mkstemp's files are the owner's alone
         if durable:
             _sync(temporary)
         temporary.replace(target)
@@ -118,6 +116,28 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
+
+
+def remove_strays(path: Path) -> None:
+    """Remove what processes that are no more were writing in place of `path`."""
+    mark = re.compile(re.escape(f".{path.name}.") + r"(\d+)-[0-9a-f]{8}\.part")
+    for file in path.parent.iterdir():
+        found = mark.fullmatch(file.name)
+        if found and not _is_alive(int(found[1])):
+            with suppress(OSError):
+                file.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # where one can only be asked by ending it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _sync(path: Path) -> None:
@@ -160,8 +180,9 @@ def write_columns(
     counts: NDArray[np.int64],
     names: Sequence[str],
     cuts: Mapping[str, tuple[float, ...]],
+    text: bool,
 ) -> None:
-    """Write coded columns and counts as Parquet, with the roles, all names of the table and the cuts as metadata."""
+    """Write coded columns and counts as Parquet; roles, names of the table, cuts and `text` are metadata."""
     import polars as pl
 
     check_threads()
@@ -175,6 +196,7 @@ def write_columns(
         "count": count,
         "names": list(names),
         "cuts": dict(cuts),
+        "text": text,
     }
     try:
         values = [_series(name, column.values).gather(column.codes) for name, column in columns]
@@ -186,7 +208,7 @@ def write_columns(
 
 
 def read_columns(path: str | os.PathLike[str]) -> _Columns | None:
-    """Conditions, decision, counts, names and cuts that `write_columns` wrote; None for any other file."""
+    """Conditions, decision, counts, names, cuts and `text`, as `write_columns` wrote them; None for any other file."""
     import polars as pl
 
     place = Path(path)
@@ -239,4 +261,4 @@ def _columns(frame: pl.DataFrame, roles: dict[str, Any]) -> _Columns:
     if not decision:
         raise ValueError("no decision")
     cuts = {name: tuple(map(float, points)) for name, points in roles.get("cuts", {}).items()}
-    return conditions, decision, counts.astype(np.int64), tuple(roles.get("names", ())), cuts
+    return conditions, decision, counts.astype(np.int64), tuple(roles.get("names", ())), cuts, roles.get("text") is True

@@ -66,6 +66,10 @@ class Held(Protocol):
         """Names of the decision columns."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All columns of the table, to which positions refer."""
+
+    @property
     def n_objects(self) -> int:
         """How many objects they stand for."""
 

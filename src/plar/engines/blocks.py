@@ -64,11 +64,13 @@ class Blocks:
         def build(group: Sequence[int]) -> Block:
             # lanes beyond the group hold zeros, or codes of an earlier one; nobody reads their sums
             room, rows = _taken(rooms, lambda: lanes.columns_room(_AT_A_TIME)), lanes.aligned(len(granules))
+            own = [columns[a] for a in group]
             for low in range(0, len(granules), _AT_A_TIME):
                 some = rows[low : low + _AT_A_TIME]
-                for k, a in enumerate(group):
-                    room[k, : len(some)] = columns[a][low : low + _AT_A_TIME]
+                for k, column in enumerate(own):
+                    room[k, : len(some)] = column[low : low + _AT_A_TIME]
                 lanes.interleave(room, some)
+            del own
             rooms.put(room)
             if isinstance(columns, SingleUse):
                 columns.lay_out(group, rows)

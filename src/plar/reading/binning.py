@@ -53,7 +53,7 @@ def warn_left(left: Mapping[str, str]) -> None:
 
 
 def _is_comma_number(value: str) -> bool:
-    return re.match(COMMA_NUMBER, value) is not None
+    return "," in value and re.match(COMMA_NUMBER, value) is not None
 
 
 # -- columns in memory -------------------------------------------------------------------------------------
@@ -83,7 +83,8 @@ def bin_columns(encode: Callable[[Sequence[str]], Iterable[Column]], roles: Role
     counts = np.ones(len(classes), np.int64)
     if roles.missing == "drop":
         for column in (*decided, *encode(roles.conditions)):
-            check_labels(column, len(counts))
+            if roles.labels is not None:
+                check_labels(roles.labels, len(column.codes))
             if column.missing is not None:
                 counts[column.codes == column.missing] = 0
     if roles.weights is not None and len(last[-1].codes) == len(counts):
@@ -226,7 +227,8 @@ def check_numbers(source: Source, names: Iterable[str], na: Sequence[str], decim
     for name in names:
         if not source.text and not _is_numeric(schema[name]):
             some = source.collect(source.frame.select(named(name).drop_nulls().head(1)))
-            raise NoNumber(some.item() if len(some) else None, name)
+            if len(some):
+                raise NoNumber(some.item(), name)
     if source.text and names:
         for batch in source.batches([source.written(name) for name in names], len(names)):
             for name in names:

@@ -10,6 +10,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -272,7 +273,7 @@ def _collect_watched(query: pl.LazyFrame) -> pl.DataFrame:
     while True:
         try:
             return done.result(_TICK)
-        except TimeoutError:
+        except OutOfTime:
             check_memory("Reading the table")
 
 

@@ -40,13 +40,16 @@ def python_call(found: Reduct) -> str:
     r = plar.reduce(table, decision='d', measure='SCE', max_attributes=1)
     """
     decision = found.decision[0] if len(found.decision) == 1 else list(found.decision)
-    table = [f"decision={decision!r}", *_keywords(found, _TABLE)]
+    beside = found.settings.get("y")
+    table = ["y=y" if beside else f"decision={decision!r}", *_keywords(found, _TABLE)]
     search = _keywords(found, _SEARCH)
     lines = ["import plar", ""]
     data = "table"
+    if beside:
+        lines.append("y = ...  # the labels: they were given beside the data")
     if found.source is None:
         lines.append("table = ...  # the data: they were not read from a file")
-    elif file := _keywords(found, _FILE):
+    elif not beside and (file := _keywords(found, _FILE)):
         lines.append(_call("table = plar.read_table", [repr(found.source), *table, *file]))
         table = []
     else:
@@ -87,7 +90,7 @@ def shell_command(found: Reduct) -> str | None:
     >>> shell_command(plar.reduce("examples/tic_tac_toe.csv", "x_wins", include=["top_left"], minimal=True))
     'plar reduce examples/tic_tac_toe.csv --decision x_wins --measure SCE --include top_left --minimal'
     """
-    if found.source is None or found.measure not in MEASURES:
+    if found.source is None or found.measure not in MEASURES or found.settings.get("y"):
         return None
     words = ["plar", "reduce", found.source]
     for name in found.decision:

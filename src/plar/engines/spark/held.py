@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from plar.coding.equal import MOST_VALUES, Sums, agreeing, alike, class_sums, settled, translation
+from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint
-from plar.columns import decision_names, missing_policy, positions_of, roles_of
+from plar.columns import decision_names, missing_policy, positions_of, roles_of, spellings
 from plar.engines.spark.granulate import exchanged
 from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
 from plar.engines.spark.session import explained
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
     from plar.engines.spark.columns import ColumnBlocks
 
 __all__ = ["SparkGranules", "hold"]
+
+#: classes of columns that are compared at a time, whose sums come to the driver
+_SUMS_AT_A_TIME = 1 << 20
 
 
 @dataclass(eq=False)
@@ -103,20 +109,24 @@ class SparkGranules:
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
-        few = [[a for a in group if self.cardinalities[a] <= MOST_VALUES] for group in groups]
-        wanted = [a for group in few if len(group) > 1 for a in group]
-        if not wanted:
-            return []
-        with explained("compare the columns"):
-            parts = self.pieces.mapPartitionsWithIndex(partial(_sums, coding=self.coding, attributes=wanted)).collect()
-        sums = {a: reduce(np.add, [part[a] for part in parts]) for a in wanted}
-        found = [same for group in few for same in alike({a: sums[a] for a in group})]
+        few = [a for group in groups for a in group if self.cardinalities[a] <= MOST_VALUES]
+        found = alike(self._class_sums(few))
         pairs = [(group[0], b) for group in found for b in group[1:]]
         if not pairs:
             return []
         with explained("compare the columns"):
             books = self.pieces.map(partial(_translations, coding=self.coding, pairs=pairs)).collect()
         return settled(found, {pair: agreeing(book[i] for book in books) for i, pair in enumerate(pairs)})
+
+    def _class_sums(self, attributes: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        # in portions, because the sums of all classes of a column come to the driver
+        ends = np.cumsum([self.cardinalities[a] for a in attributes]) // _SUMS_AT_A_TIME
+        for _, portion in groupby(zip(ends.tolist(), attributes, strict=True), key=itemgetter(0)):
+            some = [a for _, a in portion]
+            with explained("compare the columns"):
+                task = partial(_sums, coding=self.coding, attributes=some)
+                parts = self.pieces.mapPartitionsWithIndex(task).collect()
+            yield from ((a, reduce(np.add, [part[a] for part in parts])) for a in some)
 
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
@@ -139,10 +149,11 @@ class SparkGranules:
         y: Any = None,
         weights: Any = None,
         missing: str = "value",
+        na: Any = (),
         bins: Any = None,
     ) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
-        for option, given in [("y", y), ("weights", weights), ("bins", bins)]:
+        for option, given in [("y", y), ("weights", weights), ("na", spellings(na) or None), ("bins", bins)]:
             if given is not None:
                 raise TableError(f"The granules are made already. Pass {option}= where the table is granulated.")
         if missing_policy(missing) != "value":
@@ -191,10 +202,10 @@ def _size(piece: Piece) -> tuple[int, int]:
     return piece.n_rows, int(piece.counts.sum())
 
 
-def _sums(index: int, pieces: Iterable[Piece], coding: Coding, attributes: list[int]) -> Iterator[Sums]:
+def _sums(index: int, pieces: Iterable[Piece], coding: Coding, attributes: list[int]) -> Iterator[dict[int, Any]]:
     for piece in pieces:
         columns = ((a, piece.column(coding, a), coding.cardinalities[a]) for a in attributes)
-        yield class_sums(columns, first_row=index + 1 << 40)
+        yield dict(class_sums(columns, first_row=index + 1 << 40))
 
 
 def _translations(piece: Piece, coding: Coding, pairs: list[tuple[int, int]]) -> list[Any]:
