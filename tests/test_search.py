@@ -239,3 +239,19 @@ def test_core_that_does_not_fit(engine: Any) -> None:
     held = plar.reduce(columns, max_attributes=2, include=["e"], **call)
     assert held.attributes == ("b", "e")
     assert held.certificate.redundant == ("e",)
+
+
+def numbered(codes: list[int]) -> tuple[int, ...]:
+    """The same partition as numbers in order of appearance, whatever the values are called."""
+    seen: dict[int, int] = {}
+    return tuple(seen.setdefault(code, len(seen)) for code in codes)
+
+
+@given(sample=tables(), measure=st.sampled_from(oracle.MEASURES))
+def test_columns_that_are_equal_but_for_their_values(sample: Sample, measure: str) -> None:
+    granules = plar.granulate(sample.frame(), **sample.roles)
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for name, codes in zip(granules.conditions, granules.columns, strict=True):
+        groups.setdefault(numbered(codes.tolist()), []).append(name)
+    expected = tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    assert plar.reduce(granules, measure=measure).equivalent == expected
