@@ -14,6 +14,9 @@ from plar.partition import Codes
 
 __all__ = ["SingleUse"]
 
+#: giving less than this back to the system costs more than it is worth
+_TRIM = 1 << 23
+
 
 class SingleUse(Sequence[Codes]):
     """Columns that an engine may lay out anew: it hands each in, and takes what it needs back out.
@@ -39,8 +42,9 @@ class SingleUse(Sequence[Codes]):
         for lane, place in enumerate(places):
             self._laid[place] = rows, lane
             self._columns[place] = None
-        with suppress(AttributeError, OSError):  # glibc's; it would keep what is freed for columns yet to come
-            ctypes.CDLL(None).malloc_trim(0)
+        if rows.nbytes >= _TRIM:
+            with suppress(AttributeError, OSError):  # glibc's; it would keep what is freed for columns yet to come
+                ctypes.CDLL(None).malloc_trim(0)
 
     def __len__(self) -> int:
         return len(self._columns)
