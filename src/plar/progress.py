@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -41,8 +41,8 @@ class Display:
     --------
     >>> display = Display(lines=False)
     >>> display("granulate", 0, 1_500_000)
-    >>> display.title, display.info
-    ('reading and granulating', '0:00, 1.5 MB')
+    >>> display.title, display.info.endswith("1.5 MB")
+    ('reading and granulating', True)
     """
 
     def __init__(self, *, lines: bool) -> None:
@@ -52,6 +52,7 @@ class Display:
         self._live: Live | None = None
         self._phase, self._total, self._began = "read", 0, monotonic()
         self._step = 0
+        self._read_before = 0
         self._job: JobProgress | None = None
 
     def __call__(self, phase: str, done: int, total: int) -> None:
@@ -65,6 +66,7 @@ class Display:
             self._tell("core", f"{self._total:,} attributes tried", *pace)
         self._step = done + 1
         self._phase, self._total, self._began, self._job = phase, total, now, None
+        self._read_before = _bytes_read()
         if self._live is not None:
             self._live.refresh()  # however short it is, it is seen
 
@@ -113,7 +115,7 @@ class Display:
         if job is None:
             facts = []
             if self._phase == "granulate" and self._total:
-                facts = [shown_bytes(self._total)]
+                facts = self._reading(seconds)
             elif self._phase == "search":
                 facts = [f"{self._total:,} objects still mixed"]
             return ", ".join([_clock(seconds), *facts])
@@ -123,6 +125,15 @@ class Display:
         facts += [f"{scored:,} of {job.candidates:,} attributes", *_rate(scored, seconds)]
         facts += [f"Θ {job.best[1]:.6g} with {printable(job.best[0])}"] if job.best else []
         return ", ".join(facts)
+
+    def _reading(self, seconds: float) -> list[str]:
+        """How far the file is read, as far as the system tells what this process reads."""
+        read = _bytes_read() - self._read_before
+        share = read / self._total
+        if not 0 < share < 1:  # read to its end, or a second time; or nobody knows
+            return [shown_bytes(self._total)]
+        pace = [f"{shown_bytes(int(read / seconds))}/s", f"{_clock(seconds / share - seconds)} left"]
+        return [f"{shown_bytes(read)} of {shown_bytes(self._total)}", *(pace if seconds >= 0.1 else [])]
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[RenderableType]:
         """Draw the line; names from the data are plain text to rich."""
@@ -138,6 +149,13 @@ class Display:
         grid = Table.grid(padding=(0, 1))
         grid.add_row(*row)
         yield grid
+
+
+def _bytes_read() -> int:
+    """Bytes that this process has read so far; 0 where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/io").read_text().split()[1])
+    return 0
 
 
 def _clock(seconds: float) -> str:
