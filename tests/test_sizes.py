@@ -16,7 +16,7 @@ from test_search import assert_agrees
 
 import plar
 from plar.reading.readers import MAX_COLUMNS
-from plar.reading.source import MAX_LINE
+from plar.reading.text import MAX_LINE
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from plar.bins import Bins, Cuts, NoNumber, bin_column, parse_bins
 from plar.coding.assemble import settle
-from plar.coding.codes import Column, combine
+from plar.coding.codes import Column, combine, union
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.coding.single_use import SingleUse
 from plar.coding.store import find_files, holds_granules, read_columns, write_columns
 from plar.columns import decision_names, missing_policy, positions_of, roles_of, spellings
 from plar.errors import TableError
-from plar.partition import Codes, Index, distinct, smallest_codes
+from plar.partition import Codes, Index, distinct
 
 __all__ = ["MAX_OBJECTS", "Granules", "open_granules", "regroup", "too_many"]
 
@@ -152,14 +152,12 @@ class Granules:
     def n_missing(self) -> dict[str, int]:
         """How many objects lack a value, for each attribute and decision where some do."""
         lacking = {}
-        for j, (name, values) in enumerate(zip(self.conditions, self.dictionaries, strict=True)):
+        named = zip((*self.conditions, *self.decision), (*self.dictionaries, *self.decision_values), strict=True)
+        for j, (name, values) in enumerate(named):
             gone = [code for code, value in enumerate(values) if value is None]
             if gone:
-                lacking[name] = int(self.counts[np.isin(self.columns[j], gone)].sum())
-        for name, values in zip(self.decision, self.decision_values, strict=True):
-            gone = [code for code, value in enumerate(values) if value is None]
-            if gone:
-                lacking[name] = int(self.counts[np.isin(self.classes, gone)].sum())
+                codes = self.columns[j] if j < len(self.conditions) else self.classes
+                lacking[name] = int(self.counts[np.isin(codes, gone)].sum())
         return lacking
 
     def fingerprint(self) -> Fingerprint:
@@ -417,11 +415,7 @@ def too_many(n_objects: int) -> str:
 
 def regroup(granules: Granules) -> Granules:
     """Merge equal rows into one granule each, adding up their counts."""
-    coded = [
-        (granules.classes, granules.n_classes),
-        *zip(granules.columns, granules.cardinalities, strict=True),
-    ]
-    order, starts = distinct(coded, len(granules))
+    order, starts = distinct([(granules.classes, granules.n_classes), *granules.coded], len(granules))
     if len(starts) - 1 == len(granules):
         return granules
     first = order[starts[:-1]]
@@ -433,33 +427,23 @@ def regroup(granules: Granules) -> Granules:
     )
 
 
-def _union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Put two coded columns under each other, over the union of their values."""
-    places = {value: code for code, value in enumerate(a_values)}
-    lut = np.array([places.setdefault(value, len(places)) for value in b_values], np.uint32)
-    return smallest_codes(np.concatenate([a.astype(np.uint32), lut[b]]), len(places)), list(places)
-
-
 def _stack(a: Granules, b: Granules) -> Granules:
     """All granules of both, not yet regrouped."""
-    stacked = [_union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)]
-    classes, values = _union(
+    stacked = [union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)]
+    classes, values = union(
         a.classes,
         list(zip(*a.decision_values, strict=True)),
         b.classes,
         list(zip(*b.decision_values, strict=True)),
     )
-    return Granules(
-        conditions=a.conditions,
+    return replace(
+        a,
         columns=tuple(codes for codes, _ in stacked),
         dictionaries=tuple(values for _, values in stacked),
-        decision=a.decision,
         classes=classes.astype(np.uint32),
         decision_values=tuple(list(column) for column in zip(*values, strict=True)),
         counts=np.concatenate([a.counts, b.counts]),
         n_objects=a.n_objects + b.n_objects,
-        names=a.names,
-        cuts=a.cuts,
         text=a.text and b.text,
     )
 

@@ -28,6 +28,7 @@ __all__ = [
     "factorize_bits",
     "mix",
     "take_codes",
+    "union",
 ]
 
 _LUT = 1 << 16  # ranges up to here are coded through a table, wider ones by hashing
@@ -254,6 +255,20 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
         joint = np.empty(len(keys), np.uint32)
         first = factorize(keys, joint)
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
+
+
+def union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any]) -> tuple[Codes, list[Any]]:
+    """Put two coded columns under each other, over the union of their values.
+
+    Examples
+    --------
+    >>> codes, values = union(np.array([0, 1]), ["x", "y"], np.array([0, 1]), ["y", "z"])
+    >>> codes.tolist(), values
+    ([0, 1, 1, 2], ['x', 'y', 'z'])
+    """
+    places = {value: code for code, value in enumerate(a_values)}
+    lut = np.array([places.setdefault(value, len(places)) for value in b_values], np.uint32)
+    return smallest_codes(np.concatenate([a.astype(np.uint32), lut[b]]), len(places)), list(places)
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:

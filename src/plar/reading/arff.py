@@ -19,7 +19,8 @@ import numpy as np
 
 from plar.errors import TableError
 from plar.reading.lines import LineFile, line_source
-from plar.reading.source import Source, TextFile, text_lines
+from plar.reading.source import Source
+from plar.reading.text import TextFile, text_lines
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plar.errors import TableError
-from plar.reading.source import Source, wrong_length
+from plar.reading.source import Source
+from plar.reading.text import wrong_length
 
 if TYPE_CHECKING:
     import polars as pl

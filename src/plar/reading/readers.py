@@ -30,7 +30,8 @@ from plar.errors import TableError
 from plar.reading.arff import arff_source, is_arff
 from plar.reading.arrow import check_arrow
 from plar.reading.lines import BLANKS, LineFile, line_source
-from plar.reading.source import BLANK, Source, TextFile, check_unpacked, is_json, text_lines
+from plar.reading.source import Source
+from plar.reading.text import BLANK, TextFile, check_unpacked, is_json, text_lines
 
 if TYPE_CHECKING:
     import polars as pl

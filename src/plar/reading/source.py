@@ -2,80 +2,36 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import json
 import re
-import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as OutOfTime
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plar.coding.series import named
 from plar.coding.threads import check_threads
 from plar.errors import NoRows, TableError
 from plar.limits import check_memory
+from plar.reading.text import TextFile, audit, inspect, inspect_json, is_json, text_lines
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "BLANK",
-    "MAX_LINE",
-    "Misread",
-    "Source",
-    "TextFile",
-    "byte_lines",
-    "check_unpacked",
-    "is_json",
-    "text_lines",
-    "text_rows",
-    "wrong_length",
-]
+__all__ = ["Misread", "Source"]
 
-#: what a blank line is made of; a tab may be a separator
-BLANK = " \r\n"
 #: cells in a batch, and in one under a memory limit
 _BATCH_CELLS, _FEW_CELLS = 1 << 24, 1 << 20
 #: seconds between two looks at the memory
 _TICK = 0.01
-#: bytes of the longest line that is read: a header of some million names fits
-MAX_LINE = 1 << 26
-_SUSPECT = 100  # times that a table in text is larger than its gzip file at most, but for very dull ones
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_GZIP = b"\x1f\x8b"
-_JSON_KINDS: dict[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "an object",
-}
 
 
 class Misread(TableError):
     """A fast reading does not fit the file; a careful one may."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """How the rows of one text file lie on its lines."""
-
-    path: Path
-    separator: str
-    quote: str | None
-    skip: int
-    fields: int
-    comment: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,12 +108,12 @@ class Source:
             return Misread(str(error))
         try:
             for text in self.texts:
-                _inspect(text, quotes=True)
+                inspect(text, quotes=True)
             for file in self.files if self.text else ():
                 deque(text_lines(file), maxlen=0)
             for file in self.files:
                 if is_json(file):
-                    _inspect_json(file)
+                    inspect_json(file)
         except TableError as fault:
             return fault
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
@@ -180,7 +136,7 @@ class Source:
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
         for file in files:
             if self.collect(pl.scan_lines(file, glob=False).select(other.any())).item():
-                _inspect_json(file, texts)
+                inspect_json(file, texts)
 
     @property
     def shown(self) -> str:
@@ -201,7 +157,7 @@ class Source:
     def audit(self) -> int:
         """Check the length of every row, and return how many blank lines there are."""
         try:
-            return sum(_audit(text) for text in self.texts)
+            return sum(audit(text) for text in self.texts)
         except TableError as error:
             raise self.explain(error) if self.careful is not None else error from None
 
@@ -275,218 +231,3 @@ def _collect_watched(query: pl.LazyFrame) -> pl.DataFrame:
             return done.result(_TICK)
         except OutOfTime:
             check_memory("Reading the table")
-
-
-def byte_lines(path: Path, limit: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a file, decompressed, at most `limit` of them; one of absurd length is a TableError."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(4)
-            file.seek(0)
-            if start == _ZSTD:
-                yield from _zstd_lines(path, limit)
-            elif start[:2] == _GZIP:
-                with gzip.open(file) as unpacked:
-                    yield from islice(_short_lines(path, unpacked), limit)
-            elif path.suffix.lower() in (".gz", ".zst") and start:
-                raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
-            else:
-                yield from islice(_short_lines(path, file), limit)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TableError(f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions.") from None
-
-
-def _short_lines(path: Path, file: Any) -> Iterator[bytes]:
-    for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
-        if len(line) > MAX_LINE:
-            raise TableError(_too_long(path, f"line {number}"))
-        yield line
-
-
-def _too_long(path: Path, where: str) -> str:
-    return (
-        f"{str(path)!r}, {where}: longer than {MAX_LINE >> 20} MiB, so it is no table. "
-        "Check what the file holds; tables of so many columns can be passed as an array."
-    )
-
-
-def check_unpacked(path: Path) -> None:
-    """Refuse a gzip file that unpacks into absurd lines, which polars would hold whole.
-
-    Only one that packs as no table does is looked at: that costs a pass.
-    """
-    with suppress(OSError, EOFError, zlib.error), path.open("rb") as file:  # what is damaged is told by its reader
-        if file.read(2) != _GZIP:
-            return
-        size = file.seek(-4, 2) + 4
-        stated = int.from_bytes(file.read(4), "little")
-        file.seek(0)
-        with gzip.open(file) as unpacked:
-            begun = len(unpacked.read(1 << 23))
-            if stated < _SUSPECT * size and begun < _SUSPECT * file.tell():
-                return
-    run = 0
-    with suppress(OSError, EOFError, zlib.error), gzip.open(path) as unpacked:
-        for piece in iter(partial(unpacked.read, 1 << 20), b""):
-            first = piece.find(b"\n")
-            run += len(piece) if first < 0 else first
-            if run > MAX_LINE:
-                raise TableError(_too_long(path, "a line"))
-            if first >= 0:
-                run = len(piece) - 1 - piece.rfind(b"\n")
-
-
-def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
-    import polars as pl
-
-    try:
-        lines = pl.scan_lines(path, n_rows=limit, glob=False)
-        for batch in lines.collect_batches(chunk_size=100_000):
-            for line in batch.to_series():
-                yield f"{line}\n".encode()
-    except pl.exceptions.PolarsError as error:
-        raise TableError(f"Cannot read {str(path)!r}: {str(error).splitlines()[0]}. Check the file.") from None
-
-
-def _check_text(path: Path, start: bytes) -> None:
-    """Refuse what is no text, by its first bytes."""
-    name = repr(str(path))
-    for magic, kind, suffix in [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]:
-        if start.startswith(magic):
-            raise TableError(f"{name} is {kind} file, not text. Rename it to {suffix}.")
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(f"{name} is UTF-16, not UTF-8. Convert it, e.g. with iconv -f utf-16 -t utf-8.")
-
-
-def text_lines(path: Path, limit: int | None = None) -> Iterator[str]:
-    """Yield the lines as text; a line that is not UTF-8 is a TableError with its number."""
-    for number, line in enumerate(byte_lines(path, limit), 1):
-        if number == 1:
-            _check_text(path, line[:6])
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise TableError(
-                f"{str(path)!r}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8. "
-                "Convert the file, e.g. with iconv -f latin1 -t utf-8."
-            ) from None
-
-
-def _audit(text: TextFile) -> int:
-    """Compare the number of separators on every line; where quotes make that unsure, read as Python does."""
-    import polars as pl
-
-    line = pl.col("line")
-    bare = line.str.strip_chars(BLANK)
-    body = pl.scan_lines(text.path, glob=False).slice(text.skip)
-    if text.comment:
-        body = body.filter(~line.str.starts_with(text.comment))
-    odd = line.str.count_matches(text.separator, literal=True) != text.fields - 1
-    if text.quote:
-        odd |= line.str.contains(text.quote, literal=True)
-    try:
-        blank, unsure = (
-            body.select((bare == "").sum().alias("blank"), ((bare != "") & odd).any().alias("odd"))
-            .collect(engine="streaming")
-            .row(0)
-        )
-    except (pl.exceptions.PolarsError, OSError):
-        return _inspect(text)
-    return _inspect(text) if unsure else int(blank)
-
-
-def text_rows(text: TextFile) -> Iterator[tuple[int, list[str], str]]:
-    """Yield the rows as Python reads them: number of the first line, fields, lines; TableError where it cannot."""
-    begun: list[int] = []
-    lines: list[str] = []
-
-    def numbered() -> Iterator[str]:
-        for number, line in enumerate(text_lines(text.path), 1):
-            if number > text.skip and not (text.comment and line.startswith(text.comment)):
-                begun.append(number)
-                lines.append(line)
-                yield line
-
-    quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE}
-    if text.quote:
-        quoting = {"quotechar": text.quote}
-    reader = csv.reader(numbered(), delimiter=text.separator, strict=True, **quoting)
-    while True:
-        begun.clear()
-        lines.clear()
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            where, reason = f"{str(text.path)!r}, line {begun[0] if begun else 1}", str(error).partition(" - ")[0]
-            raise TableError(f"{where}: {reason}. Quote values as in RFC 4180, on both sides.") from None
-        yield begun[0], row, "".join(lines)
-
-
-def _inspect(text: TextFile, *, quotes: bool = False) -> int:
-    """Read row by row: TableError with the line of the first fault, else the number of blank lines.
-
-    Python takes quotes inside a value, polars does not always; `quotes` makes them a fault.
-    """
-    cut = re.escape(text.separator)
-    field = rf'(?:"(?:[^"]|"")*"|[^"{cut}]*)'
-    well_quoted = re.compile(rf"{field}(?:{cut}{field})*")
-    blank = 0
-    for line, row, raw in text_rows(text):
-        if quotes and text.quote and text.quote in raw and not well_quoted.fullmatch(raw.rstrip("\r\n")):
-            raise TableError(
-                f"{str(text.path)!r}, line {line}: a quote inside a value. "
-                "Put quotes around the whole value, and double those in it."
-            )
-        if not any(value.strip() for value in row) and len(row) <= 1:
-            blank += 1
-        elif len(row) != text.fields:
-            raise TableError(wrong_length(text.path, line, len(row), text.fields))
-    return blank
-
-
-def is_json(path: Path) -> bool:
-    """Whether a file's name says that it holds JSON."""
-    return any(suffix.lower() in (".ndjson", ".jsonl") for suffix in path.suffixes[-2:])
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name in found if sum(name == other for other, _ in pairs) > 1)
-        raise ValueError(f"{twice!r} occurs twice")
-    return found
-
-
-def _inspect_json(path: Path, names: Collection[str] | None = None) -> None:
-    """Read line by line: TableError with the first line that is no object, or that changes a column's type.
-
-    Only columns in `names` count, if it is given.
-    """
-    kinds: dict[str, str] = {}
-    for number, line in enumerate(text_lines(path), 1):
-        if not line.strip():
-            continue
-        where = f"{str(path)!r}, line {number}"
-        try:
-            row = json.loads(line, object_pairs_hook=_once)
-        except (ValueError, RecursionError) as error:
-            raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
-        if not isinstance(row, dict):
-            raise TableError(f"{where}: {line.strip()[:40]!r} is no object. Write one JSON object a line.")
-        for name, value in row.items():
-            if names is not None and name not in names:
-                continue
-            kind = _JSON_KINDS.get(type(value))
-            if kind and kinds.setdefault(name, kind) != kind:
-                raise TableError(f"{where}: column {name!r} has {kind} after {kinds[name]}. Write all in one type.")
-
-
-def wrong_length(path: Path, line: int, found: int, expected: int) -> str:
-    """Say that a row is ragged."""
-    return (
-        f"{str(path)!r}, line {line}: {found} field{'s' * (found != 1)} where {expected} are expected. "
-        "Mend the line, or pass the right separator."
-    )

@@ -12,7 +12,8 @@ from plar.coding.series import named
 from plar.errors import NoRows, TableError
 from plar.granules import MAX_OBJECTS, too_many
 from plar.partition import Array
-from plar.reading.source import Source, text_rows
+from plar.reading.source import Source
+from plar.reading.text import text_rows
 
 if TYPE_CHECKING:
     import polars as pl
