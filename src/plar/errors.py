@@ -20,6 +20,7 @@ __all__ = [
     "TableError",
     "UnknownNameError",
     "printable",
+    "reason_of",
     "unknown_name",
     "warn",
 ]
@@ -106,6 +107,20 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
 
 def _short(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 10]}…{text[-9:]}"
+
+
+def reason_of(error: BaseException) -> str:
+    """What an error of a library says, in one line for a sentence of ours.
+
+    Examples
+    --------
+    >>> reason_of(ValueError("It ends too early."))
+    'It ends too early'
+    """
+    name = type(error).__name__
+    if name == "PanicException":  # of polars, which had not expected it: words about its own code
+        return "its parts do not fit together"
+    return (str(error).strip() or name).splitlines()[0].rstrip(".")
 
 
 def warn(message: str) -> None:

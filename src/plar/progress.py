@@ -137,18 +137,22 @@ class Display:
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[RenderableType]:
         """Draw the line; names from the data are plain text to rich."""
+        from rich.constrain import Constrain
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
+        width = options.max_width
+        with suppress(OSError, ValueError):  # rich looks at 0, 1 and 2 alone, and stderr may have another number
+            width = min(width, os.get_terminal_size(console.file.fileno()).columns)
         row: list[RenderableType] = [Text(self.title, no_wrap=True)]
-        if options.max_width >= _NARROW:
+        if width >= _NARROW:
             share = self.share
             row.append(ProgressBar(1.0, share or 0.0, width=_BAR, pulse=share is None))
         row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
         grid = Table.grid(padding=(0, 1))
         grid.add_row(*row)
-        yield grid
+        yield Constrain(grid, width)
 
 
 def _bytes_read() -> int:

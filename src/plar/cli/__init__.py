@@ -19,6 +19,7 @@ import typer
 import plar
 from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
+from plar.cli.panics import panics_held
 from plar.errors import EngineFailed, EngineUnavailable, PlarError, PlarWarning, printable
 
 __all__ = ["app", "main"]
@@ -53,8 +54,9 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
-            raise KeyboardInterrupt
+        with panics_held():
+            if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
+                raise KeyboardInterrupt
         sys.stdout.flush()
     except (EngineFailed, EngineUnavailable) as error:
         _fail(f"Error: {error}", 1)

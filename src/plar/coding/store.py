@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from plar.coding.codes import Column
 from plar.coding.series import encode_series
 from plar.coding.threads import check_threads
-from plar.errors import TableError
+from plar.errors import TableError, reason_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -219,7 +219,7 @@ def read_columns(path: str | os.PathLike[str]) -> _Columns | None:
         frame = pl.read_parquet(place, glob=False, hive_partitioning=False)
         return _columns(frame, json.loads(written))
     except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = reason_of(error)
         raise TableError(f"The granule file {str(place)!r} is damaged ({reason}). Make it again.") from None
 
 

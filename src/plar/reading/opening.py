@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plar.columns import check_names
-from plar.errors import TableError
+from plar.errors import TableError, reason_of
 from plar.reading.memory import check_mapping, matrix_names
 from plar.reading.readers import open_source
 from plar.reading.source import Source
@@ -52,7 +52,7 @@ def _opened_frame(data: Any) -> tuple[Any, tuple[str, ...], str, Source]:
         frame = data if kind == "polars" else pl.DataFrame(data)
         names = tuple(frame.collect_schema().names())
     except (pl.exceptions.PolarsError, TypeError, ValueError, OSError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+        reason = reason_of(error)
         raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
     own = kind == "polars" or type(data).__name__ in ("Table", "RecordBatch")
     kept = data if own and hasattr(data, "select") else frame

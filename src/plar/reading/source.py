@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from plar.coding.series import named
 from plar.coding.threads import check_threads
-from plar.errors import NoRows, TableError
+from plar.errors import NoRows, TableError, reason_of
 from plar.limits import check_memory
 from plar.reading.text import TextFile, audit, inspect, inspect_json, is_json, text_lines
 
@@ -116,7 +116,7 @@ class Source:
                     inspect_json(file)
         except TableError as fault:
             return fault
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        reason = reason_of(error)
         if not self.files:
             return TableError(f"Cannot read the table: {reason}. Check the query that makes it.")
         if self.texts:  # polars' own words would not help: they name options that plar does not have

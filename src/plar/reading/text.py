@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from plar.errors import TableError
+from plar.errors import TableError, reason_of
 
 __all__ = [
     "BLANK",
@@ -130,7 +130,7 @@ def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
             for line in batch.to_series():
                 yield f"{line}\n".encode()
     except pl.exceptions.PolarsError as error:
-        raise TableError(f"Cannot read {str(path)!r}: {str(error).splitlines()[0]}. Check the file.") from None
+        raise TableError(f"Cannot read {str(path)!r}: {reason_of(error)}. Check the file.") from None
 
 
 def _check_text(path: Path, start: bytes) -> None:

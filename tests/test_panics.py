@@ -1,0 +1,99 @@
+"""What polars says of itself on stderr does not reach a person to whom plar says what is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import fuzzing
+import pytest
+
+PANIC = "\\n\\nthread 'async-executor-1' (17935) panicked at a.rs:4:3:\\nno\\nstack backtrace:\\n  0: f\\n"
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    script = "import os, sys, time\nfrom plar.cli.panics import panics_held\n" + textwrap.dedent(script)
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", script, *arguments], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_panic_that_is_dealt_with_is_not_told() -> None:
+    done = run(f"""
+        with panics_held():
+            os.write(2, b"before")
+            time.sleep(0.1)
+            os.write(2, b"hand{PANIC}")
+            time.sleep(0.1)
+            os.write(2, b"more of it")
+            print("ours", file=sys.stderr)
+        print("after", file=sys.stderr, flush=True)
+        os.write(2, b"end")
+    """)
+    assert done.returncode == 0
+    assert sorted(done.stderr.replace("ours\n", "").partition("after")) == ["\nend", "after", "beforehand"]
+    assert "ours\n" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["os.abort()", "os._exit(3)", "os.kill(os.getpid(), 9)"])
+def test_what_ends_the_process_is_told(end: str) -> None:
+    done = run(f"""
+        with panics_held():
+            os.write(2, b"{PANIC}")
+            os.write(2, b"memory allocation of 99 bytes failed")
+            {end}
+    """)
+    assert done.returncode != 0
+    assert "panicked at a.rs:4:3:\nno\nstack" in done.stderr
+    assert done.stderr.endswith("memory allocation of 99 bytes failed")
+
+
+def test_exceptions_pass() -> None:
+    done = run("""
+        try:
+            with panics_held():
+                raise KeyError("x")
+        except KeyError:
+            print("caught", file=sys.stderr)
+    """)
+    assert (done.returncode, done.stderr) == (0, "caught\n")
+
+
+def test_who_reads_no_stderr_does_not_stop_the_work() -> None:
+    script = """
+        with panics_held():
+            for _ in range(100):
+                try:
+                    os.write(2, b"line\\n" * 100)
+                except BrokenPipeError:
+                    pass
+        print("done")
+    """
+    script = "import os\nfrom plar.cli.panics import panics_held\n" + textwrap.dedent(script)
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdout is not None
+        assert started.stderr is not None
+        started.stderr.close()
+        assert started.stdout.read() == "done\n"
+
+
+def test_a_real_panic_ends_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    command = [sys.executable, "-m", "plar", "reduce", str(path), "--decision", "-1"]
+    for number in (307, 584, 587):
+        path.write_bytes(fuzzing.damaged("parquet", number))
+        bare = subprocess.run(command, capture_output=True, text=True, env={"PLAR_DEBUG": "1"}, timeout=60)
+        if "panicked" in bare.stderr:
+            break
+    else:
+        pytest.skip("this polars does not panic over these files")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"Error: Cannot read {str(path)!r}: its parts do not fit together. "
+        "The file is damaged or not what its name says.\n"
+    )
