@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import logging
+import os
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -26,6 +28,8 @@ def open_engine(options: Computing) -> Iterator[Any]:
             raise TableError("--master and --conf are settings of Spark. Add --engine spark.")
         yield as_engine(options.engine, options.jobs)
         return
+    if not os.environ.get("PLAR_DEBUG"):  # py4j logs every call that Ctrl-C breaks, with its traceback
+        logging.getLogger().addHandler(logging.NullHandler())
     engine: Any = as_engine("spark")
     engine.master = options.master or (f"local[{options.jobs}]" if options.jobs else None)
     engine.conf = dict(_setting(word) for word in options.conf or ())

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from plar.apart import apart
 from plar.bins import NUMBER, Cuts
 from plar.errors import TableError
 
@@ -83,6 +84,7 @@ def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
     return sql.when(number <= sql.lit(cuts[half]), _tree(number, cuts[:half], first)).otherwise(upper)
 
 
+@apart
 def sink_rows(frame: Any, path: str | os.PathLike[str]) -> None:
     """Let Spark write a folder, which is whole when it holds _SUCCESS."""
     place = os.fspath(path)

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from plar.apart import apart
 from plar.engines import lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import lane_groups
@@ -110,6 +111,7 @@ class ColumnBlocks:
                 done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, tell)
         return [record for _, records in done for record in records]
 
+    @apart
     def unpersist(self) -> None:
         """Let go of the cluster's memory and files."""
         self.stored.map(_remove).count()
@@ -140,8 +142,7 @@ class _Fetched:
 class ColumnsEvaluation(LocalEvaluation):
     """U/R on the driver, candidates on the cluster; see `plar.engines.base.Evaluation`."""
 
-    stoppable = False  # a thread of its own watches the jobs
-
+    @apart
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
         if held.blocks is None:
             held.blocks = ColumnBlocks(held)
@@ -161,6 +162,7 @@ class ColumnsEvaluation(LocalEvaluation):
         labels = label_granules(granules, measure, held.blocks.partition)
         super().__init__(granules, measure, labels=labels, watch=watch)
 
+    @apart
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns it has."""
         if attributes is not None:
@@ -168,6 +170,9 @@ class ColumnsEvaluation(LocalEvaluation):
             return super().without_each(attributes)
         return leave_one_out(self._held, self._measure, self.theta_all)
 
+    with_each = apart(LocalEvaluation.with_each)
+
+    @apart
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}, whose columns come in one job; returns Θ(D|R)."""
         self._fetched.fetch(attributes)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from plar.apart import apart
 from plar.coding.series import not_flat
 from plar.engines.base import Evaluation
 from plar.engines.spark.binning import bin_rows
@@ -114,8 +115,9 @@ class SparkEngine:
         self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
     ) -> SparkRows | None:
         """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
-        return read_rows(self.spark(), path, header=header, separator=separator)
+        return apart(read_rows)(self.spark(), path, header=header, separator=separator)
 
+    @apart
     def granulate(self, table: DecisionTable) -> SparkGranules:
         """Granulate a table whose rows are on the cluster."""
         frame: DataFrame = table.source
@@ -152,16 +154,20 @@ class SparkEngine:
                 self._shipped.remove(known)
                 self._shipped.append(known)
                 return known[1]
-        session = self.spark()
-        cores = _parallelism(session)
-        size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
-        n = self.partitions or cores * -(-max(size, 1) // (_PIECE * cores))
-        pieces, coding = in_pieces(granules, session.sparkContext, int(n))
-        held = hold(pieces, coding, granules.conditions, granules.decision, granules.names, granules.n_missing)
+        held = _send(granules, self.spark(), self.partitions)
         self._shipped.append((granules, held))
         if len(self._shipped) > 2:
             self._shipped.pop(0)[1].unpersist()
         return held
+
+
+@apart
+def _send(granules: Granules, session: SparkSession, partitions: int | None) -> SparkGranules:
+    cores = _parallelism(session)
+    size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
+    n = partitions or cores * -(-max(size, 1) // (_PIECE * cores))
+    pieces, coding = in_pieces(granules, session.sparkContext, int(n))
+    return hold(pieces, coding, granules.conditions, granules.decision, granules.names, granules.n_missing)
 
 
 def _parallelism(session: SparkSession) -> int:

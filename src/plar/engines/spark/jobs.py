@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from threading import Event, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from plar.apart import apart, looked_at
 from plar.engines.telling import JobProgress, Watch
 from plar.measures import OWN, Measure
 
@@ -49,38 +48,24 @@ def sent_once(measure: Measure) -> Measure:
 
 #: told the tasks done, out of how many, the least Θ so far with its attribute, and the seconds left
 Tell: TypeAlias = Callable[[int, int, tuple[int, int] | None, float | None], None]
-#: seconds between two looks at a job
-_TICK = 0.2
 
 
+@apart
 def run_watched(rdd: RDD[Any], function: Any, tasks: Sequence[int], tell: Tell | None = None) -> list[Any]:
-    """Run a function of a partition's records on some partitions, and tell how far it is."""
+    """Run a function of a partition's records on some partitions; whoever waits tells how far it is."""
     context = rdd.context
     if tell is None:
         return list(context.runJob(rdd, function, tasks))
     status = context.accumulator((0, None), _status_param())
-    with _telling(tell, status, len(tasks)):
+    with looked_at(partial(_look, tell, status, len(tasks), monotonic())):
         return list(context.runJob(rdd, partial(_counted, function=function, status=status), tasks))
 
 
-@contextmanager
-def _telling(tell: Tell, status: Any, total: int) -> Iterator[None]:
-    ended, began = Event(), monotonic()
-
-    def look() -> None:
-        while not ended.wait(_TICK):
-            done, best = status.value
-            done = min(done, total)  # a task that ran twice counts twice
-            left = (monotonic() - began) / done * (total - done) if done else None
-            tell(done, total, best, left)
-
-    looking = Thread(target=look, daemon=True)
-    looking.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        looking.join()
+def _look(tell: Tell, status: Any, total: int, began: float) -> None:
+    done, best = status.value
+    done = min(done, total)  # a task that ran twice counts twice
+    left = (monotonic() - began) / done * (total - done) if done else None
+    tell(done, total, best, left)
 
 
 def _counted(records: Iterable[Any], function: Any, status: Any) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from plar.apart import apart
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.core import leave_one_out
@@ -50,6 +51,9 @@ Keys: TypeAlias = tuple[tuple[int, ...], ...]
 class RowsEvaluation:
     """U/R on the cluster; see `plar.engines.base.Evaluation`."""
 
+    stoppable = True
+
+    @apart
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
         self._held, self._measure, self.watch = held, measure, watch
         self._coding = held.coding
@@ -89,6 +93,7 @@ class RowsEvaluation:
             return 0 if found.theta == self.theta_all else max(1, found.objects)
         return found.objects
 
+    @apart
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B."""
         if attributes is None:
@@ -100,6 +105,7 @@ class RowsEvaluation:
         inner = leave_one_out(coarse, self._measure, sum(theta for theta, _, _ in facts))
         return [Inner(self.theta_all, True) if found.equal else found for found in inner]
 
+    @apart
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one job."""
         found, now = self._surveyed(), self._now
@@ -118,6 +124,7 @@ class RowsEvaluation:
         self._known = thetas
         return [thetas[a] for a in candidates]
 
+    @apart
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._selected += attributes

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -67,6 +69,8 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         with (
             _worker_python(settings.get("spark.pyspark.python")),
             _stderr_to(log) if SparkContext._gateway is None else nullcontext(),
+            quiet(),
+            _interrupts_later() as pressed,
         ):
             session = SparkSession.builder.config(conf=given).getOrCreate()
     except Exception as error:
@@ -75,6 +79,9 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         raise EngineUnavailable(f"Spark cannot start on {master!r}: {reason} Check the master and --conf.") from None
     finally:
         shutil.rmtree(log.parent, ignore_errors=True)  # what is open stays so, without a name
+    if pressed:
+        session.stop()
+        raise KeyboardInterrupt
     session.sparkContext.setLogLevel("OFF")
     _await_executors(session, master)
     return session
@@ -154,6 +161,20 @@ def _await_executors(session: SparkSession, master: str) -> None:
                 "and have cores and memory free."
             )
         time.sleep(0.1)
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[list[int]]:
+    """Note Ctrl-C while a JVM starts, which nobody would end if this thread left now."""
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield pressed
+    finally:  # not pyspark's, which calls the JVM wherever this thread is; plar cancels its own jobs
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

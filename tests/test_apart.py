@@ -1,0 +1,203 @@
+"""Whoever waits for Spark can leave: Ctrl-C and a time limit end its jobs in their middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import QUICK_START, no_spark
+from test_checkpoint import facts, table
+from test_limits import Clock
+
+import plar
+from plar.apart import apart, looked_at
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+#: seconds that the jobs below would take, and far more than their end should
+LONG = 120.0
+
+
+@apart
+def wait_long(spark: Any) -> Any:
+    return spark.sparkContext.parallelize(range(2), 2).map(lambda _: time.sleep(LONG)).collect()
+
+
+@contextmanager
+def interrupted_after(seconds: float, handler: Any) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, handler)
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+def assert_idle(spark: Any) -> None:
+    """No job is left, and the next one works."""
+    until = time.monotonic() + 20
+    while spark.sparkContext.statusTracker().getActiveJobsIds():
+        assert time.monotonic() < until, "the job runs on"
+        time.sleep(0.1)
+    assert apart(spark.sparkContext.parallelize([1, 2], 2).sum)() == 3
+
+
+@pytest.mark.parametrize("theirs", [True, False])
+def test_ctrl_c_ends_a_job(spark: Any, theirs: bool, caplog: pytest.LogCaptureFixture) -> None:
+    def as_pyspark_does(*_: Any) -> None:
+        try:
+            spark.sparkContext.cancelAllJobs()
+        finally:
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    handler = as_pyspark_does if theirs else signal.default_int_handler
+    with interrupted_after(1.5, handler), pytest.raises(KeyboardInterrupt):
+        wait_long(spark)
+    assert time.monotonic() - began < LONG / 2
+    assert_idle(spark)
+    assert not caplog.records  # py4j logs what breaks its connection
+
+
+def test_who_looks_can_end_a_job(spark: Any) -> None:
+    class Enough(Exception):
+        pass
+
+    looks: list[threading.Thread] = []
+
+    def look() -> None:
+        looks.append(threading.current_thread())
+        if len(looks) == 3:
+            raise Enough
+
+    @apart
+    def looked() -> None:
+        with looked_at(look):
+            wait_long(spark)
+
+    with pytest.raises(Enough):
+        looked()
+    assert looks == [threading.main_thread()] * 3
+    assert_idle(spark)
+
+
+def test_results_errors_and_the_users_settings_pass(spark: Any) -> None:
+    context = spark.sparkContext
+    context.setJobDescription("mine")
+    try:
+        assert apart(lambda: context.getLocalProperty("spark.job.description"))() == "mine"
+    finally:
+        context.setJobDescription(None)
+    threads = apart(lambda: (threading.current_thread(), apart(threading.current_thread)()))()
+    assert threads[0] is threads[1] is not threading.current_thread()
+    with pytest.raises(ZeroDivisionError):
+        apart(lambda: 1 / 0)()
+    with pytest.raises(RuntimeError, match="Nobody waits"), looked_at(print):
+        pass
+
+
+@pytest.mark.parametrize("layout", ["columns", "rows"])
+def test_a_time_limit_ends_a_pass_on_spark(spark: Any, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from plar.engines import SparkEngine
+
+    def slow(counts: Any) -> int:
+        """θ that takes its time over large classes, as those of the first steps are."""
+        total = counts.sum()
+        x = total
+        for _ in range(300_000_000 if total >= 5 else 0):
+            x = x * 6364136223846793005 + 1442695040888963407
+        return int(total - counts.max() + (x == 1))
+
+    clock = Clock(monkeypatch)
+
+    def watch(job: Any) -> None:
+        clock.now = 10.0
+
+    measure = plar.Measure("slow", slow, normaliser=lambda n: n)
+    engine = SparkEngine(session=spark, layout=layout, watch=watch)
+    found = plar.reduce(table(100, 12), "d", measure=measure, engine=engine, time_limit=10)
+    assert clock.now == 10
+    assert (found.steps, found.complete) == ((), False)
+    assert_idle(spark)
+
+
+SLOW_STEPS = """
+import sys, time
+import plar.search
+from plar.cli import main
+
+step = plar.search._step
+def slow(granules, measure, evaluation, chosen, theta_all):
+    if len(chosen) == 2:
+        from plar.apart import apart
+        print("now", file=sys.stderr, flush=True)
+        context = granules.pieces.context
+        apart(lambda: context.parallelize([0], 1).map(lambda _: time.sleep(120)).count())()
+    return step(granules, measure, evaluation, chosen, theta_all)
+plar.search._step = slow
+main()
+"""
+
+
+@pytest.mark.xdist_group("spark")
+def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
+    if reason := no_spark():
+        pytest.skip(reason)
+    path, checkpoint = tmp_path / "t.parquet", tmp_path / "c.json"
+    table(100, 12).write_parquet(path)
+    words = ["reduce", str(path), "-d", "d", "--json", "--checkpoint", str(checkpoint), "--engine", "spark"]
+    words += ["--master", "local[1]", *(f"--conf={key}={value}" for key, value in QUICK_START.items())]
+    # a session of its own, as a terminal gives: Ctrl-C reaches Python, the JVM and Python's workers
+    child = subprocess.Popen(
+        [sys.executable, "-c", SLOW_STEPS, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stderr is not None
+    assert child.stderr.readline() == "now\n"
+    time.sleep(1)
+    os.killpg(child.pid, signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert err == f"The steps are kept in {checkpoint}; the same command goes on.\nInterrupted.\n"
+    assert child.returncode == 130
+    found = json.loads(out)
+    assert (len(found["steps"]), found["complete"]) == (2 - len(found["core"]), False)
+    assert facts(plar.reduce(table(100, 12), "d", checkpoint=checkpoint)) == facts(plar.reduce(table(100, 12), "d"))
+    with suppress(ProcessLookupError):
+        for _ in range(100):
+            os.killpg(child.pid, 0)
+            time.sleep(0.1)
+        pytest.fail("Spark is left behind")
+
+
+def test_ctrl_c_while_spark_starts() -> None:
+    from plar.engines.spark.session import _interrupts_later
+
+    with _interrupts_later() as pressed:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.01)
+    assert pressed == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+    def elsewhere(done: Callable[[list[int]], None]) -> None:
+        with _interrupts_later() as pressed:
+            done(pressed)
+
+    found: list[list[int]] = []
+    thread = threading.Thread(target=elsewhere, args=(found.append,))
+    thread.start()
+    thread.join()
+    assert found == [[]]
