@@ -57,7 +57,7 @@ def test_steps_are_told_in_a_pipe_if_asked_for() -> None:
     assert said[False] == ""
     lines = said[True].splitlines()
     assert lines[0].startswith("granules    26 kB read, 958 objects, 958 granules, ")
-    assert [line.split()[0] for line in lines] == ["granules", "core", *["step"] * 8, "certificate"]
+    assert [line.split()[0] for line in lines] == ["granules", "memory", "core", *["step"] * 8, "certificate"]
     assert "\x1b" not in said[True]
 
 

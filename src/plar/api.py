@@ -17,7 +17,7 @@ from plar.engines.base import Engine, Held, Reader
 from plar.engines.telling import watched
 from plar.errors import TableError, unknown_name
 from plar.granules import Granules
-from plar.limits import as_bytes, as_seconds, check_memory, memory_limited
+from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import Measure, as_measure
 from plar.progress import bytes_of, followed
 from plar.reduct import Reduct
@@ -149,6 +149,7 @@ def reduce(
     ):
         if display:
             display.granulated(len(granules), granules.n_objects)
+            display.estimated(*(_memory(chosen_engine, granules) or ()))
         return find_reduct(
             granules,
             chosen_measure,
@@ -383,16 +384,24 @@ def _prepared(
             progress=progress,
         )
         made = None if granules is data else granules
-        if isinstance(granules, Granules) and hasattr(chosen, "memory_need"):
-            check_memory(f"The engine {chosen.name!r}", chosen.memory_need(granules))
         if isinstance(made, Granules):
             granules = made = made.for_one_search()
+        if memory := _memory(chosen, granules):
+            coded, need = memory
+            check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(coded)},", need)
         yield chosen, granules
     finally:
         if hasattr(type(made), "unpersist"):
             made.unpersist()
         if chosen is not engine and hasattr(chosen, "close"):
             chosen.close()
+
+
+def _memory(engine: Engine, granules: Held) -> tuple[int, int] | None:
+    """Bytes of the coded table, and those that the engine takes beside it; None where the table is elsewhere."""
+    if not isinstance(granules, Granules) or not hasattr(engine, "memory_need"):
+        return None
+    return granules.nbytes, engine.memory_need(granules)
 
 
 def _granulated(

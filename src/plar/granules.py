@@ -141,6 +141,11 @@ class Granules:
             names=tuple(names),
         )
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of codes, classes and counts: what the table takes, its values apart."""
+        return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
+
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
         """Positions of attributes among the conditions, in the order given, each once.
 

@@ -122,14 +122,30 @@ def resident_memory() -> int:
 
 
 def machine_memory() -> int | None:
-    """Bytes of memory that this machine, or the container we are in, has in all; None where it does not say."""
-    found = []
+    """Bytes that this machine, its container or `ulimit` lets this process have; None where none of them says."""
+    found = _left_by_ulimit()
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         with suppress(OSError, ValueError):  # "max" is no number
             found.append(int(Path(file).read_text()))
     with suppress(OSError, ValueError, AttributeError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min((n for n in found if 0 < n < _UNLIMITED), default=None)
+
+
+def _left_by_ulimit() -> list[int]:
+    """What the limits on address space and data leave: they count what is mapped, be it used or not."""
+    with suppress(OSError, ValueError, ImportError):
+        import resource
+
+        size, _, _, _, _, data, _ = (
+            int(pages) * resource.getpagesize() for pages in Path("/proc/self/statm").read_text().split()
+        )
+        limits = [
+            (resource.getrlimit(resource.RLIMIT_AS)[0], size),
+            (resource.getrlimit(resource.RLIMIT_DATA)[0], data),
+        ]
+        return [limit - mapped for limit, mapped in limits if limit != resource.RLIM_INFINITY]
+    return []
 
 
 @contextmanager
@@ -163,7 +179,7 @@ def check_memory(doing: str, need: int = 0) -> bool:
     elif not need or (limit := machine_memory()) is None:
         return False
     else:  # others may leave, so what is taken now is no reason to give up
-        known = f"this machine has {shown_bytes(limit)}"
+        known = f"this machine gives it {shown_bytes(limit)}"
     if held + need > limit:
         taken = f"needs about {shown_bytes(need)} more" if need else "goes on"
         beside = f", {shown_bytes(held)} are held already" if held else ""

@@ -76,6 +76,12 @@ class Display:
         pace = _pace(n_objects, "objects", monotonic() - self._began)
         self._tell("granules", *size, f"{n_objects:,} objects, {n_granules:,} granules", *pace)
 
+    def estimated(self, *memory: int) -> None:
+        """Tell the bytes of the coded table and those that the engine takes beside it, if they are known."""
+        if memory:
+            coded, need = map(shown_bytes, memory)
+            self._tell("memory", f"{coded} for the coded table", f"about {need} more for the search")
+
     def on_step(self, step: Step) -> None:
         """Tell what a greedy step found."""
         facts = f"Θ(D|R) {step.theta:.6g}", f"{step.active:,} objects still mixed"

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from plar.coding.single_use import SingleUse
 from plar.engines import kernels, lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import Block, Blocks, lane_groups
@@ -71,7 +72,7 @@ class LocalEngine:
         return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=self.watch)
 
     def memory_need(self, granules: Granules) -> int:
-        """Bytes that an evaluation takes beside the granules, measured and rounded up.
+        """Bytes that an evaluation takes beside the granules, as measured.
 
         Examples
         --------
@@ -82,7 +83,10 @@ class LocalEngine:
         blocks, _ = lane_groups(granules.cardinalities, len(granules), self.lanes)
         # the order of U/R and what is counted along it; columns as lanes, and for each thread one more to move them to
         lanes_held = len(blocks) + min(len(blocks), 2 * self._jobs)
-        return len(granules) * (160 + lanes.LANES * lanes_held)
+        need = len(granules) * (160 + lanes.LANES * lanes_held)
+        if isinstance(granules.columns, SingleUse):  # whose columns go as their lanes come
+            need -= sum(granules.columns[a].nbytes for block in blocks for a in block)
+        return need
 
     @property
     def _jobs(self) -> int:

