@@ -14,7 +14,7 @@ test: lint
 # The same tests of the CUDA engine as under the simulator, and the suite's own with it as their engine; needs a GPU.
 test-gpu: .venv/.dev
 	PLAR_TEST_ENGINES=cuda,cuda-streamed $(BIN)/python -m pytest -q tests/on_cuda.py tests/test_paper_example.py \
-	  tests/test_search.py tests/test_invariance.py tests/test_real_data.py
+	  tests/test_search.py tests/test_invariance.py tests/test_real_data.py tests/test_determinism.py
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

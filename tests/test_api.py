@@ -88,6 +88,10 @@ def test_a_result_survives_its_file(tmp_path: Path) -> None:
     found = plar.reduce(TABLE, "d")
     found.save(tmp_path / "r.json")
     assert plar.load(tmp_path / "r.json") == found
+    text = (tmp_path / "r.json").read_text()
+    (tmp_path / "r.json").write_text(text.replace('"n_objects": 4', '"n_objects": 5'))
+    with pytest.raises(plar.TableError, match=r"is not as it was saved: .* remove the checksum\.$"):
+        plar.load(tmp_path / "r.json")
     assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
     (tmp_path / "bad.json").write_text('{"attributes": 3}')
     with pytest.raises(plar.TableError, match="is not a saved reduct"):

@@ -14,6 +14,8 @@ import fuzzing
 import pytest
 
 CASES = 170
+#: whose checksum lets no damage pass that matters
+SEALED = ("checkpoint", "granules", "reduct")
 #: seconds for one case before it counts as hung; the slowest takes far less
 PATIENCE = 40
 
@@ -58,7 +60,7 @@ def test_damaged_files(kind: str) -> None:
     # neither all refused nor all taken: then nothing would have been tried
     outcomes = [line.split()[0] for line in found.values()]
     assert outcomes.count("refused") > 5
-    if kind != "checkpoint":  # its checksum lets no damage pass
+    if kind not in SEALED:
         assert outcomes.count("right") > 5
 
 

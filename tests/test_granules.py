@@ -305,3 +305,15 @@ def test_one_class_one_row_and_many_granules(tmp_path: Path) -> None:
     pl.DataFrame(matrix).write_csv(tmp_path / "t.csv")
     granules = read_table(tmp_path / "t.csv", -1).granulate()
     assert rows_of(granules) == Counter({tuple(map(str, row)): k for row, k in expected.items()})
+
+
+def test_no_flipped_bit_of_a_file_goes_unnoticed(tmp_path: Path) -> None:
+    path = tmp_path / "g.parquet"
+    as_table({"a": [1, 2, 3], "b": ["x", "y", "0" * 32], "d": [0, 1, 0]}, "d").granulate().save(path)
+    whole = path.read_bytes()
+    for i in range(0, len(whole), 5):
+        path.write_bytes(whole[:i] + bytes([whole[i] ^ 1 << i % 8]) + whole[i + 1 :])
+        with pytest.raises(TableError):
+            Granules.open(path)
+    path.write_bytes(whole)
+    assert len(Granules.open(path)) == 3

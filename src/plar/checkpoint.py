@@ -10,11 +10,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from plar.coding.store import remove_strays, replacing
+from plar.coding.store import checksum, remove_strays, replacing
 from plar.engines.base import Held, Inner
 from plar.errors import TableError
 from plar.measures import OWN, Measure
@@ -129,7 +128,7 @@ class Journal:
             return
         head = _encoded(self._head)
         state = f'{head[:-1]},"steps":[{",".join(self._encoded)}]}}'
-        text = f'{{"plar_checkpoint":{_VERSION},"checksum":"{_checksum(state)}","state":{state}}}\n'
+        text = f'{{"plar_checkpoint":{_VERSION},"checksum":"{checksum(state.encode())}","state":{state}}}\n'
         with replacing(self._path, durable=True) as temporary:
             temporary.write_text(text, encoding="ascii")
 
@@ -147,7 +146,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     """The state that a file holds; None where there is no file."""
     try:
         found = json.loads(path.read_bytes())
-        version, checksum, state = found["plar_checkpoint"], found["checksum"], found["state"]
+        version, seal, state = found["plar_checkpoint"], found["checksum"], found["state"]
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -159,7 +158,7 @@ def _read(path: Path) -> dict[str, Any] | None:
             f"The checkpoint {str(path)!r} has the version {version!r}, this plar knows {_VERSION}. "
             "Delete it to start anew."
         )
-    if not isinstance(state, dict) or checksum != _checksum(_encoded(state)):
+    if not isinstance(state, dict) or seal != checksum(_encoded(state).encode()):
         raise _damaged(path)
     return state
 
@@ -171,10 +170,6 @@ def _damaged(path: Path) -> TableError:
 
 def _encoded(state: Any) -> str:
     return json.dumps(state, separators=(",", ":"))
-
-
-def _checksum(state: str) -> str:
-    return blake2b(state.encode("ascii"), digest_size=16).hexdigest()
 
 
 def _encoded_step(step: Step, names: Sequence[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from plar.coding.store import replacing
+from plar.coding.store import checksum, replacing
 from plar.errors import TableError, printable
 from plar.limits import shown_seconds
 
@@ -164,8 +164,9 @@ class Reduct:
         return {**asdict(self)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON, whole or not at all; `plar.load` reads it."""
-        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
+        """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
+        found = self.to_dict()
+        text = json.dumps({**found, "checksum": _seal(found)}, ensure_ascii=False, indent=1) + "\n"
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # half characters, as JSON has them
 
@@ -259,7 +260,17 @@ def load(path: str | os.PathLike[str]) -> Reduct:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except (ValueError, RecursionError):
         raise TableError(f"{str(path)!r} is not a saved reduct: it is no valid JSON.") from None
+    seal = found.pop("checksum", None) if isinstance(found, dict) else None
+    if seal is not None and seal != _seal(found):
+        raise TableError(
+            f"{str(path)!r} is not as it was saved: its checksum is of other contents. Save it again; if you have "
+            "changed it yourself, remove the checksum."
+        )
     return from_dict(found, repr(str(path)))
+
+
+def _seal(found: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(found, separators=(",", ":")).encode())
 
 
 def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:

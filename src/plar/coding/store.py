@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import glob
 import json
+import mmap
 import os
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,7 +26,7 @@ from plar.errors import TableError, reason_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["find_files", "holds_granules", "read_columns", "remove_strays", "replacing", "write_columns"]
+__all__ = ["checksum", "find_files", "holds_granules", "read_columns", "remove_strays", "replacing", "write_columns"]
 
 #: conditions, decision, counts, the names of all columns of the table, the cut points of those cut into bins,
 #: and whether the values are as written
@@ -39,7 +41,10 @@ _Columns: TypeAlias = tuple[
 _KEY = "plar"
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS)
-_VERSION = 1
+#: files of version 1 have no checksum
+_VERSION = 2
+#: in place of a checksum while the file is hashed that will hold it
+_UNSEALED = "0" * 32
 
 
 def find_files(path: str | os.PathLike[str]) -> list[Path]:
@@ -197,6 +202,7 @@ def write_columns(
         "names": list(names),
         "cuts": dict(cuts),
         "text": text,
+        "checksum": _UNSEALED,
     }
     try:
         values = [_series(name, column.values).gather(column.codes) for name, column in columns]
@@ -205,6 +211,7 @@ def write_columns(
     frame = pl.DataFrame([*values, pl.Series(count, counts)])
     with replacing(path) as temporary:
         frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
+        _seal(temporary)
 
 
 def read_columns(path: str | os.PathLike[str]) -> _Columns | None:
@@ -216,11 +223,47 @@ def read_columns(path: str | os.PathLike[str]) -> _Columns | None:
     if written is None:
         return None
     try:
-        frame = pl.read_parquet(place, glob=False, hive_partitioning=False)
-        return _columns(frame, json.loads(written))
+        roles = json.loads(written)
+        if roles["version"] not in (1, _VERSION):
+            raise ValueError(f"version {roles['version']}, this plar knows 1 and {_VERSION}")
+        if roles["version"] > 1 and roles["checksum"] != _hash(place, str(roles["checksum"])):
+            raise ValueError("it is not as it was written")
+        return _columns(pl.read_parquet(place, glob=False, hive_partitioning=False), roles)
     except (OSError, KeyError, TypeError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = reason_of(error)
         raise TableError(f"The granule file {str(place)!r} is damaged ({reason}). Make it again.") from None
+
+
+def checksum(text: bytes) -> str:
+    """Hash what is kept, so that damage shows.
+
+    Examples
+    --------
+    >>> checksum(b"as it was") == checksum(b"as it is")
+    False
+    """
+    return blake2b(text, digest_size=16).hexdigest()
+
+
+def _seal(path: Path) -> None:
+    """Put the checksum of a file into its metadata, where there is room for it."""
+    found = _hash(path, _UNSEALED)
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+        at = data.rfind(_UNSEALED.encode())
+        data[at : at + len(found)] = found.encode()
+
+
+def _hash(path: Path, seal: str) -> str:
+    """Hash a file as it was before it was sealed."""
+    found = blake2b(digest_size=16)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.rfind(seal.encode())
+        with memoryview(data) as whole:
+            for part in (whole[:at], _UNSEALED.encode(), whole[at + len(_UNSEALED) :]):
+                found.update(part)
+                if isinstance(part, memoryview):
+                    part.release()
+    return found.hexdigest()
 
 
 def holds_granules(path: Path) -> bool:
@@ -250,8 +293,6 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _columns(frame: pl.DataFrame, roles: dict[str, Any]) -> _Columns:
-    if roles["version"] != _VERSION:
-        raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
     counts = frame[roles["count"]].cast(int).to_numpy()
     if len(counts) == 0 or counts.min() < 1:
         raise ValueError("counts below 1")
