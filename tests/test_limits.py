@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -373,6 +374,68 @@ def test_a_bad_memory_limit_is_refused(bad: Any) -> None:
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", memory_limit=bad)
 
 
+@pytest.fixture
+def group(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A control group whose processes have 700 MB together, after which the kernel kills them."""
+    top, file = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"
+    if not (top / file).exists():
+        top, file = Path("/sys/fs/cgroup"), "memory.max"
+    made = top / f"plar-{os.getpid()}"
+    try:
+        made.mkdir()
+        (made / file).write_text(str(ROOM))
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error.strerror}")
+    yield made
+    made.rmdir()
+
+
+def in_group(group: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
+    enter = f'echo $$ > "{group}/cgroup.procs" && exec "$@"'
+    # polars takes up to 200 MB a thread to read text
+    few = {**os.environ, "POLARS_MAX_THREADS": "2"}
+    return subprocess.run(["sh", "-c", enter, "sh", *map(str, words)], capture_output=True, text=True, env=few)
+
+
+#: bytes that a run may have
+ROOM = 700_000_000
+
+
+def large_table(folder: Path) -> tuple[int, int]:
+    """Write a table of more than ten times that, one file by many names; return its rows and distinct rows."""
+    names = 32
+    words = [f"value {i} {'of a rather long text that says little ' * 50}" for i in range(10)]
+    rows = [(i % 10, i * 7 // 10 % 10) for i in range(250)]
+    block = "".join(f"{words[a]},{words[b]},{a % 2}{b % 3}\n" for a, b in rows).encode()
+    with (folder / "0.csv").open("wb") as file:
+        file.write(b"a,b,d\n")
+        for _ in range(256):
+            file.write(block)
+    for i in range(1, names):
+        os.link(folder / "0.csv", folder / f"{i}.csv")
+    assert names * (folder / "0.csv").stat().st_size > 10 * ROOM
+    return names * 256 * len(rows), len(set(rows))
+
+
+def test_a_table_ten_times_larger_than_its_control_group(tmp_path: Path, group: Path) -> None:
+    n_rows, n_granules = large_table(tmp_path)
+    done = in_group(group, PLAR, "reduce", tmp_path / "*.csv", "-d", "d", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["n_objects"], found["n_granules"], found["attributes"]) == (n_rows, n_granules, ["a", "b"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_table_too_large_for_its_control_group(tmp_path: Path, group: Path, kind: str) -> None:
+    path, rng = tmp_path / f"t.{kind}", np.random.default_rng(5)
+    frame = pl.DataFrame({f"c{j}": rng.integers(0, 1 << 62, 250_000) for j in range(36)})
+    frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
+    del frame
+    done = in_group(group, PLAR, "reduce", path, "-d", "c0")
+    assert done.returncode == 2, "the kernel was faster"
+    assert re.fullmatch(r"Error: .* this machine gives it 700 MB\. Choose fewer columns, .*\n", done.stderr)
+
+
 STREAMED = """
 import json, resource, sys
 import plar
@@ -388,27 +451,17 @@ print(json.dumps([found.n_objects, found.n_granules, found.attributes]))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA counts mappings on Linux only")
-def test_a_table_ten_times_larger_than_the_memory(tmp_path: Path) -> None:
+def test_a_table_ten_times_larger_than_its_data_limit(tmp_path: Path) -> None:
     # Polars takes some 300 MB to read text on one thread, however much there is; its allocator is told to give back
-    # address space that it has no use for. The table is one file by many names.
-    room, names = 500_000_000, 22
+    # address space that it has no use for.
     small = tmp_path / "small.txt"
     small.write_text("a,b,d\nx,y,0\nx,z,1\n")
-    words = [f"value {i} {'of a rather long text that says little ' * 50}" for i in range(10)]
-    rows = [(i % 10, i * 7 // 10 % 10) for i in range(250)]
-    block = "".join(f"{words[a]},{words[b]},{a % 2}{b % 3}\n" for a, b in rows).encode()
-    with (tmp_path / "0.csv").open("wb") as file:
-        file.write(b"a,b,d\n")
-        for _ in range(256):
-            file.write(block)
-    for i in range(1, names):
-        os.link(tmp_path / "0.csv", tmp_path / f"{i}.csv")
-    assert names * (tmp_path / "0.csv").stat().st_size > 10 * room
+    n_rows, n_granules = large_table(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", STREAMED, str(tmp_path / "*.csv"), str(room), str(small)],
+        [sys.executable, "-c", STREAMED, str(tmp_path / "*.csv"), str(ROOM), str(small)],
         capture_output=True,
         text=True,
         env={**os.environ, "POLARS_MAX_THREADS": "1", "_RJEM_MALLOC_CONF": "retain:false,narenas:1"},
     )
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [names * 256 * 250, len(set(rows)), ["a", "b"]]
+    assert json.loads(done.stdout) == [n_rows, n_granules, ["a", "b"]]

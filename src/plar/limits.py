@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import cache
 from numbers import Real
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES: Final = {unit: 1000**power for power, unit in enumerate(["", "K", "M", "G", "T"])}
 _BINARY: Final = {f"{unit}I": 1024**power for power, unit in enumerate(["", "K", "M", "G", "T"]) if unit}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)")
+_SPARE: Final = 1 << 30  # of what the machine has, left while polars grows: it takes so much in some tenths of a second
 _UNLIMITED: Final = 1 << 60  # what cgroups say when there is no limit is about this, and more
 
 #: the limit that the user has set for the call that runs now
@@ -122,18 +124,35 @@ def resident_memory() -> int:
 
 
 def machine_memory() -> int | None:
-    """Bytes that this machine, its container or `ulimit` lets this process have; None where none of them says."""
-    found = _left_by_ulimit()
-    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError, ValueError):  # "max" is no number
-            found.append(int(Path(file).read_text()))
+    """Bytes that this machine has, or its control groups let this process have; None where neither says."""
+    found = [*_group_limits()]
     with suppress(OSError, ValueError, AttributeError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min((n for n in found if 0 < n < _UNLIMITED), default=None)
 
 
+@cache
+def _group_limits() -> tuple[int, ...]:
+    """Limits of the control groups that this process is in, be it in a container or not, and of those above them."""
+    found = []
+    with suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "memory" not in controllers.split(","):
+                continue
+            top = Path("/sys/fs/cgroup/memory" if controllers else "/sys/fs/cgroup")
+            file = "memory.limit_in_bytes" if controllers else "memory.max"
+            group = top / path.lstrip("/")
+            for folder in (group, *group.parents):
+                with suppress(OSError, ValueError):  # "max" is no number, and in a container the path may be unknown
+                    found.append(int((folder / file).read_text()))
+                if folder == top:
+                    break
+    return tuple(found)
+
+
 def _left_by_ulimit() -> list[int]:
-    """What the limits on address space and data leave: they count what is mapped, be it used or not."""
+    """What the limits on address space and data leave, which count what is mapped, be it used or not."""
     with suppress(OSError, ValueError, ImportError):
         import resource
 
@@ -159,7 +178,7 @@ def memory_limited(limit: int | None) -> Iterator[None]:
 
 
 def check_memory(doing: str, need: int = 0) -> bool:
-    """Refuse to go on where this process holds, or is about to need, more than the limit of the call.
+    """Refuse to go on where this process holds, or is about to need, more than the call or the machine allows.
 
     Parameters
     ----------
@@ -171,20 +190,23 @@ def check_memory(doing: str, need: int = 0) -> bool:
     Returns
     -------
     bool
-        Whether there is a limit to watch.
+        Whether the user has set a limit.
     """
-    limit, held = _limit.get(), 0
+    limit, spare = _limit.get(), 0
+    known = "the memory limit is"
     if limit is not None:
-        held, known = resident_memory(), f"the memory limit is {shown_bytes(limit)}"
-    elif not need or (limit := machine_memory()) is None:
+        held = resident_memory()
+    elif (limit := machine_memory()) is None:
         return False
-    else:  # others may leave, so what is taken now is no reason to give up
-        known = f"this machine gives it {shown_bytes(limit)}"
-    if held + need > limit:
-        taken = f"needs about {shown_bytes(need)} more" if need else "goes on"
-        beside = f", {shown_bytes(held)} are held already" if held else ""
+    elif need:  # what is held now may be freed before
+        known, held, limit = "this machine gives it", 0, min([limit, *_left_by_ulimit()])
+    else:  # a little further on the kernel ends the process
+        known, held, spare = "this machine gives it", resident_memory(), min(limit // 10, _SPARE)
+    if held + need > limit - spare:
+        taken = f"needs about {shown_bytes(need)} more" if need else f"holds {shown_bytes(held)} already"
+        beside = f", {shown_bytes(held)} are held already" if need and held else ""
         raise MemoryLimitExceeded(
-            f"{doing} {taken}{beside}, and {known}. "
+            f"{doing} {taken}{beside}, and {known} {shown_bytes(limit)}. "
             "Choose fewer columns, use bins for numbers, raise the limit, or take the engine 'spark'."
         )
     return _limit.get() is not None

@@ -20,7 +20,7 @@ import plar
 from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
 from plar.cli.panics import panics_held
-from plar.errors import EngineFailed, EngineUnavailable, PlarError, PlarWarning, printable
+from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
 
 __all__ = ["app", "main"]
 
@@ -60,6 +60,9 @@ def main() -> None:
         sys.stdout.flush()
     except (EngineFailed, EngineUnavailable) as error:
         _fail(f"Error: {error}", 1)
+    except MemoryLimitExceeded as error:
+        print(printable(f"Error: {error}"), file=sys.stderr, flush=True)
+        os._exit(2)  # polars reads on in threads of its own, and may meet the kernel's limit
     except PlarError as error:
         _fail(f"Error: {error}", 2)
     except typer.TyperException as error:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from plar.errors import TableError
 from plar.jit import jit
+from plar.limits import check_memory
 from plar.partition import Array, Codes, Index, smallest_codes
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _LUT = 1 << 16  # ranges up to here are coded through a table, wider ones by hashing
+_MANY = 1 << 14  # from here on the values take memory that counts
 _BLOCK_BYTES = 1 << 24  # columns of a matrix are copied and coded this much at a time
 
 
@@ -201,6 +203,8 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
     ([0, 0, 1], ['a', None])
     """
     na, values = frozenset(na), list(values)
+    if len(values) >= _MANY:
+        check_memory("Coding the columns")
     kinds = set(map(type, values))
     if kinds == {str}:
         # the common case without a loop: thousands of columns may have thousands of values each

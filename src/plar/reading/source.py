@@ -84,7 +84,7 @@ class Source:
 
         check_threads()
         try:
-            return _collect_watched(query) if check_memory("Reading the table") else query.collect(engine="streaming")
+            return _collect_watched(query)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self.explain(error) from None
 
@@ -216,7 +216,7 @@ class Source:
 
 
 def _collect_watched(query: pl.LazyFrame) -> pl.DataFrame:
-    """Run a query under a memory limit. Polars cannot be stopped, but whoever waits for it can leave."""
+    """Run a query with an eye on the memory. Polars cannot be stopped, but whoever waits for it can leave."""
     done: Future[pl.DataFrame] = Future()
 
     def run() -> None:
