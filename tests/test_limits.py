@@ -436,6 +436,18 @@ def test_a_table_too_large_for_its_control_group(tmp_path: Path, group: Path, ki
     assert re.fullmatch(r"Error: .* this machine gives it 700 MB\. Choose fewer columns, .*\n", done.stderr)
 
 
+def test_a_bomb_in_a_control_group(tmp_path: Path, group: Path) -> None:
+    """A Zstandard file of 64 kB with a line of 2 GB: blocks that say how often a byte is repeated."""
+    path = tmp_path / "t.csv.zst"
+    begin, end = (((len(text) << 3) | last, text) for text, last in ((b"a,d\nx,", 0), (b"\n", 1)))
+    blocks = [begin, *[((1 << 17) << 3 | 1 << 1, b"0")] * 16_000, end]
+    body = b"".join(head.to_bytes(3, "little") + content for head, content in blocks)
+    path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x58" + body)
+    done = in_group(group, PLAR, "reduce", path, "-d", "d")
+    assert done.returncode == 2, "the kernel was faster"
+    assert re.fullmatch(r"Error: Reading the table holds \d+ MB already, .* gives it 700 MB\. .*\n", done.stderr)
+
+
 STREAMED = """
 import json, resource, sys
 import plar

@@ -155,9 +155,9 @@ def test_quiet_and_verbose(tmp_path: Path) -> None:
     assert done.stderr == ""
     assert on_a_terminal("reduce", TABLE, "-d", "x_wins", "--quiet") == (0, "")
     told = run("reduce", TABLE, "-d", "x_wins", "-v").stderr.splitlines()
-    assert [line.split()[0] for line in told] == ["granules", "core", *["step"] * 8, "certificate"]
+    assert [line.split()[0] for line in told] == ["granules", "memory", "core", *["step"] * 8, "certificate"]
     assert "958 objects, 958 granules" in told[0]
-    assert told[2].startswith("step 1      middle_middle, ")
+    assert told[3].startswith("step 1      middle_middle, ")
 
 
 def test_a_terminal_is_left_clean(tmp_path: Path) -> None:

@@ -6,11 +6,9 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as OutOfTime
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from plar.coding.series import named
@@ -18,6 +16,7 @@ from plar.coding.threads import check_threads
 from plar.errors import NoRows, TableError, reason_of
 from plar.limits import check_memory
 from plar.reading.text import TextFile, audit, inspect, inspect_json, is_json, text_lines
+from plar.reading.watching import watched
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,8 +25,6 @@ __all__ = ["Misread", "Source"]
 
 #: cells in a batch, and in one under a memory limit
 _BATCH_CELLS, _FEW_CELLS = 1 << 24, 1 << 20
-#: seconds between two looks at the memory
-_TICK = 0.01
 
 
 class Misread(TableError):
@@ -84,7 +81,7 @@ class Source:
 
         check_threads()
         try:
-            return _collect_watched(query)
+            return watched(lambda: query.collect(engine="streaming"))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise self.explain(error) from None
 
@@ -95,8 +92,8 @@ class Source:
         limited = check_memory("Reading the table")
         size = max(1000, (_FEW_CELLS if limited else _BATCH_CELLS) // width)
         try:
-            for batch in self.frame.select(columns).collect_batches(chunk_size=size):
-                check_memory("Reading the table")
+            batches = iter(self.frame.select(columns).collect_batches(chunk_size=size))
+            while (batch := watched(partial(next, batches, None))) is not None:
                 if len(batch):
                     yield batch
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
@@ -213,21 +210,3 @@ class Source:
         else:
             column = named(name).cast(pl.String)
         return column.replace(list(self.na), None) if self.na else column
-
-
-def _collect_watched(query: pl.LazyFrame) -> pl.DataFrame:
-    """Run a query with an eye on the memory. Polars cannot be stopped, but whoever waits for it can leave."""
-    done: Future[pl.DataFrame] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(query.collect(engine="streaming"))
-        except BaseException as error:
-            done.set_exception(error)
-
-    Thread(target=run, daemon=True).start()  # of no pool: Python waits for those of pools when it ends
-    while True:
-        try:
-            return done.result(_TICK)
-        except OutOfTime:
-            check_memory("Reading the table")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from plar.errors import TableError, reason_of
+from plar.reading.watching import watched
 
 __all__ = [
     "BLANK",
@@ -125,8 +126,8 @@ def _zstd_lines(path: Path, limit: int | None) -> Iterator[bytes]:
     import polars as pl
 
     try:
-        lines = pl.scan_lines(path, n_rows=limit, glob=False)
-        for batch in lines.collect_batches(chunk_size=100_000):
+        batches = iter(pl.scan_lines(path, n_rows=limit, glob=False).collect_batches(chunk_size=100_000))
+        while (batch := watched(partial(next, batches, None))) is not None:  # one line may unpack to any size
             for line in batch.to_series():
                 yield f"{line}\n".encode()
     except pl.exceptions.PolarsError as error:
