@@ -100,6 +100,7 @@ def spark() -> Iterator[Any]:
 SHARED = ("test_install", "test_report")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist looks for the groups in this hook too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where several processes share the work, tests that share something stay in one, and the longest go first."""
     for item in items:

@@ -151,7 +151,6 @@ main()
 """
 
 
-@pytest.mark.xdist_group("spark")
 def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
     if reason := no_spark():
         pytest.skip(reason)
