@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial, wraps
@@ -22,15 +23,11 @@ T = TypeVar("T")
 _TICK = 0.2
 
 
-class _Call:
+class _Call(Future[Any]):
     """Work that somebody waits for."""
 
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-        self.result: Any = None
-        self.error: BaseException | None = None
-        #: what the one who waits does meanwhile; an exception of it ends the work
-        self.look: Callable[[], None] | None = None
+    #: what the one who waits does meanwhile; an exception of it ends the work
+    look: Callable[[], None] | None = None
 
 
 class _Here(threading.local):
@@ -66,25 +63,20 @@ def _wait(function: Callable[[], Any]) -> Any:
         _here.call = call
         try:
             spark.addJobTag(tag)
-            call.result = context.run(function)
+            call.set_result(context.run(function))
         except BaseException as error:
-            call.error = error
-        finally:
-            call.ended.set()
+            call.set_exception(error)
 
     InheritableThread(target=work, daemon=True).start()
     try:
-        while not call.ended.wait(_TICK):
-            look = call.look
-            if look is not None:
+        while wait([call], _TICK).not_done:
+            if look := call.look:
                 look()
     except BaseException:
-        while not call.ended.wait(_TICK):  # between two jobs there is nothing to cancel
+        while wait([call], _TICK).not_done:  # between two jobs there is nothing to cancel
             spark.cancelJobsWithTag(tag)
         raise
-    if call.error is not None:
-        raise call.error
-    return call.result
+    return call.result()
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as OutOfTime
+from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
@@ -35,10 +34,6 @@ def watched(read: Callable[[], T]) -> T:
 
     check_memory("Reading the table")
     Thread(target=run, daemon=True).start()  # of no pool: Python waits for those of pools when it ends
-    while True:
-        try:
-            return done.result(_TICK)
-        except OutOfTime:
-            if done.done():  # the error is one of the work itself
-                raise
-            check_memory("Reading the table")
+    while wait([done], _TICK).not_done:
+        check_memory("Reading the table")
+    return done.result()
