@@ -1,0 +1,1 @@
+"""Text files straight to codes: headers, dialect, arff → chunks → tokens, worker → rows → reader."""

@@ -1,0 +1,101 @@
+"""The header of WEKA's ARFF files and of their cousin, KEEL's .dat: attributes are declared, then rows follow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from plar.errors import TableError
+from plar.text.dialect import Dialect, Header, decoded
+
+__all__ = ["arff_header", "begins_as_arff"]
+
+_QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+_NAME = re.compile(rf"\s*({_QUOTED}|[^\s{{]+)\s*(.*)", re.DOTALL)
+_TYPES = ("numeric", "real", "integer", "string", "date")
+
+
+def begins_as_arff(head: bytes) -> bool:
+    r"""Whether a file begins as ARFF and KEEL files do, with @relation under comments.
+
+    Examples
+    --------
+    >>> begins_as_arff(b"% flowers\n@RELATION iris\n"), begins_as_arff(b"a b c\n")
+    (True, False)
+    """
+    lines = (line.strip() for line in head.split(b"\n"))
+    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
+    return first.lower().startswith(b"@relation")
+
+
+def _unquote(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
+        return re.sub(r"""\\(['"\\%])""", r"\1", text[1:-1])
+    return text
+
+
+def _split(text: str) -> list[str]:
+    """Cut a list at commas outside quotes."""
+    return [_unquote(m) for m in re.findall(rf"(?:{_QUOTED}|[^,])+", text) if m.strip()]
+
+
+def _name(declared: str, where: str) -> str:
+    match = _NAME.fullmatch(declared)
+    if not match or not match[2].strip():
+        raise TableError(f"{where}: cannot read '@attribute {declared.strip()}'. Write @attribute name type.")
+    name, kind = _unquote(match[1]), match[2].strip()
+    if kind.startswith("{"):
+        if "}" not in kind:
+            raise TableError(f"{where}: the values of attribute {name!r} have no closing brace. Add it on that line.")
+        return name
+    word = re.match(r"[A-Za-z]*", kind)
+    if not word or word[0].lower() not in _TYPES:
+        known = ", ".join(_TYPES)
+        raise TableError(f"{where}: unknown type {kind!r} of attribute {name!r}. Known: {{values}}, {known}.")
+    return name
+
+
+def arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Header | None:
+    """Read the declarations; None if they, or the first row, may go on behind `head`, which is not the `whole` file."""
+    names: list[str] = []
+    outputs: tuple[str, ...] = ()
+    lines = enumerate(head.split(b"\n")[:-1], 1)
+    size = 0
+    for number, line in lines:
+        size += len(line) + 1
+        text = decoded(line, path, number, encoding).strip()
+        word, _, rest = re.sub(r"\s+", " ", text, count=1).partition(" ")
+        word, where = word.lower(), f"{str(path)!r}, line {number}"
+        if not text or text.startswith("%") or word in ("@relation", "@input", "@inputs"):
+            continue
+        if word == "@attribute":
+            names.append(_name(rest, where))
+        elif word in ("@output", "@outputs"):
+            outputs = tuple(_split(rest))
+        elif word == "@data":
+            row = _first_row(lines)
+            if row is None and not whole:
+                return None
+            return Header(tuple(names), _dialect(row or b"", len(names), path, outputs), size, number, outputs)
+        else:
+            raise TableError(f"{where}: {text[:40]!r} is no ARFF declaration. Expected @attribute or @data.")
+    if whole:
+        raise TableError(f"{str(path)!r} has no @data line. Add it before the first row.")
+    return None
+
+
+def _first_row(lines: Iterator[tuple[int, bytes]]) -> bytes | None:
+    rows = (line.strip() for _, line in lines)
+    return next((row for row in rows if row and not row.startswith(b"%")), None)
+
+
+def _dialect(row: bytes, n_attributes: int, path: Path, outputs: tuple[str, ...]) -> Dialect:
+    if not n_attributes:
+        raise TableError(f"{str(path)!r} declares no attribute. Add @attribute lines.")
+    if row.startswith(b"{") and n_attributes > 1:
+        raise TableError(f"{str(path)!r} has sparse rows. Convert them, with WEKA's SparseToNonSparse.")
+    separator = "\t" if b"\t" in row and b"," not in row else ","
+    # KEEL, which names its outputs, also writes <null>
+    return Dialect(separator, "'\"", "%", padded=True, missing=("?", "<null>") if outputs else ("?",))

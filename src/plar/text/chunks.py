@@ -1,0 +1,221 @@
+"""Bytes of text files, unpacked, in chunks of whole rows that any number of threads may ask for."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from plar.errors import TableError
+from plar.limits import check_memory
+from plar.text.dialect import Dialect
+from plar.text.dictionary import Bytes
+from plar.text.tokens import last_row_end
+
+__all__ = ["MAX_LINE", "Chunk", "Chunks", "open_bytes", "read_head"]
+
+#: bytes of the longest row that is read: a header of some million names fits
+MAX_LINE = 1 << 26
+_ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+_CHUNK = 1 << 20
+_HEAD = 1 << 16
+#: bytes behind a chunk that may be looked at
+_SPARE = 8
+
+
+def too_long(path: Path, line: int) -> TableError:
+    """Say that a line is longer than any row of a table."""
+    return TableError(
+        f"{str(path)!r}, line {line}: longer than {MAX_LINE >> 20} MiB, so it is no table. "
+        "Check what the file holds; tables of so many columns can be passed as an array."
+    )
+
+
+@contextmanager
+def open_bytes(path: Path, encoding: str) -> Iterator[Any]:
+    """Open a file to be read once, unpacked and, if its characters are not built upon ASCII, as UTF-8."""
+    try:
+        with path.open("rb") as file:
+            start = file.peek(4)[:4]
+            if start == _ZSTD:
+                with _zstd(file) as unpacked:
+                    yield _as_utf8(unpacked, encoding)
+            elif start[:2] == _GZIP:
+                with gzip.GzipFile(fileobj=file) as unpacked:
+                    yield _as_utf8(unpacked, encoding)
+            elif path.suffix.lower() in (".gz", ".zst") and start:
+                raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
+            else:
+                yield _as_utf8(file, encoding)
+    except TableError:
+        raise
+    except UnicodeError as error:
+        raise TableError(f"{str(path)!r} is not {encoding}: {error}. Pass the right encoding=.") from None
+    except Exception as error:
+        if not isinstance(error, (OSError, EOFError, zlib.error)) and type(error).__name__ != "ZstdError":
+            raise
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise TableError(f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions.") from None
+
+
+def _zstd(file: BinaryIO) -> Any:
+    from backports import zstd
+
+    return zstd.ZstdFile(file)
+
+
+class _Utf8(io.RawIOBase):
+    """What a file holds, in UTF-8."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file, self._decoder, self._left = file, codecs.getincrementaldecoder(encoding)(), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        while not self._left:
+            some = self._file.read(_HEAD)
+            self._left = self._decoder.decode(some, not some).encode("utf-8", "surrogatepass")
+            if not some:
+                break
+        n = min(len(room), len(self._left))
+        room[:n], self._left = self._left[:n], self._left[n:]
+        return n
+
+
+def _as_utf8(file: Any, encoding: str) -> Any:
+    """Decoding waits for the dictionary where bytes below 128 are ASCII; else all has to be turned before."""
+    if built_upon_ascii(encoding):
+        return file
+    return _Utf8(file, encoding)
+
+
+def built_upon_ascii(encoding: str) -> bool:
+    """Whether separators, quotes and line ends can be found in the bytes: those of UTF-8 and of all one-byte encodings.
+
+    Examples
+    --------
+    >>> built_upon_ascii("latin-1"), built_upon_ascii("utf-16"), built_upon_ascii("shift_jis")
+    (True, False, False)
+    """
+    name = codecs.lookup(encoding).name
+    if name in ("utf-8", "utf-8-sig"):
+        return True
+    every = bytes(range(256))
+    return (
+        len(every.decode(encoding, "replace")) == 256
+        and every[:128].decode(encoding, "replace") == every[:128].decode()
+    )
+
+
+def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
+    """Read the first bytes, or some more behind `head`; as many as there are, and none at the end of the file."""
+    if len(head) > MAX_LINE:
+        raise too_long(path, head.count(b"\n") + 1)
+    room = bytearray(max(_HEAD, 3 * len(head)))
+    n = _fill(file, memoryview(room))
+    return head + bytes(memoryview(room)[:n])
+
+
+def _fill(file: Any, room: memoryview) -> int:
+    """Read until there is no room or nothing more to read: unpackers give what they have at hand."""
+    n = 0
+    while n < len(room):
+        got = file.readinto(room[n:])
+        if not got:
+            break
+        n += got
+    return n
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Whole rows of one file; the room in which they are serves again and again."""
+
+    room: bytearray
+    data: Bytes
+    end: int = 0
+    number: int = 0
+    file: int = 0
+
+    @staticmethod
+    def of(size: int) -> Chunk:
+        """Make room for so many bytes."""
+        room = bytearray(size + _SPARE)
+        return Chunk(room, np.frombuffer(room, np.uint8))
+
+
+class Chunks:
+    """Deals out the rows of open files, one after the other.
+
+    Parameters
+    ----------
+    files : sequence of (path, open file, bytes that were read of its rows already)
+    dialect : Dialect
+    """
+
+    def __init__(self, files: Sequence[tuple[Path, Any, bytes]], dialect: Dialect) -> None:
+        self._files, self._dialect = files, dialect
+        self._lock, self._number, self._at = Lock(), 0, 0
+        self._left = files[0][2]
+        #: nobody needs more
+        self.over = False
+
+    def next(self, chunk: Chunk | None) -> Chunk | None:
+        """Put the next rows into a chunk, or into a larger one; None if there are no more."""
+        with self._lock:
+            while not self.over and self._at < len(self._files):
+                filled = self._read(chunk or Chunk.of(_CHUNK))
+                if filled is not None:
+                    filled.number, filled.file = self._number, self._at
+                    self._number += 1
+                    return filled
+                self._at += 1
+                self._left = self._files[self._at][2] if self._at < len(self._files) else b""
+            return None
+
+    def _read(self, chunk: Chunk) -> Chunk | None:
+        check_memory("Reading the table")
+        path, file, _ = self._files[self._at]
+        n = 0
+        while True:
+            held = self._left if not n else bytes(memoryview(chunk.room)[:n])
+            size = len(chunk.room) - _SPARE
+            if len(held) * 2 > size:
+                if len(held) > 2 * MAX_LINE:
+                    raise too_long(path, 0)
+                chunk = Chunk.of(4 * max(len(held), size // 2))
+            chunk.room[: len(held)] = held
+            room = memoryview(chunk.room)[len(held) : len(chunk.room) - _SPARE]
+            got = _fill(file, room)
+            n = len(held) + got
+            if not n:
+                return None
+            if not got or got < len(room):  # the end of the file
+                if chunk.room[n - 1] != 10:
+                    chunk.room[n] = 10
+                    n += 1
+                chunk.end, self._left = n, b""
+                return chunk
+            end = self._row_end(chunk, n)
+            if end:
+                self._left = bytes(memoryview(chunk.room)[end:n])
+                chunk.end = end
+                return chunk
+
+    def _row_end(self, chunk: Chunk, n: int) -> int:
+        """Where the last whole row ends, 0 if there is none."""
+        quote = self._dialect.quotes[:1].encode()
+        if not self._dialect.multiline or chunk.room.find(quote, 0, n) < 0:
+            return chunk.room.rfind(b"\n", 0, n) + 1
+        return int(last_row_end(chunk.data, np.uint64(n), self._dialect.kinds))

@@ -1,0 +1,150 @@
+"""How the fields of a text file are written: separator, quotes, comments and names, found in its first lines."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from plar.errors import TableError
+from plar.text.dictionary import Bytes
+from plar.text.rows import Words
+from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR
+
+__all__ = ["Dialect", "Header", "decoded", "delimited_header", "separator_of"]
+
+_SEPARATORS = ",;\t|"
+_NAMED_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How fields are told apart.
+
+    Parameters
+    ----------
+    separator : str
+        One ASCII character; a blank means any run of blanks and tabs.
+    quotes : str
+        Characters that may stand around a value.
+    comment : str
+        What begins a comment, which goes to the end of the line; empty: there are none.
+    padded : bool
+        As ARFF has it: blanks may stand around quotes, and a backslash escapes in them. Else quotes are doubled.
+    missing : tuple of str
+        How a missing value is written, outside quotes.
+    """
+
+    separator: str
+    quotes: str = '"'
+    comment: str = ""
+    padded: bool = False
+    missing: tuple[str, ...] = ()
+    #: what each byte is outside quotes, and the bytes that end a field there, each eight times in a word
+    kinds: Bytes = field(init=False, repr=False, compare=False)
+    marks: Words = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Tabulate what each byte is."""
+        kinds = np.zeros(256, np.uint8)
+        for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
+            kinds[list(marks.encode())] |= kind
+        if not self.runs:
+            kinds[ord(self.separator)] = 0
+        kinds[list(b" \t" if self.runs else self.separator.encode())] |= SEPARATOR
+        object.__setattr__(self, "kinds", kinds)
+        ends = (self.separator + "\n" + ("\t" if self.runs else self.comment or "\n")).encode()
+        object.__setattr__(self, "marks", np.array([end * 0x0101010101010101 for end in ends], np.uint64))
+
+    @property
+    def runs(self) -> bool:
+        """Whether any run of blanks is one separator."""
+        return self.separator == " "
+
+    @property
+    def multiline(self) -> bool:
+        """Whether a value in quotes may hold line ends."""
+        return not self.runs and not self.padded
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first lines of a file say: the names, how rows are written, and where they begin.
+
+    Parameters
+    ----------
+    names, decision : tuple of str
+    dialect : Dialect
+    size, lines : int
+        Bytes and lines before the first row.
+    """
+
+    names: tuple[str, ...]
+    dialect: Dialect
+    size: int
+    lines: int
+    decision: tuple[str, ...] = ()
+
+
+def separator_of(suffix: str, given: str | None, line: str) -> str:
+    """Separator of a text file: the one given, or what its suffix or its first line shows."""
+    if given is not None:
+        given = _NAMED_SEPARATORS.get(given, given)
+        if len(given) != 1 or not given.isascii() or given in '"\n\r':
+            raise TableError(f"The separator must be one ASCII character, got {given!r}. Choose , ; | tab or a blank.")
+        return given
+    if suffix in (".tsv", ".tab"):
+        return "\t"
+    outside = "".join(line.split('"')[::2])
+    best = max(_SEPARATORS, key=outside.count)
+    if outside.count(best):
+        return best
+    return " " if " " in outside.strip() else ","
+
+
+def decoded(line: bytes, path: Path, number: int, encoding: str) -> str:
+    """Decode one line, or a value that begins on it; what is not in the encoding is a TableError with the line."""
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError as error:
+        known = "UTF-8" if encoding == "utf-8" else encoding
+        raise TableError(
+            f"{str(path)!r}, line {number}: byte 0x{line[error.start]:02x} is not {known}. "
+            "Pass its encoding, e.g. encoding='latin-1' (--encoding latin-1)."
+        ) from None
+
+
+def delimited_header(
+    head: bytes, path: Path, suffix: str, *, header: bool, separator: str | None, encoding: str
+) -> Header | None:
+    """Read the names of a delimited file; None if its first row may go on behind `head`."""
+    lines = head.split(b"\n")[:-1]
+    skip = next((i for i, line in enumerate(lines) if line.strip(b" \r\t")), len(lines))
+    if skip == len(lines):
+        return None
+    texts = (decoded(line, path, skip + i, encoding) for i, line in enumerate(lines[skip:], 1))
+    first = next(texts)
+    if "\r" in first.rstrip("\r") and '"' not in first:
+        raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
+    dialect = Dialect(separator_of(suffix, separator, first))
+    line = first.replace("\t", " ").strip() if dialect.runs else first + "\n"
+    rows = csv.reader(
+        chain([line], (text + "\n" for text in texts)),
+        delimiter=dialect.separator,
+        skipinitialspace=dialect.runs,
+        strict=True,
+    )
+    try:
+        cells = next(rows)
+    except csv.Error as error:
+        if "unexpected end of data" in str(error):
+            return None
+        raise TableError(f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends.") from None
+    names = tuple(f"x{j}" for j in range(len(cells)))
+    if header:
+        names = tuple(name.strip() or unnamed for name, unnamed in zip(cells, names, strict=True))
+        skip += rows.line_num
+    return Header(names, dialect, sum(len(line) + 1 for line in lines[:skip]), skip)

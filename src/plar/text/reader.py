@@ -1,0 +1,329 @@
+"""Tables in text files: opened by their header, then read into coded columns by as many threads as there are.
+
+Every thread takes chunks of rows and has a dictionary of its own. In the end the dictionaries become one, in the order
+in which values first appear in the file, and with it the codes, so that nothing depends on which thread read what.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.coding.codes import Column, encode_distinct
+from plar.columns import check_names
+from plar.errors import NoRows, TableError
+from plar.text import tokens
+from plar.text.chunks import Chunk, Chunks, built_upon_ascii, open_bytes
+from plar.text.dialect import Header, decoded
+from plar.text.dictionary import Dictionary, merged
+from plar.text.headers import read_header
+from plar.text.rows import Lut, Rows
+from plar.text.threads import in_threads, usable_cores
+from plar.text.worker import Fault, Worker
+
+__all__ = ["MAX_COLUMNS", "CodedRows", "TextFile", "open_text"]
+
+#: columns that a table in a file may have
+MAX_COLUMNS = 1 << 18
+#: bytes for which a second thread pays
+_SHARED = 1 << 21
+
+
+class CodedRows(NamedTuple):
+    """Columns of a table, in the order of its rows."""
+
+    columns: list[Column]
+    #: for how many rows each one stands
+    counts: NDArray[np.int64]
+    #: whether rows are known to be distinct, but for values that became equal by trimming
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextFile:
+    """A table in one text file or several, whose header is read.
+
+    Parameters
+    ----------
+    files : tuple of Path
+    headers : tuple of Header
+        Of each file; all have the same names.
+    encoding : str
+    """
+
+    files: tuple[Path, ...]
+    headers: tuple[Header, ...]
+    encoding: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns."""
+        return self.headers[0].names
+
+    @property
+    def decision(self) -> tuple[str, ...]:
+        """What the files themselves say the decision is."""
+        return tuple(dict.fromkeys(name for header in self.headers for name in header.decision))
+
+    def read(
+        self,
+        names: Sequence[str],
+        na: Iterable[str] = (),
+        *,
+        trim: bool = True,
+        group: bool = True,
+        n_jobs: int | None = None,
+    ) -> CodedRows:
+        """Code columns.
+
+        Parameters
+        ----------
+        names : sequence of str
+        na : iterable of str
+            Spellings of the missing value.
+        trim : bool
+            Blanks around a value do not count.
+        group : bool
+            Equal rows may be put together; else every row comes out, in the order of the files.
+        n_jobs : int, optional
+            Threads; by default one for each core.
+
+        Returns
+        -------
+        CodedRows
+        """
+        at = {name: place for place, name in enumerate(self.names)}
+        workers = self._work([at[name] for name in names], group, n_jobs or usable_cores())
+        self._check(workers)
+        rows = Rows([worker.blocks for worker in workers])
+        if not rows.n_rows:
+            raise self._no_rows()
+        entries, master = merged([worker.dictionary for worker in workers])
+        values, luts = self._values(names, frozenset(na), trim, workers, entries, master)
+        columns = rows.columns(values, luts, n_jobs or usable_cores())
+        return CodedRows(columns, rows.counts(), rows.distinct)
+
+    # -- threads ---------------------------------------------------------------------------------------------
+
+    def _work(self, wanted: list[int], group: bool, n_jobs: int) -> list[Worker]:
+        """Let every thread read chunks until there are no more, or one is at fault."""
+        dialect = self.headers[0].dialect
+        workers = [Worker(dialect, wanted, len(self.names), group) for _ in range(self._threads(n_jobs))]
+        with ExitStack() as stack:
+            opened = []
+            for path, header in zip(self.files, self.headers, strict=True):
+                file = stack.enter_context(open_bytes(path, self.encoding))
+                opened.append((path, file, _skipped(file, header.size)))
+            chunks = Chunks(opened, dialect)
+
+            first = chunks.next(None)
+            if first is None or workers[0].read(first):
+                return workers[:1]
+            for worker in workers[1:]:
+                worker.learn(workers[0])
+
+            def work(worker: Worker) -> None:
+                chunk: Chunk | None = first if worker is workers[0] else None
+                try:
+                    while (chunk := chunks.next(chunk)) is not None:
+                        if worker.read(chunk):
+                            break
+                    worker.finish()
+                finally:
+                    # a fault ends it all: whoever has rows before it has them already
+                    chunks.over = chunks.over or chunk is not None
+
+            try:
+                in_threads(work, workers, len(workers))
+            finally:
+                chunks.over = True
+        return workers
+
+    def _threads(self, n_jobs: int) -> int:
+        size = 0
+        for file in self.files:
+            size += file.stat().st_size * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
+        return max(1, min(n_jobs, -(-size // _SHARED)))
+
+    # -- what is wrong -----------------------------------------------------------------------------------------
+
+    def _check(self, workers: Sequence[Worker]) -> None:
+        """Say which row of the files is the first at fault."""
+        faults = [worker.fault for worker in workers if worker.fault is not None]
+        if not faults:
+            return
+        fault = min(faults, key=lambda fault: fault.chunk)
+        path, line = self._place(workers, fault.chunk, fault.line)
+        raise TableError(f"{str(path)!r}, line {line}: {self._reason(fault)}")
+
+    def _reason(self, fault: Fault) -> str:
+        dialect = self.headers[0].dialect
+        if fault.kind == tokens.RAGGED:
+            found, expected = fault.fields, len(self.names)
+            return (
+                f"{found} field{'s' * (found != 1)} where {expected} are expected. "
+                "Fix the line, or pass the right separator."
+            )
+        if fault.kind == tokens.UNCLOSED:
+            return "a quote is not closed. Close it, or double quotes inside values."
+        remedy = "Escape it with a backslash." if dialect.padded else "Double the quotes inside a quoted value."
+        return f"{dialect.separator!r} expected after a closing quote. {remedy}"
+
+    def _place(self, workers: Sequence[Worker], chunk: int, line: int) -> tuple[Path, int]:
+        """File of a chunk, and the line there of a line of the chunk."""
+        lines = {number: place for worker in workers for number, place in worker.lines.items()}
+        file = lines[chunk][0]
+        before = sum(n for number, (other, n) in lines.items() if other == file and number < chunk)
+        return self.files[file], self.headers[file].lines + before + line
+
+    @property
+    def shown(self) -> str:
+        """Names of the files, for messages."""
+        return ", ".join(repr(str(f)) for f in self.files[:3]) + (", …" if len(self.files) > 3 else "")
+
+    def _no_rows(self) -> NoRows:
+        have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
+        return NoRows(f"{self.shown} {have}. Add some, or check whether the first line is a header.")
+
+    # -- values ------------------------------------------------------------------------------------------------
+
+    def _values(
+        self,
+        names: Sequence[str],
+        na: frozenset[str],
+        trim: bool,
+        workers: Sequence[Worker],
+        entries: Sequence[NDArray[np.uint32]],
+        master: Dictionary,
+    ) -> tuple[list[Column], list[Lut]]:
+        """Values of every column, with final codes of the entries of the one dictionary; and those of each thread's."""
+        owners = master.columns
+        order = np.lexsort((master.firsts[: master.made], owners))
+        bounds = np.searchsorted(owners[order], np.arange(len(names) + 1))
+        final = np.empty(master.made, np.uint32)
+        texts = self._decoder(workers, master)
+        columns = []
+        for j in range(len(names)):
+            own = order[bounds[j] : bounds[j + 1]]
+            column = encode_distinct(np.arange(len(own), dtype=np.uint32), texts(own), na=na, trim=trim)
+            final[own] = column.codes
+            columns.append(column)
+        luts = []
+        for worker, places in zip(workers, entries, strict=True):
+            known = worker.dictionary
+            offsets = np.zeros(len(names) + 1, np.uint64)
+            np.cumsum(worker.n_codes, out=offsets[1:])
+            lut = np.empty(known.made, np.uint32)
+            lut[offsets[known.columns] + known.codes[: known.made]] = final[places]
+            luts.append((lut, offsets))
+        return columns, luts
+
+    def _decoder(
+        self, workers: Sequence[Worker], master: Dictionary
+    ) -> Callable[[NDArray[np.int64]], list[str | None]]:
+        """Make a function that decodes entries."""
+        starts = master.places[: master.made].astype(np.int64)
+        sizes, quoted = master.sizes, master.quoted
+        arena = master.arena[: master.filled]
+        missing = frozenset(self.headers[0].dialect.missing)
+        encoding = self.encoding if built_upon_ascii(self.encoding) else "utf-8"
+        plain = not len(arena) or int(arena.max()) < 128
+        whole = arena.tobytes()
+        text = whole.decode("ascii") if plain else ""
+
+        def one(entry: int) -> str:
+            start = int(starts[entry])
+            value = whole[start : start + int(sizes[entry])]
+            try:
+                return value.decode(encoding)
+            except UnicodeDecodeError:
+                first = int(master.firsts[entry])
+                return decoded(value, *self._place(workers, first >> 32, first & 0xFFFFFFFF), encoding)
+
+        def texts(entries: NDArray[np.int64]) -> list[str | None]:
+            found: list[str | None]
+            if plain:
+                begins = starts[entries].tolist()
+                found = [text[a : a + n] for a, n in zip(begins, sizes[entries].tolist(), strict=True)]
+            else:
+                found = [one(entry) for entry in entries.tolist()]
+            if missing:
+                found = [
+                    None if not q and value is not None and value.strip() in missing else value
+                    for value, q in zip(found, quoted[entries].tolist(), strict=True)
+                ]
+            return found
+
+        return texts
+
+
+def _skipped(file: Any, size: int) -> bytes:
+    """Read over the header."""
+    left = size
+    while left > 0:
+        left -= len(file.read(min(left, 1 << 20)) or b"x" * left)
+    return b""
+
+
+# -- headers ---------------------------------------------------------------------------------------------------
+
+
+def open_text(
+    files: Sequence[Path],
+    kind: str = "text",
+    *,
+    header: bool = True,
+    separator: str | None = None,
+    encoding: str = "utf-8",
+) -> TextFile:
+    r"""Read the headers of text files that make up one table.
+
+    Parameters
+    ----------
+    files : sequence of Path
+    kind : {"text", "arff", "dat"}
+        Delimited text, ARFF, or either: KEEL's files and blank-separated ones are both called .dat.
+    header : bool
+        Whether delimited text begins with a line of names; without, columns are x0, x1, ….
+    separator : str, optional
+    encoding : str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "t.csv")
+    ...     _ = file.write_text("a,d\n1,x\n1,x\n2,y\n")
+    ...     rows = open_text([file]).read(["a", "d"])
+    >>> [column.values for column in rows.columns], rows.counts.tolist()
+    ([['1', '2'], ['x', 'y']], [2, 1])
+    """
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise TableError(f"Unknown encoding {encoding!r}. Choose one that Python knows, e.g. utf-8, latin-1.") from None
+    headers = [read_header(file, kind, header, separator, encoding) for file in files]
+    first = headers[0]
+    for file, other in zip(files, headers, strict=True):
+        if other.names != first.names:
+            raise TableError(
+                f"{str(file)!r} has other columns than {str(files[0])!r}. Give all files of the glob the same columns."
+            )
+        if replace(other.dialect, missing=()) != replace(first.dialect, missing=()):
+            raise TableError(f"{str(file)!r} has another separator than {str(files[0])!r}. Pass separator=.")
+    missing = max((h.dialect.missing for h in headers), key=len)
+    headers[0] = replace(first, dialect=replace(first.dialect, missing=missing))
+    if len(first.names) > MAX_COLUMNS:
+        raise TableError(
+            f"{str(files[0])!r} has {len(first.names):,} columns, and files may have {MAX_COLUMNS:,}. "
+            "Check its separator, divide its columns, or pass the table as an array."
+        )
+    check_names(first.names, repr(str(files[0])))
+    return TextFile(tuple(files), tuple(headers), encoding)

@@ -1,0 +1,304 @@
+"""Bytes of text to dictionary codes: one loop that knows separators, quotes, comments, blank lines and ragged rows.
+
+A dictionary is kept for all columns together. Fields of at most one byte are looked up in a table, `short`; all others
+by hashing, fields of up to eight bytes by their bytes, longer ones by a hash and then a comparison.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from plar.coding.codes import mix
+from plar.jit import jit
+from plar.text.dictionary import COLUMN, SPREAD, Bytes, eight_bytes, find_entry, word_of
+from plar.text.rows import Counts, Index, Words
+
+__all__ = [
+    "BLANK",
+    "COMMENT",
+    "EMPTY",
+    "LINE_END",
+    "QUOTE",
+    "RAGGED",
+    "ROOM",
+    "SEPARATOR",
+    "STRAY",
+    "UNCLOSED",
+    "last_row_end",
+    "tokenize",
+]
+
+#: what a byte is outside quotes
+SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
+#: bytes that end a field without quotes
+_STOP = np.uint8(7)
+#: how `tokenize` ended: all is read, there is no room for another row, or a row is at fault
+DONE, ROOM, RAGGED, STRAY, UNCLOSED = 0, 1, 2, 3, 4
+#: in `short`, a field without bytes
+EMPTY = np.uint64(256)
+
+_ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+_CR, _LF, _BACKSLASH = np.uint8(13), np.uint8(10), np.uint8(92)
+_NONE = np.uint32(0xFFFFFFFF)
+_EACH, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+
+@jit
+def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
+    """Place behind the last line end outside quotes; the data begin with a row, and quotes are doubled in quotes."""
+    i, found = _ZERO, _ZERO
+    fresh = True
+    while i < end:
+        kind = kinds[data[i]]
+        if fresh and kind & QUOTE:
+            mark = data[i]
+            i += _ONE
+            while i < end and data[i] != mark:
+                i += _ONE
+            # a doubled quote closes and opens: what follows it is inside again
+            i += _ONE
+            fresh = bool(i < end and data[i] == mark)
+            continue
+        fresh = (kind & (SEPARATOR | LINE_END)) != 0
+        i += _ONE
+        if kind & LINE_END:
+            found = i
+    return found
+
+
+@jit
+def _stops(eight: np.uint64, mark: np.uint64) -> np.uint64:
+    """The highest bit of the first byte that is the mark, which is given eight times; higher bits mean nothing."""
+    other = eight ^ mark
+    return (other - _EACH) & ~other & _HIGH
+
+
+@jit
+def tokenize(
+    data: Bytes,
+    end: np.uint64,
+    kinds: Bytes,
+    runs: bool,
+    padded: bool,
+    multiline: bool,
+    marks: Words,
+    wanted: Index,
+    state: Counts,
+    chunk: np.uint64,
+    short: Index,
+    slots: Index,
+    words: Words,
+    metas: Words,
+    places: Words,
+    firsts: Words,
+    codes: Index,
+    n_codes: Index,
+    arena: Bytes,
+    rows: Index,
+) -> int:
+    """Code the rows of a chunk until its end, or until there is no room for another one; returns how it ended.
+
+    Parameters
+    ----------
+    data, end
+        The chunk: whole rows, of which the last one ends with a line end.
+    kinds : (256,) array
+        What each byte is.
+    runs, padded, multiline : bool
+        Separators in a row are one; blanks may stand around quotes, in which a backslash escapes; values in quotes may
+        go over lines.
+    marks : (3,) array
+        The bytes that end a field, each eight times in a word.
+    wanted : (fields,) array
+        For each field of a row its place among the columns that are coded, 2^32 - 1 for those that are not.
+    state : (5,) array
+        In and out: where the next row begins, its line, entries and bytes of the dictionary. Out: fields of the row at
+        fault. Where a row is at fault, its line.
+    chunk : int
+        Number of the chunk, for `firsts`.
+    short : (257, columns) array
+        Code + 1 of fields of one byte and none.
+    slots, words, metas, places, firsts, codes, arena
+        The dictionary: open addressing of entries; for each entry its word, its column, length and whether it was
+        padded and quoted, its place in the arena, where it was seen first, and its code.
+    n_codes : (columns,) array
+    rows : (n, columns) array
+        Out: the codes. How many rows there are follows from where the next one begins: returned in state[5].
+    """
+    fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
+    pos, line = np.uint64(state[0]), np.uint64(state[1])
+    made, filled = np.uint64(state[2]), np.uint64(state[3])
+    n_rows, ended = _ZERO, DONE
+    separator, mask = np.uint8(marks[0]), np.uint64(len(slots)) - _ONE
+    fault_line = line
+    j = _ZERO
+    while pos < end:
+        i = pos
+        # blank lines and lines of comments are no rows
+        first = kinds[data[i]]
+        if (first & (BLANK | LINE_END | COMMENT)) or data[i] == _CR:
+            while (kinds[data[i]] & BLANK) or data[i] == _CR:
+                i += _ONE
+            if kinds[data[i]] & COMMENT:
+                while data[i] != _LF:
+                    i += _ONE
+            if data[i] == _LF:
+                pos = i + _ONE
+                line += _ONE
+                continue
+            i = pos
+        if n_rows == np.uint64(len(rows)) or made + used > np.uint64(len(words)):
+            ended = ROOM
+            break
+        j = _ZERO
+        breaks = _ZERO
+        while True:
+            if runs or padded:
+                while kinds[data[i]] & BLANK:
+                    i += _ONE
+                if runs and j > _ZERO and (data[i] == _LF or (data[i] == _CR and data[i + _ONE] == _LF)):
+                    while data[i] != _LF:
+                        i += _ONE
+                    break
+            # a field of one byte, the most frequent one
+            if data[i + _ONE] == separator and kinds[data[i]] == 0 and j < fields and wanted[j] != _NONE:
+                code = short[np.uint64(data[i]), np.uint64(wanted[j])]
+                if code != 0:
+                    rows[n_rows, np.uint64(wanted[j])] = code - np.uint32(1)
+                    j += _ONE
+                    i += np.uint64(2)
+                    continue
+            start, length, flag, inside, word, known = i, _ZERO, _ZERO, False, _ZERO, False
+            if kinds[data[i]] & QUOTE:
+                mark = data[i]
+                i += _ONE
+                start = i
+                flag = _ONE if padded else _ZERO
+                escaped = _ZERO
+                while i < end:
+                    b = data[i]
+                    if padded and b == _BACKSLASH and data[i + _ONE] != _LF:
+                        escaped += _ONE
+                        i += np.uint64(2)
+                        continue
+                    if b == mark:
+                        if padded or data[i + _ONE] != mark:
+                            break
+                        escaped += _ONE
+                        i += np.uint64(2)
+                        continue
+                    if b == _LF:
+                        if not multiline:
+                            break
+                        breaks += _ONE
+                    i += _ONE
+                if i >= end or data[i] != mark:
+                    ended = UNCLOSED
+                    break
+                length = i - start
+                i += _ONE
+                if escaped:
+                    # the value without its escapes, in the free part of the arena
+                    inside, k, to = True, start, filled
+                    while k < i - _ONE:
+                        if data[k] == mark and not padded:
+                            k += _ONE
+                        elif padded and data[k] == _BACKSLASH:
+                            after = data[k + _ONE]
+                            if after == _BACKSLASH or after == np.uint8(37) or kinds[after] & QUOTE:
+                                k += _ONE
+                        arena[to] = data[k]
+                        to += _ONE
+                        k += _ONE
+                    start, length = filled, to - filled
+                if padded:
+                    while kinds[data[i]] & BLANK:
+                        i += _ONE
+                if data[i] == _CR and data[i + _ONE] == _LF:
+                    i += _ONE
+                if kinds[data[i]] & _STOP == 0:
+                    ended = STRAY
+                    break
+            else:
+                eight = eight_bytes(data, i)
+                found = _stops(eight, marks[0]) | _stops(eight, marks[1]) | _stops(eight, marks[2])
+                if found:
+                    before = ((found & (~found + _ONE)) >> np.uint64(7)) - _ONE
+                    word, known = eight & before, True
+                    i += ((before & _EACH) * _EACH) >> np.uint64(56)
+                else:
+                    i += _EIGHT
+                    while kinds[data[i]] & _STOP == 0:
+                        i += _ONE
+                length = i - start
+                if data[i] == _LF and length and data[i - _ONE] == _CR:
+                    length -= _ONE
+                    known = False
+            if j < fields and wanted[j] != _NONE:
+                column = np.uint64(wanted[j])
+                if length < np.uint64(2) and flag == _ZERO:
+                    byte = EMPTY
+                    if length:
+                        byte = np.uint64(arena[start] if inside else data[start])
+                    code = short[byte, column]
+                    if code == 0:
+                        metas[made] = (column << COLUMN) | (length << _ONE)
+                        words[made] = byte
+                        places[made] = filled
+                        firsts[made] = (chunk << np.uint64(32)) | line
+                        codes[made] = n_codes[column]
+                        if length:
+                            arena[filled] = np.uint8(byte)
+                            filled += _ONE
+                        made += _ONE
+                        n_codes[column] += np.uint32(1)
+                        code = n_codes[column]
+                        short[byte, column] = code
+                    rows[n_rows, column] = code - np.uint32(1)
+                else:
+                    text = arena if inside else data
+                    if not known:
+                        word = word_of(text, start, length)
+                    meta = (column << COLUMN) | (length << _ONE) | flag
+                    # most are found at once; a call that hands all arrays on costs more than that
+                    at = mix(word ^ (meta * SPREAD)) & mask
+                    entry = slots[at]
+                    if (
+                        entry == 0
+                        or words[entry - np.uint32(1)] != word
+                        or metas[entry - np.uint32(1)] != meta
+                        or length > _EIGHT
+                    ):
+                        at, entry = find_entry(text, start, word, meta, slots, words, metas, places, arena)
+                    if entry == 0:
+                        for n in range(length):
+                            arena[filled + n] = text[start + n]
+                        metas[made], words[made], places[made] = meta, word, filled
+                        firsts[made] = (chunk << np.uint64(32)) | line
+                        codes[made] = n_codes[column]
+                        n_codes[column] += np.uint32(1)
+                        filled += length
+                        made += _ONE
+                        entry = np.uint32(made)
+                        slots[at] = entry
+                    rows[n_rows, column] = codes[entry - np.uint32(1)]
+            j += _ONE
+            if kinds[data[i]] & SEPARATOR:
+                i += _ONE
+                continue
+            while data[i] != _LF:  # a comment
+                i += _ONE
+            break
+        if ended != DONE:
+            fault_line = line
+            break
+        if j != fields:
+            ended, fault_line = RAGGED, line
+            break
+        n_rows += _ONE
+        pos = i + _ONE
+        line += breaks + _ONE
+    if ended > ROOM:
+        line = fault_line
+    state[0], state[1], state[2], state[3], state[4], state[5] = pos, line, made, filled, j, n_rows
+    return ended

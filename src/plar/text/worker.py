@@ -1,0 +1,156 @@
+"""One thread's share of a text file: a dictionary of its own, and the rows that it has read."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+
+from plar.text import tokens
+from plar.text.chunks import Chunk
+from plar.text.dialect import Dialect
+from plar.text.dictionary import Dictionary
+from plar.text.rows import Block, Index, Window, groups_of, narrow, type_of
+
+__all__ = ["Fault", "Worker"]
+
+#: cells that are coded at a time, and that a block may have
+_AT_ONCE, _BLOCK = 1 << 19, 1 << 23
+_FEWEST = 64
+_NONE = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A row that cannot be read: its chunk, its line there, what is wrong, and how many fields it has."""
+
+    chunk: int
+    line: int
+    kind: int
+    fields: int
+
+
+class Worker:
+    """Codes chunks, one after the other.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    wanted : sequence of int
+        Which fields of a row are coded.
+    n_fields : int
+    group : bool
+        Whether equal rows may be put together.
+    """
+
+    def __init__(self, dialect: Dialect, wanted: list[int], n_fields: int, group: bool) -> None:
+        used = len(wanted)
+        self._dialect = dialect
+        self._wanted = np.full(n_fields, _NONE, np.uint32)
+        self._wanted[wanted] = np.arange(used, dtype=np.uint32)
+        self._short = np.zeros((257, used), np.uint32)
+        self.n_codes = np.zeros(used, np.uint32)
+        self.dictionary = Dictionary.of(max(1024, 2 * used), 1 << 16)
+        self._rows = np.empty((max(_FEWEST, _AT_ONCE // used), used), np.uint32)
+        self._window = Window(used) if group else None
+        self._groups = groups_of(used)
+        self._open: Block | None = None
+        self.blocks: list[Block] = []
+        self.fault: Fault | None = None
+        #: file and lines of each chunk
+        self.lines: dict[int, tuple[int, int]] = {}
+
+    def learn(self, other: Worker) -> None:
+        """Begin with what another one knows, so that both give the same codes to the same values."""
+        self.dictionary, self._short, self.n_codes = deepcopy((other.dictionary, other._short, other.n_codes))
+
+    def read(self, chunk: Chunk) -> bool:
+        """Code the rows of a chunk; whether there is a fault in it."""
+        known, dialect = self.dictionary, self._dialect
+        state, ended = np.array([0, 1, known.made, known.filled, 0, 0], np.int64), tokens.ROOM
+        while ended == tokens.ROOM:
+            known.reserve(len(self.n_codes), chunk.end - int(state[0]))
+            ended = tokens.tokenize(
+                chunk.data,
+                np.uint64(chunk.end),
+                dialect.kinds,
+                dialect.runs,
+                dialect.padded,
+                dialect.multiline,
+                dialect.marks,
+                self._wanted,
+                state,
+                np.uint64(chunk.number),
+                self._short,
+                known.slots,
+                known.words,
+                known.metas,
+                known.places,
+                known.firsts,
+                known.codes,
+                self.n_codes,
+                known.arena,
+                self._rows,
+            )
+            known.made, known.filled, n_rows = int(state[2]), int(state[3]), int(state[5])
+            if n_rows:
+                self._keep(n_rows, chunk.number)
+        self.lines[chunk.number] = chunk.file, int(state[1]) - 1
+        if ended > tokens.ROOM:
+            self.fault = Fault(chunk.number, int(state[1]), ended, int(state[4]))
+        return self.fault is not None
+
+    def _keep(self, n_rows: int, chunk: int) -> None:
+        first = 0
+        while self._window is not None and first < n_rows:
+            first = self._window.add(self._rows, first, n_rows, chunk)
+            if not self._window.pays():
+                self._put_away()
+                self._window = None
+            elif first < n_rows:
+                self._put_away()
+        if first < n_rows:
+            self._append(self._rows[first:n_rows], chunk)
+
+    def _append(self, rows: Index, chunk: int) -> None:
+        """Put rows into the open block, or into a new one where that is full or its types have become too small."""
+        types = [type_of(int(self.n_codes[group].max())) for group in self._groups]
+        block = self._open
+        if (
+            block is None
+            or block.size + len(rows) > block.parts[0].shape[1]
+            or any(part.dtype != kind for part, kind in zip(block.parts, types, strict=True))
+        ):
+            size = max(len(rows), _BLOCK // len(self.n_codes))
+            parts = [
+                np.empty((group.stop - group.start, size), kind)
+                for group, kind in zip(self._groups, types, strict=True)
+            ]
+            block = self._open = Block(parts)
+            self.blocks.append(block)
+        for group, part in zip(self._groups, block.parts, strict=True):
+            narrow(rows, len(rows), group.start, part, block.size)
+        block.runs.append((chunk, block.size, len(rows)))
+        block.size += len(rows)
+
+    def _put_away(self) -> None:
+        window = self._window
+        assert window is not None
+        kept, counts, chunks = window.take()
+        self._open = None
+        self._append(kept, -1)
+        block = self.blocks[-1]
+        # rows of a chunk stand together, because they came one chunk after the other
+        starts = np.flatnonzero(np.diff(chunks, prepend=chunks[0] + np.uint32(1)))
+        sizes = np.diff(starts, append=len(chunks))
+        block.counts, block.runs = (
+            counts,
+            list(zip(chunks[starts].tolist(), starts.tolist(), sizes.tolist(), strict=True)),
+        )
+        self._open = None
+
+    def finish(self) -> None:
+        """Put the last distinct rows away."""
+        if self._window is not None and self._window.made:
+            self._put_away()

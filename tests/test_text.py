@@ -1,0 +1,179 @@
+"""The reader of text files, against Python's csv module: any quotes, line ends, chunks, windows and threads."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import random
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plar.errors import TableError
+from plar.text import chunks, reader, rows, worker
+from plar.text.reader import CodedRows, open_text
+
+#: how many random files; `make nightly` sets more
+FILES = int(os.environ.get("PLAR_FUZZ_FILES", "600"))
+
+Row = tuple[str | None, ...]
+
+
+def rows_of(found: CodedRows) -> list[Row]:
+    """Every row as often as it is there, in the order in which they were read where each is there once."""
+    rows = zip(*([column.values[code] for code in column.codes] for column in found.columns), strict=True)
+    return [row for row, n in zip(rows, found.counts.tolist(), strict=True) for _ in range(n)]
+
+
+def expected(text: str, separator: str) -> tuple[list[str], list[Row]] | None:
+    """What the csv module reads; None where it cannot, or where rows differ in length.
+
+    A CR that ends no line is a character like any other, which the csv module does not know.
+    """
+    plain = "".join("\ue000" if c == "\r" and text[i + 1 : i + 2] != "\n" else c for i, c in enumerate(text))
+    try:
+        table = list(csv.reader(io.StringIO(plain, newline=""), delimiter=separator, strict=True))
+    except csv.Error:
+        return None
+    blank = [not row or (len(row) == 1 and not row[0].replace("\ue000", "").strip(" \t\r")) for row in table]
+    table = [[v.replace("\ue000", "\r") for v in row] for row, gap in zip(table, blank, strict=True) if not gap]
+    if not table or any(len(row) != len(table[0]) for row in table):
+        return None
+    names = [name.strip() or f"x{j}" for j, name in enumerate(table[0])]
+    if len(set(names)) < len(names):
+        return None
+    return names, [tuple(value.strip() or None for value in row) for row in table[1:]]
+
+
+def some_text(pick: random.Random, separator: str) -> str:
+    """Rows of values with quotes where they belong, where they do not, and of every length."""
+    width, end = pick.randint(2, 5), pick.choice(["\n", "\n", "\r\n"])
+
+    def value() -> str:
+        kind = pick.random()
+        plain = pick.choice(["a", "b", "", " a ", "10", "a longer value", "exactly8", "naïve", "x" * 30, "-1.5e3"])
+        if kind < 0.7:
+            return plain
+        if kind < 0.85:
+            inner = pick.choice([plain, f"x{separator}y", 'q""q', "two\nlines", '""', "two\r\nlines"])
+            return f'"{inner}"'
+        return pick.choice(['5"', 'a"b"c', "'", '"a" ', '"a"b', '"', "\\", "%", "\t", "\0", "\r"])
+
+    names = [f"n{j}" for j in range(width)]
+    lines = [separator.join(names)]
+    for _ in range(pick.randint(1, 40)):
+        lines.append(separator.join(value() if pick.random() < 0.3 else pick.choice("ab1") for _ in names))
+        if pick.random() < 0.03:
+            lines.append(pick.choice(["", "  ", "a" + separator]))
+    return end.join(lines) + pick.choice(["", end, end + end])
+
+
+@pytest.fixture(params=[None, 64], ids=["usual sizes", "tiny sizes"])
+def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The usual sizes, or chunks, windows and blocks so small that even small files have many."""
+    if request.param:
+        monkeypatch.setattr(chunks, "_CHUNK", request.param)
+        monkeypatch.setattr(chunks, "_HEAD", 16)
+        monkeypatch.setattr(reader, "_SHARED", request.param)
+        monkeypatch.setattr(rows, "_WINDOW", 1)
+        monkeypatch.setattr(rows, "_FEWEST", 3)
+        monkeypatch.setattr(worker, "_FEWEST", 3)
+        monkeypatch.setattr(worker, "_AT_ONCE", 1)
+        monkeypatch.setattr(worker, "_BLOCK", 1)
+    return request.param
+
+
+def test_random_files_are_read_as_python_reads_them(tmp_path: Path, sizes: Any) -> None:
+    pick = random.Random(20261116)
+    read = refused = 0
+    for number in range(FILES):
+        separator = pick.choice(",,;|\t")
+        text = some_text(pick, separator)
+        path = tmp_path / "t.csv"
+        path.write_bytes(text.encode())
+        right = expected(text, separator)
+        for n_jobs, group in product((1, 3), (False, True)):
+            if right is None or not right[1]:
+                with pytest.raises(TableError):
+                    open_text([path], separator=separator).read(["n0"], n_jobs=n_jobs, group=group)
+                refused += 1
+                continue
+            table = open_text([path], separator=separator)
+            found = table.read(table.names, n_jobs=n_jobs, group=group)
+            assert list(table.names) == right[0], (number, text)
+            if group:
+                assert Counter(rows_of(found)) == Counter(right[1]), (number, text)
+                assert (
+                    not found.distinct
+                    or len(set(rows_of(found))) == len(found.counts)
+                    or any(column.merged for column in found.columns)
+                )
+            else:
+                assert rows_of(found) == right[1], (number, text)
+            for column in found.columns:
+                assert set(column.codes.tolist()) == set(range(len(column.values))), (number, text)
+            read += 1
+    assert read > FILES
+    assert refused > FILES / 10
+
+
+def test_threads_and_sizes_change_nothing(tmp_path: Path, sizes: Any) -> None:
+    pick = random.Random(3)
+    table_rows = [
+        [pick.choice(["x", "yy", "a long value", ""]), str(pick.randrange(400)), pick.choice("01")] for _ in range(3000)
+    ]
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress("\n".join(map(",".join, [["a", "b", "d"], *table_rows])).encode()))
+    table = open_text([path])
+    several = [table.read(table.names, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    for found in several:
+        # values in the order in which they appear
+        assert [c.values for c in found.columns] == [c.values for c in several[0].columns]
+        assert Counter(rows_of(found)) == Counter(tuple(v or None for v in row) for row in table_rows)
+    found = table.read(["d", "b"], group=False, n_jobs=5)
+    assert rows_of(found) == [(row[2], row[1]) for row in table_rows]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("1,2\n1,2,3\n1\n", "line 3: 3 fields where 2 are expected"),
+        ('1,2\n"a\nb",2\n1,"2"x\n', "line 5: ',' expected after a closing quote"),
+        ('1,2\n1,"2\n3,4\n', "line 3: a quote is not closed"),
+        ("1,2\n" * 999 + "1\n" + "1,2\n" * 999 + "1,2,3\n", "line 1001: 1 field where 2"),
+        ("1,2\n" * 500 + "1,\xff\n", None),
+    ],
+)
+def test_the_first_fault_is_told_with_its_line(tmp_path: Path, sizes: Any, rows: str, message: str | None) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,d\n" + rows.encode("latin-1"))
+    for n_jobs in (1, 4):
+        with pytest.raises(TableError, match=message or "line 502: byte 0xff is not UTF-8"):
+            open_text([path]).read(["a", "d"], n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "shift_jis", "utf-32"]
+)
+def test_encodings(tmp_path: Path, encoding: str) -> None:
+    word = "日本" if encoding == "shift_jis" else "naïve"
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"a,{word}\n{word},1\nx,2\n".encode(encoding))
+    table = open_text([path], encoding=encoding)
+    assert table.names == ("a", word)
+    assert rows_of(table.read(table.names)) == [(word, "1"), ("x", "2")]
+    with pytest.raises(TableError, match="Unknown encoding 'klingon'"):
+        open_text([path], encoding="klingon")
+
+
+def test_a_byte_order_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("\ufeffa,d\n\ufeff1,x\n", encoding="utf-8")
+    table = open_text([path])
+    assert table.names == ("a", "d")
+    assert rows_of(table.read(table.names)) == [("\ufeff1", "x")]
