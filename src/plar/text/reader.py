@@ -44,6 +44,8 @@ class CodedRows(NamedTuple):
     counts: NDArray[np.int64]
     #: whether rows are known to be distinct, but for values that became equal by trimming
     distinct: bool
+    #: where a value is first: of a column, given by its place, and a code
+    where: Callable[[int, int], str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +110,18 @@ class TextFile:
         entries, master = merged([worker.dictionary for worker in workers])
         values, luts = self._values(names, frozenset(na), trim, workers, entries, master)
         columns = rows.columns(values, luts, n_jobs or usable_cores())
-        return CodedRows(columns, rows.counts(), rows.distinct)
+
+        def where(column: int, code: int) -> str:
+            firsts = [
+                int(worker.dictionary.firsts[entry])
+                for worker, (lut, offsets) in zip(workers, luts, strict=True)
+                for entry in np.flatnonzero(worker.dictionary.columns == column).tolist()
+                if lut[int(offsets[column]) + int(worker.dictionary.codes[entry])] == code
+            ]
+            path, line = self._place(workers, min(firsts) >> 32, min(firsts) & 0xFFFFFFFF)
+            return f"{str(path)!r}, line {line}"
+
+        return CodedRows(columns, rows.counts(), rows.distinct, where)
 
     # -- threads ---------------------------------------------------------------------------------------------
 
