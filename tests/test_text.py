@@ -81,6 +81,8 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
         monkeypatch.setattr(chunks, "_HEAD", 16)
         monkeypatch.setattr(reader, "_SHARED", request.param)
         monkeypatch.setattr(rows, "_WINDOW", 1)
+        monkeypatch.setattr(rows, "_LEAST_WINDOW", 1)
+        monkeypatch.setattr(rows, "_TRIED", 8)
         monkeypatch.setattr(rows, "_FEWEST", 3)
         monkeypatch.setattr(worker, "_FEWEST", 3)
         monkeypatch.setattr(worker, "_AT_ONCE", 1)

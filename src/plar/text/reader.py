@@ -128,7 +128,8 @@ class TextFile:
     def _work(self, wanted: list[int], group: bool, n_jobs: int) -> list[Worker]:
         """Let every thread read chunks until there are no more, or one is at fault."""
         dialect = self.headers[0].dialect
-        workers = [Worker(dialect, wanted, len(self.names), group) for _ in range(self._threads(n_jobs))]
+        n_jobs = self._threads(n_jobs)
+        workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
         with ExitStack() as stack:
             opened = []
             for path, header in zip(self.files, self.headers, strict=True):

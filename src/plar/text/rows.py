@@ -22,10 +22,12 @@ Counts: TypeAlias = NDArray[np.int64]
 #: final codes of a thread's codes, column after column, and where each column begins
 Lut: TypeAlias = tuple[Index, Words]
 
-#: cells that distinct rows may have before they are put away, and how many of them there may be at the least
-_WINDOW, _FEWEST = 1 << 23, 1024
-#: share of distinct rows up to which it pays to look for equal ones
-_DISTINCT = 0.75
+#: bytes that the distinct rows of all threads may take, and of one thread at the least, before they are put away
+_WINDOW, _LEAST_WINDOW = 1 << 28, 1 << 25
+#: distinct rows that a thread keeps at the least
+_FEWEST = 1024
+#: rows of which some must be equal, and the share of distinct rows up to which it pays to look for equal ones
+_TRIED, _DISTINCT = 1 << 14, 0.75
 #: columns that are kept side by side where there are many
 _SIDE_BY_SIDE, _MANY_COLUMNS = 16, 64
 
@@ -70,23 +72,29 @@ class Block:
 class Window:
     """Distinct rows, how often each was seen, and where first."""
 
-    def __init__(self, width: int) -> None:
-        self._width, self._most = width, max(_FEWEST, _WINDOW // width)
+    def __init__(self, width: int, n_jobs: int) -> None:
+        self._width, self._bytes = width, max(_WINDOW // n_jobs, _LEAST_WINDOW)
+        self._kept = np.empty((0, width), np.uint8)
         pick = np.random.Generator(np.random.PCG64(7))
         self._factors = pick.integers(0, 1 << 63, width, np.uint64) * np.uint64(2) + np.uint64(1)
-        self._seen = 0
-        self._clear(min(self._most, 1 << 12))
+        self._clear()
 
-    def _clear(self, size: int) -> None:
-        self.made = 0
-        self._kept = np.empty((size, self._width), np.uint32)
+    @property
+    def _most(self) -> int:
+        return max(_FEWEST, self._bytes // (self._width * self._kept.itemsize))
+
+    def _clear(self) -> None:
+        self.made, self._seen, size = 0, 0, min(self._most, 1 << 12)
+        self._kept = np.empty((size, self._width), self._kept.dtype)
         self._hashes, self._chunks = np.empty(size, np.uint64), np.empty(size, np.uint32)
         self._counts = np.empty(size, np.int64)
         self._slots = np.zeros(1 << (2 * size - 1).bit_length(), np.uint64)
 
-    def add(self, rows: Index, first: int, last: int, chunk: int) -> int:
-        """Add rows until there is no room for more; returns the first that was not added."""
+    def add(self, rows: Index, first: int, last: int, chunk: int, n_codes: int) -> int:
+        """Add rows, of at most so many codes, until there is no room for more; returns the first that was not added."""
         began = first
+        if n_codes > 256 and self._kept.itemsize == 1:
+            self._kept = self._kept.astype(np.uint32)
         while True:
             until, made = _group_rows(
                 rows,
@@ -102,7 +110,7 @@ class Window:
                 self.made,
             )
             first, self.made = int(until), int(made)
-            if first == last or self.made == self._most:
+            if first == last or self.made >= self._most:
                 self._seen += first - began
                 return first
             self._grow(min(self._most, 4 * self.made))
@@ -114,14 +122,15 @@ class Window:
         _refill(self._slots, self._hashes, self.made)
 
     def pays(self) -> bool:
-        """Whether many rows were equal to others, which is told when there is no room for more."""
-        return self.made < self._most or self.made < _DISTINCT * self._seen
+        """Whether it pays to go on: some rows were equal to others, and many when there is no room for more."""
+        if self.made < self._most:
+            return self._seen < _TRIED or self.made < self._seen
+        return self.made < _DISTINCT * self._seen
 
-    def take(self) -> tuple[Index, Counts, Index]:
+    def take(self) -> tuple[NDArray[np.unsignedinteger], Counts, Index]:
         """Return the distinct rows with their counts and the chunks where they were seen first, and begin anew."""
         taken = self._kept[: self.made], self._counts[: self.made], self._chunks[: self.made]
-        self._seen = 0
-        self._clear(min(self._most, 1 << 12))
+        self._clear()
         return taken
 
 
@@ -182,7 +191,7 @@ def _group_rows(
     factors: Words,
     slots: Words,
     hashes: Words,
-    kept: Index,
+    kept: NDArray[np.unsignedinteger],
     counts: Counts,
     chunks: Index,
     made: int,
@@ -235,7 +244,7 @@ def _refill(slots: Words, hashes: Words, made: int) -> None:
 
 
 @jit
-def narrow(rows: Index, n_rows: int, low: int, out: NDArray[np.unsignedinteger], at: int) -> None:
+def narrow(rows: NDArray[np.unsignedinteger], n_rows: int, low: int, out: NDArray[np.unsignedinteger], at: int) -> None:
     """Turn columns from `low` on, as many as `out` has, so that each one is contiguous, from place `at` on."""
     n, width, tile = np.uint64(n_rows), np.uint64(len(out)), np.uint64(64)
     first, begin = np.uint64(low), np.uint64(at)

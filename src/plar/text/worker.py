@@ -6,12 +6,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plar.text import tokens
 from plar.text.chunks import Chunk
 from plar.text.dialect import Dialect
 from plar.text.dictionary import Dictionary
-from plar.text.rows import Block, Index, Window, groups_of, narrow, type_of
+from plar.text.rows import Block, Window, groups_of, narrow, type_of
 
 __all__ = ["Fault", "Worker"]
 
@@ -42,9 +43,11 @@ class Worker:
     n_fields : int
     group : bool
         Whether equal rows may be put together.
+    n_jobs : int
+        How many workers there are.
     """
 
-    def __init__(self, dialect: Dialect, wanted: list[int], n_fields: int, group: bool) -> None:
+    def __init__(self, dialect: Dialect, wanted: list[int], n_fields: int, group: bool, n_jobs: int) -> None:
         used = len(wanted)
         self._dialect = dialect
         self._wanted = np.full(n_fields, _NONE, np.uint32)
@@ -53,7 +56,7 @@ class Worker:
         self.n_codes = np.zeros(used, np.uint32)
         self.dictionary = Dictionary.of(max(1024, 2 * used), 1 << 16)
         self._rows = np.empty((max(_FEWEST, _AT_ONCE // used), used), np.uint32)
-        self._window = Window(used) if group else None
+        self._window = Window(used, n_jobs) if group else None
         self._groups = groups_of(used)
         self._open: Block | None = None
         self.blocks: list[Block] = []
@@ -104,7 +107,7 @@ class Worker:
     def _keep(self, n_rows: int, chunk: int) -> None:
         first = 0
         while self._window is not None and first < n_rows:
-            first = self._window.add(self._rows, first, n_rows, chunk)
+            first = self._window.add(self._rows, first, n_rows, chunk, int(self.n_codes.max()))
             if not self._window.pays():
                 self._put_away()
                 self._window = None
@@ -113,7 +116,7 @@ class Worker:
         if first < n_rows:
             self._append(self._rows[first:n_rows], chunk)
 
-    def _append(self, rows: Index, chunk: int) -> None:
+    def _append(self, rows: NDArray[np.unsignedinteger], chunk: int) -> None:
         """Put rows into the open block, or into a new one where that is full or its types have become too small."""
         types = [type_of(int(self.n_codes[group].max())) for group in self._groups]
         block = self._open
