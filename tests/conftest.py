@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+#: how much longer what is random goes on than in `make test`
+TURNS = int(os.environ.get("PLAR_TEST_TURNS", "1"))
+
 # random on purpose, with what it takes to repeat a failure printed; the machine may be slow, so no deadline
 settings.register_profile(
     "plar",
     deadline=None,
     print_blob=True,
-    max_examples=60,
+    max_examples=60 * TURNS,
     phases=set(Phase) - {Phase.explain},  # explaining a failure of a large table takes a minute
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

@@ -131,7 +131,7 @@ def test_lone_surrogates(tmp_path: Path) -> None:
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([PLAR, *words], capture_output=True, cwd=cwd, timeout=120, check=False)
+    return subprocess.run([PLAR, *words], capture_output=True, cwd=cwd, timeout=300, check=False)
 
 
 def test_the_command_prints_no_raw_control_byte(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_progress_on_a_terminal_is_plain(tmp_path: Path) -> None:
             pass
         assert running.stdout is not None
         assert plain(running.stdout.read().decode())
-        assert running.wait(timeout=120) == 0, seen
+        assert running.wait(timeout=300) == 0, seen
     os.close(ours)
     assert b"\x1b[31mred" not in seen
     assert b"\x07" not in seen
