@@ -1,61 +1,83 @@
-# Every target sets up what it needs in .venv, then runs. PYTHON chooses the interpreter.
+# Every target sets up what it needs in .venv, then runs. PYTHON chooses the interpreter, VENV another folder.
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTHONS := 3.11 3.12 3.13
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-gpu lint format bench paper docs soak clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench paper docs soak clean
 
-demo: .venv/.base
+demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
 
-test: lint
+test: lint suite
+
+suite: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadgroup
 
+# The suite on every declared Python that is here, each in a place of its own, and on the lowest versions of what plar
+# depends on; for one of them: make suite VENV=.venv-3.12 PYTHON=python3.12
+test-all: lint
+	@set -e; lowest=; for v in $(PYTHONS); do \
+	  python=$$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do \
+	    "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done) || { echo "No Python $$v here"; continue; }; \
+	  echo "Python $$v"; $(MAKE) --no-print-directory suite VENV=.venv-$$v PYTHON="$$python"; \
+	  lowest=$${lowest:-$$python}; \
+	done; \
+	echo "The lowest versions"; $(MAKE) --no-print-directory suite VENV=.venv-lowest PYTHON="$$lowest"
+
+# Many more turns of what is random: the fuzz of every format and all that Hypothesis draws.
+nightly: $(VENV)/.dev
+	PLAR_TEST_TURNS=20 $(BIN)/python -m pytest -q --numprocesses=2 --dist=loadgroup
+
 # The same tests of the CUDA engine as under the simulator, and the suite's own with it as their engine; needs a GPU.
-test-gpu: .venv/.dev
+test-gpu: $(VENV)/.dev
 	PLAR_TEST_ENGINES=cuda,cuda-streamed $(BIN)/python -m pytest -q tests/on_cuda.py tests/test_paper_example.py \
 	  tests/test_search.py tests/test_invariance.py tests/test_real_data.py tests/test_determinism.py
 
-lint: .venv/.dev
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: .venv/.dev
+format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 # WEKA comes from the system's packages; without it that row is left out, with its reason.
-bench: .venv/.dev .bench/skrough/.ready
+bench: $(VENV)/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
-paper: .venv/.dev .bench/skrough/.ready
+paper: $(VENV)/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python -W ignore benchmarks/paper/run.py $(if $(QUICK),--quick)
 
 # Random tables against the oracle, SECONDS long, an hour by default; docs/reliability.md has the figures of a run.
-soak: .venv/.dev
+soak: $(VENV)/.dev
 	$(BIN)/python -W ignore tests/soak.py --seconds $(or $(SECONDS),3600)
 
 # The pages, in site/; their code is run by the tests.
-docs: .venv/.dev
+docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
-.venv/.base: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(VENV)/.base: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
 	@touch $@
 
-.venv/.dev: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) -e ".[dev]"
-	@touch $@ .venv/.base
+# what pip may install besides: nothing above the lowest versions, where those are asked for
+LOWEST := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(if $(filter %-lowest,$(VENV)),$(BIN)/python -c '$(LOWEST)' | sed 's/>=/==/' > $(VENV)/constraints.txt)
+	$(PIP) -e ".[dev]" $(if $(filter %-lowest,$(VENV)),--constraint $(VENV)/constraints.txt)
+	@touch $@ $(VENV)/.base
 
 # The peer needs an old scikit-learn, so it lives in a place of its own.
 .bench/skrough/.ready:
@@ -64,4 +86,4 @@ docs: .venv/.dev
 	@touch $@
 
 clean:
-	rm -rf .venv .bench site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .bench site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -11,12 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+#: how much longer what is random goes on than in `make test`
+TURNS = int(os.environ.get("PLAR_TEST_TURNS", "1"))
+
 # random on purpose, with what it takes to repeat a failure printed; the machine may be slow, so no deadline
 settings.register_profile(
     "plar",
     deadline=None,
     print_blob=True,
-    max_examples=60,
+    max_examples=60 * TURNS,
     phases=set(Phase) - {Phase.explain},  # explaining a failure of a large table takes a minute
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -26,6 +30,17 @@ settings.load_profile("plar")
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_open() -> Iterator[None]:
+    """Whatever a test leaves open in a cycle is collected, and so warned about, in that test and not in a later one.
+
+    What was there before is frozen: only what the test has made is looked at, some milliseconds instead of 200.
+    """
+    gc.freeze()
+    yield
+    gc.collect()
 
 
 def _local(lanes: bool) -> Any:

@@ -16,9 +16,9 @@ import pytest
 from conftest import no_spark
 from hypothesis import given
 from hypothesis import strategies as st
+from real import EVERYBODYS, HERE, granules
 from strategies import Sample, unweighted_tables
 from test_invariance import facts
-from test_real_data import NINE, granules
 
 import plar
 from plar import baselines
@@ -33,6 +33,8 @@ ON_SPARK: dict[str, System] = {
     "PLAR": baselines.plar_paper,
 }
 SMALL = ["tic-tac-toe", "dermatology", "breast", "backup-large"]
+if HERE is EVERYBODYS:
+    SMALL = ["tic-tac-toe example", "wine", "breast_cancer", "sdss-like"]
 #: a job takes a tenth of a second and more, so those systems get some columns of each small dataset, of which some
 #: make it inconsistent, and each of them by one measure; and one of them by all
 CASES = [*zip(SMALL, oracle.MEASURES, strict=True)]
@@ -51,9 +53,9 @@ def same(system: System, name: str, data: Any, **options: Any) -> plar.Reduct:
 
 
 @cache
-def sample(name: str, folder: Path) -> plar.Granules:
+def sample(name: str) -> plar.Granules:
     """The dataset; of the three large ones every k-th distinct row, which plain Python can bear in a test."""
-    whole = granules(name, folder)
+    whole = granules(name)
     step = {"shuttle": 8, "letter": 5, "ticdata2000": 6}.get(name)
     if step is None:
         return whole
@@ -61,16 +63,16 @@ def sample(name: str, folder: Path) -> plar.Granules:
 
 
 @cache
-def narrow(name: str, folder: Path) -> plar.Granules:
-    whole = granules(name, folder)
+def narrow(name: str) -> plar.Granules:
+    whole = granules(name)
     return whole.coarsen(whole.conditions[:4])
 
 
 @pytest.mark.parametrize("measure", oracle.MEASURES)
-@pytest.mark.parametrize("name", NINE)
+@pytest.mark.parametrize("name", HERE)
 @pytest.mark.parametrize("system", SEQUENTIAL)
-def test_nine_datasets(data_folder: Path, system: str, name: str, measure: str) -> None:
-    same(SEQUENTIAL[system], system, sample(name, data_folder), measure=measure)
+def test_real_tables(system: str, name: str, measure: str) -> None:
+    same(SEQUENTIAL[system], system, sample(name), measure=measure)
 
 
 @pytest.mark.parametrize("system", SEQUENTIAL)
@@ -82,15 +84,15 @@ def test_any_table(system: str, sample: Sample, measure: str) -> None:
 @needs_spark
 @pytest.mark.parametrize(("name", "measure"), CASES)
 @pytest.mark.parametrize("system", ON_SPARK)
-def test_on_spark(spark: Any, data_folder: Path, system: str, name: str, measure: str) -> None:
-    same(ON_SPARK[system], system, narrow(name, data_folder), measure=measure, session=spark)
+def test_on_spark(spark: Any, system: str, name: str, measure: str) -> None:
+    same(ON_SPARK[system], system, narrow(name), measure=measure, session=spark)
     assert not spark.sparkContext._jsc.getPersistentRDDs()
 
 
 @needs_hadoop
 @pytest.mark.parametrize(("name", "measure"), CASES)
-def test_on_hadoop(data_folder: Path, name: str, measure: str) -> None:
-    same(baselines.hadoop_ar, "HadoopAR", narrow(name, data_folder), measure=measure)
+def test_on_hadoop(name: str, measure: str) -> None:
+    same(baselines.hadoop_ar, "HadoopAR", narrow(name), measure=measure)
 
 
 #: the classes of U/C with counts (1000, 1001), (2000, 2002) and (1001, 1002): the first two may merge, the third not
@@ -165,7 +167,7 @@ def test_no_jdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @needs_hadoop
-def test_a_job_that_fails(data_folder: Path) -> None:
+def test_a_job_that_fails() -> None:
     with pytest.raises(plar.PlarError, match=r"Hadoop could not evaluate a subset: .*nowhere"):
         baselines.hadoop_ar({"a": [0, 1], "d": [0, 1]}, "d", conf={"fs.defaultFS": "nowhere://n"})
 

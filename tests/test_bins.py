@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from bisect import bisect_left
 from collections import Counter
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from real import paper
 
 import plar
 from plar import bins
@@ -650,8 +652,14 @@ def test_spark_takes_many_cuts_and_warns(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("spec", ["mdlp", "quantile:10", "width:10"])
-def test_shuttle(data_folder: Path, spec: str, tmp_path: Path) -> None:
-    matrix = np.vstack([np.loadtxt(data_folder / f"shuttle.{part}", dtype=int) for part in ("trn", "tst")])
+@pytest.mark.parametrize("name", ["wine", pytest.param("shuttle", marks=paper)])
+def test_real_numbers(name: str, spec: str, tmp_path: Path) -> None:
+    if name == "wine":
+        wine = pytest.importorskip("sklearn.datasets", reason="needs scikit-learn, for its tables").load_wine()
+        matrix = np.column_stack([wine.data, wine.target])
+    else:
+        folder = Path(os.environ["PLAR_DATA"])
+        matrix = np.vstack([np.loadtxt(folder / f"shuttle.{part}", dtype=int) for part in ("trn", "tst")])
     expected = answer(matrix, decision=-1, bins=spec)
     frame = pl.DataFrame(matrix.astype(float), schema=[f"c{j}" for j in range(matrix.shape[1])])
     frame.write_csv(tmp_path / "t.csv")
@@ -660,5 +668,6 @@ def test_shuttle(data_folder: Path, spec: str, tmp_path: Path) -> None:
         assert answer(data, decision=-1, bins=spec) == expected
     if spec == "mdlp":
         few = matrix[:400]
-        rows = {j: [(float(row[j]), int(row[-1])) for row in few] for j in range(9)}
-        assert answer(few, decision=-1, bins=spec)[0] == [tuple(mdlp(rows[j])) for j in range(9)]
+        columns = range(matrix.shape[1] - 1)
+        rows = {j: [(float(row[j]), int(row[-1])) for row in few] for j in columns}
+        assert answer(few, decision=-1, bins=spec)[0] == [tuple(mdlp(rows[j])) for j in columns]

@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -295,15 +294,23 @@ def test_granules_on_spark_have_the_fingerprint_of_their_table(tmp_path: Path, s
 # -- killed for real ---------------------------------------------------------------------------------------
 
 CHILD = """
-import json, os, pathlib, signal, sys, time
+import json, os, pathlib, signal, sys, threading, time
 import plar
 from plar.engines import LocalEngine
 
-table, checkpoint, log, result, die_at = sys.argv[1:]
+table, checkpoint, log, result, die_at, notes_left, then_after = sys.argv[1:]
+notes_left = int(notes_left)
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 def note(*words):
+    global notes_left
     with open(log, "a") as file:
         print(*words, file=file)
+    notes_left -= 1
+    if notes_left == 0:
+        threading.Timer(float(then_after), die).start()
 
 class Slow:
     name = "local"
@@ -327,7 +334,7 @@ def dying(self, target):
     global writes
     writes += str(target) == checkpoint
     if str(writes) == die_at:
-        os.kill(os.getpid(), signal.SIGKILL)
+        die()
     return replace(self, target)
 pathlib.Path.replace = dying
 
@@ -348,22 +355,15 @@ def test_kill_9(tmp_path: Path, how: str) -> None:
     known: list[int] = []  # steps in the checkpoint when each run began; -1: not even the core
     killed = 0
 
-    def lines() -> int:
-        return log.read_text().count("\n") if log.exists() else 0
-
     for _ in range(40):
         state = json.loads(checkpoint.read_bytes())["state"] if checkpoint.exists() else None
         known.append(-1 if state is None else len(state["steps"]))
         # the third write of a run dies: so each gets two steps further
         die_at = "3" if how == "before the rename" else "never"
-        child = subprocess.Popen([sys.executable, "-c", CHILD, *names, die_at])
-        if how == "at random":
-            wanted = lines() + pick.randrange(2, 7)  # "run" is the first line of each
-            while child.poll() is None and lines() < wanted:
-                time.sleep(0.002)
-            time.sleep(pick.random() * 0.05)
-            child.kill()
-        code = child.wait()
+        # or some time after what it has noted, of which "run" is the first
+        notes, then_after = (pick.randrange(2, 7), pick.random() * 0.05) if how == "at random" else (-1, 0)
+        words = [*names, die_at, str(notes), str(then_after if killed else 0)]
+        code = subprocess.run([sys.executable, "-c", CHILD, *words], check=False).returncode
         if code == 0:
             break
         assert code == -signal.SIGKILL

@@ -19,7 +19,7 @@ COMMANDS = ("reduce", "core", "theta", "granulate", "engines", "schema")
 
 
 def run(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([PLAR, *words], capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
+    return subprocess.run([PLAR, *words], capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
 
 
 def ok(*words: str, cwd: Path | None = None) -> str:
@@ -88,7 +88,7 @@ def test_a_full_disk_costs_the_file_and_not_the_result(tmp_path: Path) -> None:
         "import resource as r, os, sys; r.setrlimit(r.RLIMIT_FSIZE, (4096, 4096)); os.execv(sys.argv[1], sys.argv[1:])"
     )
     command = [sys.executable, "-c", limit, PLAR, "reduce", TABLE, "-d", "x_wins", "-o", str(tmp_path / "r.csv")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1
     assert "reduct  middle_middle" in done.stdout
     assert done.stderr.startswith("Error: Cannot write")

@@ -122,7 +122,7 @@ def test_multiprocessing(files: list[str], tmp_path: Path, method: str, begun: s
     script = tmp_path / "script.py"
     script.write_text(FORKED)
     command = [sys.executable, "-W", "ignore", str(script), method, begun, files[0]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     right = str([plar.reduce(files[0], "d").attributes] * 4)
     if (method, begun) == ("fork", "begun"):

@@ -32,8 +32,9 @@ def test_code_runs_and_shows_what_happens(page: Path, tmp_path: Path) -> None:
         if find_spec(package) is None and (package in code or (package == "matplotlib" and ".plot(" in code)):
             pytest.skip(f"needs {package}")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    numba_cuda = "ignore:The 'generic' unit for NumPy timedelta:DeprecationWarning"  # when it is imported
     done = subprocess.run(
-        [sys.executable, "-W", "error", ROOT / "tests" / "run_page.py", page],
+        [sys.executable, "-W", "error", "-W", numba_cuda, ROOT / "tests" / "run_page.py", page],
         cwd=tmp_path,
         env={**os.environ, "MPLBACKEND": "agg"},
         capture_output=True,

@@ -12,12 +12,15 @@ from pathlib import Path
 
 import fuzzing
 import pytest
+from conftest import TURNS
 
-CASES = 170
+CASES = 170 * TURNS
 #: whose checksum lets no damage pass that matters
 SEALED = ("checkpoint", "granules", "reduct")
 #: seconds for one case before it counts as hung; the slowest takes far less
-PATIENCE = 40
+PATIENCE = 120
+#: seconds for Python to start and to load plar
+START = 300
 
 
 def run(kind: str, first: int, last: int) -> dict[int, str]:
@@ -33,7 +36,7 @@ def run(kind: str, first: int, last: int) -> dict[int, str]:
             hung = True
             worker.kill()
 
-        watch = threading.Timer(PATIENCE, give_up)
+        watch = threading.Timer(START, give_up)
         watch.start()
         for line in worker.stdout:
             watch.cancel()
@@ -74,7 +77,7 @@ def test_a_crash_and_a_hang_name_their_case(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(fuzzing, "__file__", str(script))
     with pytest.raises(AssertionError, match="csv, case 1 ended its process with -6"):
         run("csv", 0, 3)
-    script.write_text("import time\nprint('case 0\\nright\\ncase 1', flush=True)\ntime.sleep(60)\n")
+    script.write_text("import time\nprint('case 0\\nright\\ncase 1', flush=True)\ntime.sleep(600)\n")
     monkeypatch.setattr(sys.modules[__name__], "PATIENCE", 1)
     with pytest.raises(AssertionError, match="csv, case 1 hangs"):
         run("csv", 0, 3)

@@ -131,7 +131,7 @@ def test_lone_surrogates(tmp_path: Path) -> None:
 
 
 def run(*words: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([PLAR, *words], capture_output=True, cwd=cwd, timeout=120, check=False)
+    return subprocess.run([PLAR, *words], capture_output=True, cwd=cwd, timeout=300, check=False)
 
 
 def test_the_command_prints_no_raw_control_byte(tmp_path: Path) -> None:
@@ -180,10 +180,33 @@ def test_progress_on_a_terminal_is_plain(tmp_path: Path) -> None:
             pass
         assert running.stdout is not None
         assert plain(running.stdout.read().decode())
-        assert running.wait(timeout=120) == 0, seen
+        assert running.wait(timeout=300) == 0, seen
     os.close(ours)
     assert b"\x1b[31mred" not in seen
     assert b"\x07" not in seen
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not tell the open files")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", 'a,"b"x,d\n1,2,3\n'),
+        ("t.csv", "a,b\rc,d\n1,2\n"),
+        ("t.csv", 'a,b,d\n1,"2"x,3\n' + "1,2,3\n" * 5000),
+        ("t.csv", "a,d\n1,2\n1\n1,2\n"),
+        ("t.csv", "a,d\n1,\udcff\n1,2\n"),
+        ("t.arff", "@relation t\n@attribute a nonsense\n@data\n1\n"),
+        ("t.arff", "@relation t\n@nonsense\n@data\n1\n"),
+        ("t.ndjson", '{"a": 1, "d": 1}\n[]\n{"a": 1, "d": 1}\n'),
+    ],
+)
+def test_a_refused_file_is_not_kept_open(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content, errors="surrogateescape")
+    with pytest.raises(plar.TableError) as kept:  # with the traceback, and so with every local variable on the way
+        plar.reduce(path, -1)
+    opened = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
+    assert os.path.realpath(path) not in opened, kept.value
 
 
 class _Page(HTMLParser):

@@ -37,7 +37,7 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(venv: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([venv / "plar", *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([venv / "plar", *words], cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
 def reduced(venv: Path, *words: str, cwd: Path) -> dict[str, object]:

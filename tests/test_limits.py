@@ -190,38 +190,37 @@ import sys, time
 import plar.search
 from plar.cli import main
 
-step = plar.search._step
+step, steps = plar.search._step, []
 def slow(*given):
-    print("step", file=sys.stderr, flush=True)
-    time.sleep({pause})
+    steps.append(given)
+    if len(steps) == {wait_in}:
+        print("step", file=sys.stderr, flush=True)
+        time.sleep(600)
     return step(*given)
 plar.search._step = slow
 if {certificate}:
     redundant = plar.search._redundant
     def certificate(*given):
         print("certificate", file=sys.stderr, flush=True)
-        time.sleep(60)
+        time.sleep(600)
     plar.search._redundant = certificate
 main()
 """
 
 
-def command(tmp_path: Path, *words: str, pause: float = 0.2, certificate: bool = False) -> subprocess.Popen[str]:
-    """`plar reduce`, slow enough to be met by a signal."""
+def command(tmp_path: Path, *words: str, wait_in: int = 0, certificate: bool = False) -> subprocess.Popen[str]:
+    """`plar reduce` that waits for a signal in one of its steps."""
     table().write_csv(tmp_path / "t.csv")
-    program = CHILD.format(pause=pause, certificate=certificate)
+    program = CHILD.format(wait_in=wait_in, certificate=certificate)
     words = ("reduce", str(tmp_path / "t.csv"), "--decision", "d", *words)
     return subprocess.Popen(
         [sys.executable, "-c", program, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 
-def wait_for(child: subprocess.Popen[str], word: str, times: int = 1) -> None:
+def wait_for(child: subprocess.Popen[str], word: str) -> None:
     assert child.stderr is not None
-    for line in child.stderr:
-        times -= line.strip() == word
-        if not times:
-            return
+    assert word in map(str.strip, child.stderr)
 
 
 @posix
@@ -229,10 +228,10 @@ def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
     checkpoint = tmp_path / "c.json"
     output = tmp_path / "o.csv"
     words = ("--json", "--checkpoint", str(checkpoint), "-o", str(output))
-    child = command(tmp_path, *words)
-    wait_for(child, "step", 3)
+    child = command(tmp_path, *words, wait_in=3)
+    wait_for(child, "step")
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=300)
     assert child.returncode == 130
     found = json.loads(out)
     assert found["complete"] is False
@@ -252,20 +251,20 @@ def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
 
 @posix
 def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
-    child = command(tmp_path, certificate=True)
-    wait_for(child, "step", 2)
+    child = command(tmp_path, wait_in=2, certificate=True)
+    wait_for(child, "step")
     child.send_signal(signal.SIGINT)
     wait_for(child, "certificate")
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)  # the certificate alone would take 60 s
+    out, err = child.communicate(timeout=300)  # the certificate alone would take 600 s
     assert (child.returncode, out) == (130, "")
     assert err.strip() == "Interrupted."
 
 
 @posix
 def test_time_limit_in_the_shell(tmp_path: Path) -> None:
-    child = command(tmp_path, "--json", "--time-limit", "0s", pause=0)
-    out, _ = child.communicate(timeout=60)
+    child = command(tmp_path, "--json", "--time-limit", "0s")
+    out, _ = child.communicate(timeout=300)
     assert child.returncode == 0
     assert json.loads(out)["complete"] is False
 

@@ -1,34 +1,42 @@
-"""The nine real datasets of the paper and the example's table: the brute force's figures, exactly."""
+"""Everybody's tables against the oracle; the nine real datasets of the paper: the brute force's figures, exactly."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import oracle
 import pytest
+from real import EVERYBODYS, NINE_BY_MEASURE, granules, judged, paper
+from test_search import assert_agrees
 
 import plar
 from plar import datasets
 
-NINE = [name for name in datasets.names() if name != "kdd99"]
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-@cache
-def granules(name: str, folder: Path) -> plar.Granules:
-    return plar.granulate(datasets.load(name, folder))
+@pytest.mark.parametrize("measure", oracle.MEASURES)
+@pytest.mark.parametrize("name", EVERYBODYS)
+def test_everybodys_tables(engine: Any, name: str, measure: str) -> None:
+    table, expected = judged(name, measure)
+    assert_agrees(plar.reduce(granules(name), measure=measure, engine=engine), expected, table, measure)
 
 
-@pytest.mark.parametrize("measure", ["PR", "SCE", "LCE", "CCE"])
-@pytest.mark.parametrize("name", NINE)
+def test_they_are_of_many_kinds() -> None:
+    found = [judged(name, "SCE")[1] for name in EVERYBODYS]
+    assert {outcome.consistent for outcome in found} == {True, False}
+    assert {bool(outcome.core) for outcome in found} == {True, False}
+
+
+@pytest.mark.parametrize(("name", "measure"), NINE_BY_MEASURE)
 def test_nine_datasets(engine: Any, data_folder: Path, name: str, measure: str) -> None:
     expected = json.loads((data_folder / "expected.json").read_text())[name]
-    table = granules(name, data_folder)
+    table = granules(name)
     assert table.n_objects == expected["rows"]
     assert len(table.conditions) == expected["conditions"]
     assert table.n_classes == expected["decisions"]
@@ -45,6 +53,7 @@ def test_nine_datasets(engine: Any, data_folder: Path, name: str, measure: str) 
     assert reduct.certificate.preserved
 
 
+@paper
 def test_kdd99_is_read(data_folder: Path) -> None:
     table = plar.granulate(datasets.load("kdd99", data_folder))
     assert (table.n_objects, len(table.conditions), table.n_classes) == (494_021, 41, 23)
@@ -86,6 +95,7 @@ def test_example_script_reproduces_its_table(tmp_path: Path) -> None:
     assert made.read_bytes() == (EXAMPLES / "tic_tac_toe.csv").read_bytes()
 
 
+@paper
 def test_example_table_is_the_uci_table(data_folder: Path) -> None:
     ours = (EXAMPLES / "tic_tac_toe.csv").read_text().splitlines()
     assert len(ours) == 959

@@ -18,9 +18,9 @@ import pytest
 from conftest import QUICK_START, no_spark
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real import HERE, granules
 from strategies import Sample, tables
 from test_invariance import facts
-from test_real_data import NINE, granules
 
 import plar
 from plar.engines import SparkEngine
@@ -40,9 +40,9 @@ def same(data: Any, engine: SparkEngine, **options: Any) -> plar.Reduct:
     return on_spark
 
 
-@pytest.mark.parametrize("name", NINE)
-def test_nine_datasets(spark: Any, data_folder: Path, name: str) -> None:
-    table, place = granules(name, data_folder), NINE.index(name)
+@pytest.mark.parametrize("name", HERE)
+def test_real_tables(spark: Any, name: str) -> None:
+    table, place = granules(name), HERE.index(name)
     for layout, measure in [("columns", MEASURES[place % 4]), ("rows", MEASURES[(place + 1) % 4])]:
         with shipped(spark, layout=layout, partitions=2) as engine:
             same(table, engine, measure=measure)

@@ -151,7 +151,7 @@ def test_matrices(data: st.DataObject) -> None:
         "f8": [0.0, -0.0, math.nan, 1e300],
         "U2": ["a", "b ", ""],
         "O": [1, "1", None, 2.5, math.nan, (1, 2)],
-        "M8[s]": [np.datetime64("2020-01-01"), np.datetime64("NaT"), np.datetime64("1950-01-01")],
+        "M8[s]": [np.datetime64("2020-01-01"), np.datetime64("NaT", "s"), np.datetime64("1950-01-01")],
     }
     if dtype in pools:
         pool = pools[dtype]

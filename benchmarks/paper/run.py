@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import common
@@ -57,7 +57,7 @@ def main() -> None:
         made = {
             "table": name,
             "quick": given.quick,
-            "date": datetime.now(timezone.utc).date().isoformat(),
+            "date": datetime.now(UTC).date().isoformat(),
             "seconds": round(time.perf_counter() - began, 1),
             "machine": common.machine(),
             "rows": rows,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -92,9 +93,13 @@ def _attribute(declared: str, where: str) -> tuple[str, tuple[str, ...] | None]:
 
 
 def _read_header(path: Path) -> _Header:
+    with closing(text_lines(path, _HEADER_LINES)) as lines:
+        return _header_of(path, enumerate(lines, 1))
+
+
+def _header_of(path: Path, lines: Iterator[tuple[int, str]]) -> _Header:
     attributes: list[tuple[str, tuple[str, ...] | None]] = []
     outputs: tuple[str, ...] = ()
-    lines = enumerate(text_lines(path, _HEADER_LINES), 1)
     for number, line in lines:
         text = line.strip()
         word, _, rest = re.sub(r"\s+", " ", text, count=1).partition(" ")

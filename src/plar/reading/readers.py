@@ -18,7 +18,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -276,7 +276,13 @@ def _text_source(files: list[Path], header: bool, separator: str | None) -> Sour
 
 def _layout(path: Path, header: bool, separator: str | None) -> tuple[tuple[str, ...], TextFile]:
     """Names of a text file, and how its rows lie."""
-    lines = text_lines(path, _HEADER_LINES)
+    with closing(text_lines(path, _HEADER_LINES)) as lines:
+        return _layout_of(path, lines, header, separator)
+
+
+def _layout_of(
+    path: Path, lines: Iterator[str], header: bool, separator: str | None
+) -> tuple[tuple[str, ...], TextFile]:
     first, skip = "", 0
     for first in lines:
         if first.strip(BLANK):

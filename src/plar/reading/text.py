@@ -7,8 +7,8 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Collection, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -144,8 +144,11 @@ def _check_text(path: Path, start: bytes) -> None:
         raise TableError(f"{name} is UTF-16, not UTF-8. Convert it, e.g. with iconv -f utf-16 -t utf-8.")
 
 
-def text_lines(path: Path, limit: int | None = None) -> Iterator[str]:
-    """Yield the lines as text; a line that is not UTF-8 is a TableError with its number."""
+def text_lines(path: Path, limit: int | None = None) -> Generator[str, None, None]:
+    """Yield the lines as text; a line that is not UTF-8 is a TableError with its number.
+
+    Close it where its lines are not read to the end: an error's traceback would keep the file open.
+    """
     for number, line in enumerate(byte_lines(path, limit), 1):
         if number == 1:
             _check_text(path, line[:6])
@@ -186,8 +189,8 @@ def text_rows(text: TextFile) -> Iterator[tuple[int, list[str], str]]:
     begun: list[int] = []
     lines: list[str] = []
 
-    def numbered() -> Iterator[str]:
-        for number, line in enumerate(text_lines(text.path), 1):
+    def numbered(source: Iterator[str]) -> Iterator[str]:
+        for number, line in enumerate(source, 1):
             if number > text.skip and not (text.comment and line.startswith(text.comment)):
                 begun.append(number)
                 lines.append(line)
@@ -196,18 +199,19 @@ def text_rows(text: TextFile) -> Iterator[tuple[int, list[str], str]]:
     quoting: dict[str, Any] = {"quoting": csv.QUOTE_NONE}
     if text.quote:
         quoting = {"quotechar": text.quote}
-    reader = csv.reader(numbered(), delimiter=text.separator, strict=True, **quoting)
-    while True:
-        begun.clear()
-        lines.clear()
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            where, reason = f"{str(text.path)!r}, line {begun[0] if begun else 1}", str(error).partition(" - ")[0]
-            raise TableError(f"{where}: {reason}. Quote values as in RFC 4180, on both sides.") from None
-        yield begun[0], row, "".join(lines)
+    with closing(text_lines(text.path)) as source:
+        reader = csv.reader(numbered(source), delimiter=text.separator, strict=True, **quoting)
+        while True:
+            begun.clear()
+            lines.clear()
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                where, reason = f"{str(text.path)!r}, line {begun[0] if begun else 1}", str(error).partition(" - ")[0]
+                raise TableError(f"{where}: {reason}. Quote values as in RFC 4180, on both sides.") from None
+            yield begun[0], row, "".join(lines)
 
 
 def inspect(text: TextFile, *, quotes: bool = False) -> int:
