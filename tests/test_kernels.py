@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plar.engines import LocalEngine
-from plar.engines.lanes import aligned, columns_room, interleave, permute
+from plar.engines.lanes import aligned, as_rows, permute
 from plar.granules import Granules
 from plar.measures import MEASURES
 
@@ -44,10 +44,10 @@ def test_lanes_and_tables_agree(
 @pytest.mark.parametrize("n", [1, 7, 64, 65, 1_000])
 def test_blocks_hold_their_columns_in_any_order(n: int) -> None:
     rng = np.random.default_rng(n)
-    columns, block, moved = columns_room(n), aligned(n), aligned(n)
-    columns[:, :n] = rng.integers(0, 256, (64, n))
-    interleave(columns, block)
-    assert (block == columns[:, :n].T).all()
+    columns, moved = rng.integers(0, 256, (64, n), np.uint8), aligned(n)
+    block = as_rows(list(columns))
+    assert (block == columns.T).all()
+    assert (as_rows(list(np.asfortranarray(columns)[:9])) == np.where(np.arange(64) < 9, block, 0)).all()
     order = rng.permutation(n).astype(np.uint32)
     permute(block, order, moved)
     assert (moved == block[order]).all()

@@ -23,7 +23,7 @@ from plar.coding.codes import Column
 from plar.coding.mdlp import mdlp_splits
 from plar.columns import resolve, written_name
 from plar.errors import TableError, unknown_name
-from plar.partition import Array, distinct, smallest_codes
+from plar.partition import Array, smallest_codes
 
 __all__ = [
     "COMMA_NUMBER",
@@ -55,6 +55,7 @@ _MOST_BINS = 1 << 16
 NUMBER = r"^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?$"
 COMMA_NUMBER = NUMBER.replace("[.]", "[,]")
 _NUMBER = re.compile(NUMBER)
+_DIGITS = frozenset("0123456789+-.eE")
 
 
 class NoNumber(TableError):
@@ -220,9 +221,17 @@ def as_numbers(values: Sequence[Any], *, decimal: str | None = None) -> Floats:
     >>> as_numbers([1, None, Decimal("2.5")]), as_numbers(["1,5"], decimal=",")
     (array([1. , nan, 2.5]), array([1.5]))
     """
-    if set(map(type, values)) <= {int, float, type(None)}:
+    kinds = set(map(type, values))
+    if kinds <= {int, float, type(None)}:
         with suppress(OverflowError):
             return np.array(values, np.float64)
+    if decimal is not None and kinds == {str}:
+        texts = [text.strip() if decimal == "." else _pointed(text.strip()) for text in values]
+        if _DIGITS.issuperset("".join(texts)):  # of which Python makes numbers as `NUMBER` does, or none
+            with suppress(ValueError):
+                numbers = np.array(list(map(float, texts)))
+                if np.isfinite(numbers).all():
+                    return numbers
     found = np.empty(len(values))
     for i, value in enumerate(values):
         found[i] = _number(value, decimal)
@@ -268,8 +277,9 @@ def looks_continuous(values: Iterable[Any]) -> bool:
     (True, True, False)
     """
     some = [value for value in islice(values, 1000) if value is not None]
-    if not some or not all(isinstance(value, str) for value in some):
-        return bool(some) and all(isinstance(value, (float, np.floating, Decimal)) for value in some)
+    kinds = set(map(type, some))
+    if not some or not all(issubclass(kind, str) for kind in kinds):
+        return bool(some) and all(issubclass(kind, (float, np.floating, Decimal)) for kind in kinds)
     numbers = all(_NUMBER.match(value) or re.match(COMMA_NUMBER, value) for value in some)
     return numbers and any(mark in value for value in some for mark in ".,")
 
@@ -300,18 +310,16 @@ def bin_column(
     ((2.0,), [1, None, 0, 0])
     """
     numbers = as_numbers(column.values, decimal=decimal)
-    n_classes = int(classes.max()) + 1 if len(classes) and rule.method == "mdlp" else 1
     cuts = rule.cuts
-    if not rule.given and len(counts):
-        keys = [(column.codes, len(column.values)), *([(classes, n_classes)] if n_classes > 1 else [])]
-        order, starts = distinct(keys, len(counts))
-        first = order[starts[:-1]]
-        cuts = find_cuts(
-            rule,
-            numbers[column.codes[first]],
-            np.add.reduceat(counts[order], starts[:-1].astype(np.intp)),
-            classes[first] if n_classes > 1 else None,
-        )
+    if not rule.given:
+        by_value = np.bincount(column.codes, counts, len(numbers)).astype(np.int64)  # exact below 2^53
+        if rule.method == "mdlp":
+            known = np.isfinite(numbers) & (by_value > 0)
+            at = np.full(len(numbers), -1)
+            values, at[known] = np.unique(numbers[known] + 0.0, return_inverse=True)
+            cuts = _cuts(rule, values, at[column.codes], counts, classes)
+        else:
+            cuts = find_cuts(rule, numbers, by_value)
     found, lut = np.unique(place(numbers, cuts), return_inverse=True)
     codes = smallest_codes(lut[column.codes], len(found))
     return Column(codes, [None if b < 0 else b for b in found.tolist()], merged=True), cuts
@@ -401,15 +409,25 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
         return rule.cuts
     known = np.isfinite(numbers) & (counts > 0)
     values, at = np.unique(numbers[known] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
+    weights = counts[known].astype(np.int64)
+    return _cuts(rule, values, at, weights, np.zeros(len(at), np.int64) if classes is None else classes[known])
+
+
+def _cuts(rule: Rule, values: Floats, at: Array, counts: Counts, classes: Array) -> Cuts:
+    """Cuts between sorted values, from how many objects have which, by rank and class."""
     if len(values) < 2:
         return ()
-    weights = counts[known].astype(np.int64)
     if rule.method == "width":
         found = _width(values, rule.k)
     elif rule.method == "quantile":
-        found = _quantile(values, _sums(at, weights, len(values)), rule.k)
+        found = _quantile(values, _sums(at, counts, len(values)), rule.k)
     else:
-        found = _mdlp(values, at, weights, np.zeros(len(at), np.int64) if classes is None else classes[known])
+        low = mdlp_splits(at, classes, counts)
+        if not len(low):
+            return ()
+        below, above = values[low], values[low + 1]
+        middle = below / 2 + above / 2
+        found = np.where(middle < above, middle, below)
     return tuple(np.unique(found[found < values[-1]]).tolist())
 
 
@@ -433,10 +451,3 @@ def _quantile(values: Floats, counts: Counts, k: int) -> Floats:
     k = min(k, n)  # from k = n on every value is cut off
     wanted = np.array([-(-j * n // k) for j in range(1, k)], np.int64)
     return values[np.searchsorted(upto, wanted, side="left")]
-
-
-def _mdlp(values: Floats, at: Array, counts: Counts, classes: Array) -> Floats:
-    low = mdlp_splits(at, classes, counts)
-    below, above = values[low], values[low + 1]
-    middle = below / 2 + above / 2
-    return np.where(middle < above, middle, below)

@@ -33,8 +33,9 @@ def warn_told_apart(table: DecisionTable, granules: Held) -> None:
     n = granules.n_objects
     if n < _FEWEST_OBJECTS:
         return
-    many = [name for name, k in zip(granules.conditions, granules.cardinalities, strict=True) if k > _SHARE * n]
-    found = [name for name in many if looks_continuous(_values(table, granules, name))]
+    counted = enumerate(zip(granules.conditions, granules.cardinalities, strict=True))
+    many = [(j, name) for j, (name, k) in counted if k > _SHARE * n]
+    found = [name for j, name in many if looks_continuous(_values(table, granules, j, name))]
     if found:
         shown = ", ".join(f"'{printable(name)}'" for name in islice(found, _SHOWN))
         more = f" and {len(found) - _SHOWN} more columns" if len(found) > _SHOWN else ""
@@ -44,10 +45,10 @@ def warn_told_apart(table: DecisionTable, granules: Held) -> None:
         )
 
 
-def _values(table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
+def _values(table: DecisionTable, granules: Any, j: int, name: str) -> Iterable[Any]:
     """Values of a condition; on a cluster a few, or one where its type tells enough."""
     if table.kind != "spark":
-        found: Iterable[Any] = granules.dictionaries[granules.conditions.index(name)]
+        found: Iterable[Any] = granules.dictionaries[j]
         return found
     place = table.names.index(name)
     if table.source.schema.fields[place].dataType.typeName() in ("float", "double", "decimal"):

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.coding.factorize import (
+    Places,
+    dense,
+    factorize,
+    factorize_rows,
+    gather,
+    narrow_floats,
+    narrow_integers,
+)
 from plar.errors import TableError
-from plar.jit import jit
 from plar.limits import check_memory
+from plar.parallel import in_threads, usable_cores
 from plar.partition import Array, Codes, Index, smallest_codes
 
 __all__ = [
@@ -25,16 +35,16 @@ __all__ = [
     "encode_matrix",
     "encode_objects",
     "encode_values",
-    "factorize",
-    "factorize_bits",
-    "mix",
+    "factorized",
     "take_codes",
     "union",
 ]
 
-_LUT = 1 << 16  # ranges up to here are coded through a table, wider ones by hashing
 _MANY = 1 << 14  # from here on the values take memory that counts
-_BLOCK_BYTES = 1 << 24  # columns of a matrix are copied and coded this much at a time
+_BLOCK_COLUMNS = 512  # of a matrix are coded by a thread at a time
+_BLOCK_BYTES = 1 << 24  # of numbers are hashed by a thread at a time
+_TILE, _LONG_TILE = 64, 4096  # rows that are read at a time, where those of a column lie apart and together
+_WHOLE = 1 << 30  # floats above are not looked at for whole numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,128 +70,6 @@ class Column:
     def missing(self) -> int | None:
         """Code of the missing value, if it occurs."""
         return next((code for code, value in enumerate(self.values) if value is None), None)
-
-
-@jit
-def _lut16(values: NDArray[np.uint16], lut: Index, codes: Index, first: Index) -> int:
-    # lut, zeroed, holds code + 1 of the values seen
-    made = np.uint32(0)
-    for i in range(np.uint64(len(values))):
-        v = np.uint64(values[i])
-        if lut[v] == 0:
-            first[made] = i
-            made += np.uint32(1)
-            lut[v] = made
-        codes[i] = lut[v] - np.uint32(1)
-    return int(made)
-
-
-@jit
-def factorize(keys: NDArray[np.uint64], codes: Index) -> Index:
-    """Write the code of every key, in order of appearance, and return the row where each was seen first."""
-    # Open addressing; a slot holds code + 1.
-    one = np.uint64(1)
-    size = np.uint64(1024)
-    slots = np.zeros(size, np.uint32)
-    first = np.empty(512, np.uint32)
-    made = np.uint64(0)
-    for i in range(np.uint64(len(keys))):
-        key = keys[i]
-        at = mix(key) & (size - one)
-        while slots[at] != 0 and keys[first[slots[at] - np.uint32(1)]] != key:
-            at = (at + one) & (size - one)
-        if slots[at] == 0:
-            if made == np.uint64(len(first)):
-                size *= np.uint64(4)
-                slots = np.zeros(size, np.uint32)
-                grown = np.empty(size // np.uint64(2), np.uint32)
-                for c in range(made):
-                    grown[c] = first[c]
-                    at = mix(keys[first[c]]) & (size - one)
-                    while slots[at] != 0:
-                        at = (at + one) & (size - one)
-                    slots[at] = c + one
-                first = grown
-                at = mix(key) & (size - one)
-                while slots[at] != 0:
-                    at = (at + one) & (size - one)
-            first[made] = i
-            made += one
-            slots[at] = made
-        codes[i] = slots[at] - np.uint32(1)
-    return first[:made].copy()
-
-
-@jit
-def mix(key: np.uint64) -> np.uint64:
-    """Scatter the bits of a key, by the finaliser of MurmurHash3: neighbours land far apart."""
-    key ^= key >> np.uint64(33)
-    key *= np.uint64(0xFF51AFD7ED558CCD)
-    key ^= key >> np.uint64(33)
-    key *= np.uint64(0xC4CEB9FE1A85EC53)
-    return key ^ (key >> np.uint64(33))
-
-
-@jit
-def _transpose8(block: NDArray[np.uint8], out: NDArray[np.uint8]) -> None:
-    # tiles of 64 × 64 bytes: one cache line a row on either side, all in L1
-    tile = np.uint64(64)
-    n, k = np.uint64(block.shape[0]), np.uint64(block.shape[1])
-    for i0 in range(np.uint64(0), n, tile):
-        i1 = min(i0 + tile, n)
-        for j0 in range(np.uint64(0), k, tile):
-            for j in range(j0, min(j0 + tile, k)):
-                for i in range(i0, i1):
-                    out[j, i] = block[i, j]
-
-
-@jit
-def _recode8(columns: NDArray[np.uint8], seen: NDArray[np.uint8]) -> None:
-    # Marks the bytes that each column has and makes its codes dense, in place.
-    n = np.uint64(columns.shape[1])
-    lut = np.empty(256, np.uint8)
-    for j in range(np.uint64(columns.shape[0])):
-        column = columns[j]
-        top = np.uint8(0)
-        for i in range(n):
-            top = max(top, column[i])
-        if top < 64:  # one bit per value: the compiler makes it SIMD
-            bits = np.uint64(0)
-            for i in range(n):
-                bits |= np.uint64(1) << np.uint64(column[i])
-            for v in range(np.uint64(64)):
-                seen[j, v] = (bits >> v) & np.uint64(1)
-        else:
-            for i in range(n):
-                seen[j, column[i]] = 1
-        made = np.uint64(0)
-        for v in range(np.uint64(256)):
-            lut[v] = made
-            made += np.uint64(seen[j, v])
-        if made <= np.uint64(top):
-            for i in range(n):
-                column[i] = lut[column[i]]
-
-
-def factorize_bits(values: Array) -> tuple[Index, Index]:
-    """Codes and first rows of a fixed-width numeric array, equal when the bits are."""
-    values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))  # views below take native order
-    codes = np.empty(len(values), np.uint32)
-    if values.dtype.kind in "iu" and len(values):
-        low, high = int(values.min()), int(values.max())
-        if high - low < _LUT:
-            # unsigned differences wrap around to the right value whatever the signs
-            unsigned = values.view(f"u{values.dtype.itemsize}")
-            short = (unsigned - np.array(low, values.dtype).view(unsigned.dtype)).astype(np.uint16)
-            first = np.empty(high - low + 1, np.uint32)
-            made = _lut16(short, np.zeros(_LUT, np.uint32), codes, first)
-            return codes, first[:made]
-    if values.dtype.kind == "f":
-        wide = values.astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0
-        keys = wide.view(np.uint64)
-    else:
-        keys = values.astype(np.int64 if values.dtype.kind == "i" else np.uint64).view(np.uint64)
-    return codes, factorize(keys, codes)
 
 
 def _is_missing(value: Any) -> bool:
@@ -256,8 +144,7 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
     first[joint[::-1]] = rows[::-1]
     for column in columns[1:]:
         keys = joint.astype(np.uint64) * np.uint64(len(column.values)) + column.codes
-        joint = np.empty(len(keys), np.uint32)
-        first = factorize(keys, joint)
+        joint, first = factorized(keys)
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
 
 
@@ -294,6 +181,17 @@ def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str =
     return encode_distinct(codes, seen, na=frozenset(na))
 
 
+def factorized(keys: NDArray[np.uint64]) -> tuple[Index, Index]:
+    """Codes of keys, in order of appearance, and the row where each was seen first."""
+    codes, first = np.empty(len(keys), np.uint32), np.empty(len(keys), np.uint32)
+    made = factorize(keys, codes, first)
+    return codes, first[:made].copy()
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
+
+
 def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> Column:
     """Code a 1-D numpy array: numbers by value (NaN equals NaN, -0.0 equals 0.0), the rest by equality.
 
@@ -303,59 +201,104 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
     >>> column.codes.tolist(), column.values
     ([0, 1, 0], [0.5, None])
     """
-    kind = values.dtype.kind
-    if not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="))
-    if kind == "b":
-        values, kind = values.view(np.uint8), "u"
-        column = encode_values(values)
-        return Column(column.codes, [bool(v) for v in column.values])
-    if kind in "mM":
-        codes, first = factorize_bits(values.view(np.int64))
-        distinct = values[first]
+    if _is_number(values.dtype):
+        return _encode_numbers(values[None, :], np.zeros(1, np.uint64))[0]
+    if values.dtype.kind in "mM":
+        column = encode_values(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
+        distinct = np.array(column.values, np.int64).view(values.dtype.newbyteorder("="))
         named = [None if np.isnat(v) else str(v) for v in distinct]
-        return encode_distinct(codes, named, na=frozenset())
-    if kind in "iu" or (kind == "f" and values.dtype.itemsize <= 8):
-        codes, first = factorize_bits(values)
-        return encode_distinct(codes, (values[first] + 0 if kind == "f" else values[first]).tolist(), na=frozenset())
-    if kind == "V":
+        return encode_distinct(column.codes, named, na=frozenset())
+    if values.dtype.kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")
     return encode_objects(values.tolist(), na, name=name)
 
 
-def _encode_bytes(block: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Code a block of columns of bytes; also says which bytes each column has."""
-    n, k = block.shape
-    seen, coded = np.zeros((k, 256), np.uint8), np.empty((k, n), np.uint8)
-    if block.strides[0] == 1:
-        coded[:] = block.T
-    else:
-        _transpose8(block, coded)
-    _recode8(coded, seen)
-    return coded, seen
-
-
 def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ()) -> Iterator[Column]:
-    """Code columns of a 2-D array, a block at a time, so that little is held beside the codes.
+    """Code columns of a 2-D array, blocks of them in threads, so that little is held beside the codes.
 
     Examples
     --------
     >>> [c.codes.tolist() for c in encode_matrix(np.array([[7, 1], [9, 1]]), [0, 1])]
     [[0, 1], [0, 0]]
     """
-    n = len(matrix)
-    small = matrix.dtype.itemsize == 1 and matrix.dtype.kind in "biu"
-    width = 512 if small else max(1, _BLOCK_BYTES // max(1, n * matrix.dtype.itemsize))
-    for low in range(0, len(columns), width):
-        chosen = list(columns[low : low + width])
-        adjacent = chosen == list(range(chosen[0], chosen[0] + len(chosen)))
-        block = matrix[:, chosen[0] : chosen[0] + len(chosen)] if adjacent else matrix[:, chosen]
-        if small:
-            coded, seen = _encode_bytes(block.view(np.uint8))
-            for codes, present in zip(coded, seen, strict=True):
-                values = np.flatnonzero(present).astype(np.uint8).view(matrix.dtype)
-                yield Column(codes, values.tolist())
-        else:
-            turned = np.ascontiguousarray(block.T)
-            for j, values in zip(chosen, turned, strict=True):
-                yield encode_values(values, na, name=f"x{j}")
+    if not _is_number(matrix.dtype):
+        yield from in_threads(lambda j: encode_values(matrix[:, j], na, name=f"x{j}"), columns, len(matrix))
+        return
+    # a row of a block in C order is some cache lines at least, and there is a block for each thread
+    width = min(max(-(-len(columns) // (2 * usable_cores())), 64), _BLOCK_COLUMNS)
+    blocks = [np.array(columns[low : low + width], np.uint64) for low in range(0, len(columns), width)]
+    for block in in_threads(partial(_encode_numbers, matrix.T), blocks, len(matrix) * width):
+        yield from block
+
+
+def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
+    """Code some rows of a matrix of numbers: in a byte where they are whole numbers close together, else by hashing."""
+    dtype, n = columns.dtype, columns.shape[1]
+    if not n:
+        return [Column(np.empty(0, np.uint8), []) for _ in chosen]
+    if dtype.kind == "b":
+        return [Column(c.codes, list(map(bool, c.values))) for c in _encode_numbers(columns.view(np.uint8), chosen)]
+    half = dtype.kind == "f" and dtype.itemsize == 2
+    if half or not dtype.isnative:
+        columns = columns[chosen].astype(np.float32 if half else dtype.newbyteorder("="))
+        return _encode_numbers(columns, np.arange(len(chosen), dtype=np.uint64))
+    tile = np.uint64(_LONG_TILE if columns.strides[1] == dtype.itemsize else _TILE)
+    low, wide = _windows(columns[chosen, :_TILE])
+    codes, seen = np.empty((len(chosen), n), np.uint8), np.zeros((len(chosen), 256), np.bool_)
+    narrow = narrow_floats if dtype.kind == "f" else narrow_integers
+    narrow(columns, chosen, low, codes, wide, tile)
+    dense(codes, wide, seen)
+    coded = [Column(c, _values(np.flatnonzero(s), least, dtype)) for c, s, least in zip(codes, seen, low, strict=True)]
+    rest = np.flatnonzero(wide)
+    step = max(1, _BLOCK_BYTES // (8 * n))
+    for places in (rest[begin : begin + step] for begin in range(0, len(rest), step)):
+        for place, column in zip(places, _hash_numbers(columns, chosen[places], tile), strict=True):
+            coded[place] = column
+    return coded
+
+
+def _windows(some: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Where the range of 256 values begins in which each column may lie, by some of its values, and which do not."""
+    dtype = some.dtype
+    if dtype.itemsize == 1:
+        return np.full(len(some), np.iinfo(dtype).min).astype(np.uint64), np.zeros(len(some), np.bool_)
+    if dtype.kind == "f":
+        least, most = np.fmin.reduce(some, axis=1), np.fmax.reduce(some, axis=1)
+        least, most = (np.where(np.isnan(end), 0, end).astype(np.float64) for end in (least, most))
+        wide = ~((np.floor(some) == some) | np.isnan(some)).all(axis=1) | (np.maximum(-least, most) > _WHOLE)
+        least, most = (np.where(wide, 0, end).astype(np.int64).view(np.uint64) for end in (least, most))
+    else:
+        least, most = (end.astype(np.int64).view(np.uint64) for end in (some.min(axis=1), some.max(axis=1)))
+        wide = np.zeros(len(some), np.bool_)
+    room = np.uint64(254) - (most - least)
+    low = np.where((least <= most) & (most < 255), np.uint64(0), least - room // np.uint64(2))
+    return low, wide | (most - least > np.uint64(254))
+
+
+def _values(above: NDArray[np.intp], low: np.uint64, dtype: np.dtype[Any]) -> list[Any]:
+    """Values of the bytes that occur."""
+    whole = above.astype(np.uint64) + low
+    signed = whole if dtype.kind == "u" else whole.view(np.int64)
+    values: list[Any] = (signed.astype(np.float64) if dtype.kind == "f" else signed).tolist()
+    if dtype.kind == "f" and values and above[-1] == 255:
+        values[-1] = None
+    return values
+
+
+def _hash_numbers(columns: Array, chosen: Places, tile: np.uint64) -> Iterator[Column]:
+    kind, shape = columns.dtype.kind, (len(chosen), columns.shape[1])
+    numbers: Array = np.empty(shape, np.float64 if kind == "f" else np.uint64)
+    gather(columns, chosen, numbers, tile)
+    if kind == "f":
+        numbers += 0.0  # -0.0 + 0.0 is 0.0
+        numbers[np.isnan(numbers)] = np.nan  # of one spelling
+    codes, first, made = np.empty(shape, np.uint32), np.empty(shape, np.uint32), np.empty(len(chosen), np.uint32)
+    factorize_rows(numbers.view(np.uint64), codes, first, made)
+    for j, n_values in enumerate(made.tolist()):
+        if n_values >= _MANY:
+            check_memory("Coding the columns")
+        distinct = numbers[j, first[j, :n_values]]
+        values = (distinct.view(np.int64) if kind == "i" else distinct).tolist()
+        for place in np.flatnonzero(distinct != distinct):
+            values[place] = None
+        yield Column(smallest_codes(codes[j], n_values), values)

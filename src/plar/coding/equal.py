@@ -8,7 +8,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import mix
+from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.partition import Codes
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import mix
+from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.partition import Codes
 

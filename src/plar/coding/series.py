@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_objects, factorize, factorize_bits
+from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized
 from plar.coding.threads import check_threads
 from plar.errors import TableError
-from plar.partition import Array, Index
+from plar.partition import Array, Index, smallest_codes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,8 +42,7 @@ def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
         distinct = list(dict.fromkeys(cells))
         places = {value: code for code, value in enumerate(distinct)}
         return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
-    codes = np.empty(len(series), np.uint32)
-    first = factorize(series.hash().to_numpy(), codes)
+    codes, first = factorized(series.hash().to_numpy())
     values = series.gather(first)
     if series.eq_missing(values.gather(codes)).all():
         return codes, values.to_list()
@@ -111,15 +110,25 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
         return encode_distinct(codes, series.gather(_first_rows(codes, len(values))).to_list(), na=spellings)
     numbers = series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
-    present, first = factorize_bits(numbers.drop_nulls().to_numpy())
+    column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
+    found = list(column.values) if dtype.is_numeric() else _values(series.drop_nulls(), column)
+    present, merged = column.codes, False
     if null is not None:
-        first = np.flatnonzero(~null)[first].astype(np.uint32)
-    distinct = series.gather(first)
-    if getattr(dtype, "time_unit", None) == "ns":
+        merged = None in found  # NaN is missing, too
+        missing = found.index(None) if merged else len(found)
+        found = found if merged else [*found, None]
+        present = smallest_codes(np.full(len(series), missing, np.uint32), len(found))
+        present[~null] = column.codes
+    if dtype in (pl.Categorical, pl.Enum):
+        return encode_distinct(present, found, na=spellings, trim=text)
+    return Column(present, found, merged)
+
+
+def _values(series: pl.Series, column: Column) -> list[Any]:
+    """Values of the codes of a column without nulls."""
+    import polars as pl
+
+    distinct = series.gather(_first_rows(column.codes, len(column.values)))
+    if getattr(series.dtype, "time_unit", None) == "ns":
         distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
-    values = distinct.to_list()
-    if null is None:
-        return encode_distinct(present, values, na=spellings, trim=text)
-    codes = np.full(len(series), len(values), np.uint32)
-    codes[~null] = present
-    return encode_distinct(codes, [*values, None], na=spellings, trim=text)
+    return distinct.to_list()

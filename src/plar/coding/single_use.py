@@ -14,8 +14,8 @@ from plar.partition import Codes
 
 __all__ = ["SingleUse"]
 
-#: giving less than this back to the system costs more than it is worth
-_TRIM = 1 << 23
+#: giving less than this back to the system costs more than it is worth: other threads wait for it
+_TRIM = 1 << 28
 
 
 class SingleUse(Sequence[Codes]):
@@ -36,13 +36,16 @@ class SingleUse(Sequence[Codes]):
     def __init__(self, columns: Iterable[Codes]) -> None:
         self._columns: list[Codes | None] = list(columns)
         self._laid: dict[int, tuple[NDArray[Any], int]] = {}
+        self._freed = 0
 
     def lay_out(self, places: Sequence[int], rows: NDArray[Any]) -> None:
         """Keep these columns as the first ones of a matrix, and let the originals go."""
         for lane, place in enumerate(places):
             self._laid[place] = rows, lane
             self._columns[place] = None
-        if rows.nbytes >= _TRIM:
+        self._freed += rows.nbytes  # threads that meet here may lose some, which does no harm
+        if self._freed >= _TRIM:
+            self._freed = 0
             with suppress(AttributeError, OSError):  # glibc's; it would keep what is freed for columns yet to come
                 ctypes.CDLL(None).malloc_trim(0)
 

@@ -19,8 +19,6 @@ T = TypeVar("T")
 #: runs a function over tasks that read so many cells in all
 InThreads: TypeAlias = Callable[[Callable[[Any], T], Sequence[Any], int], list[T]]
 
-#: rows that are laid out at a time: their part of 64 columns fits the second cache
-_AT_A_TIME = 1 << 13
 #: lanes pay from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
 
@@ -59,19 +57,10 @@ class Blocks:
     def __init__(self, granules: Granules, wanted: bool | None, in_threads: InThreads[Any]) -> None:
         n_values, columns = granules.cardinalities, granules.columns
         groups, _ = lane_groups(n_values, len(granules), wanted)
-        rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
 
         def build(group: Sequence[int]) -> Block:
-            # lanes beyond the group hold zeros, or codes of an earlier one; nobody reads their sums
-            room, rows = _taken(rooms, lambda: lanes.columns_room(_AT_A_TIME)), lanes.aligned(len(granules))
-            own = [columns[a] for a in group]
-            for low in range(0, len(granules), _AT_A_TIME):
-                some = rows[low : low + _AT_A_TIME]
-                for k, column in enumerate(own):
-                    room[k, : len(some)] = column[low : low + _AT_A_TIME]
-                lanes.interleave(room, some)
-            del own
-            rooms.put(room)
+            # lanes beyond the group hold zeros; nobody reads their sums
+            rows = lanes.as_rows([columns[a] for a in group])
             if isinstance(columns, SingleUse):
                 columns.lay_out(group, rows)
             return Block(group, max(n_values[a] for a in group), rows)
@@ -88,14 +77,10 @@ class Blocks:
     @contextmanager
     def ordered(self, block: Block, order: Index, low: int, high: int) -> Iterator[lanes.Rows]:
         """Rows of a block in the order of U/R, of which only those from `low` to `high` are there."""
-        room = _taken(self._spare, lambda: lanes.aligned(len(order)))
+        try:
+            room = self._spare.get_nowait()
+        except Empty:
+            room = lanes.aligned(len(order))
         lanes.permute(block.rows, order[low:high], room[low:high])
         yield room
         self._spare.put(room)
-
-
-def _taken(spare: SimpleQueue[lanes.Rows], make: Callable[[], lanes.Rows]) -> lanes.Rows:
-    try:
-        return spare.get_nowait()
-    except Empty:
-        return make()

@@ -13,9 +13,11 @@ of two ways, whichever costs less for its size:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from plar.engines.kernels import Words
@@ -30,11 +32,9 @@ __all__ = [
     "Rows",
     "aligned",
     "as_rows",
-    "columns_room",
     "count_long",
     "count_pairs",
     "count_short",
-    "interleave",
     "pairs_are_cheaper",
     "permute",
     "scratch",
@@ -70,29 +70,45 @@ def scratch() -> tuple[Rows, Rows, Rows]:
     return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 
 
-def columns_room(n_rows: int) -> Rows:
-    """Make room for the columns of a block."""
-    # an odd number of cache lines apart, so that columns do not contend for the same places of the cache
-    return np.zeros((LANES, (-(-n_rows // 64) | 1) * 64), np.uint8)
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(_: Any, address: Any) -> Any:
+    def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.uint8)(types.uint64), cast
 
 
 @jit
-def interleave(columns: Rows, block: Rows) -> None:
-    """Turn 64 columns, laid out by `columns_room`, into rows of 64 lanes."""
-    # some rows at a time, so that their part of all columns stays in the fastest cache
-    for i in range(np.uint64(len(block))):
-        row = block[i]
-        for k in range(_W):
-            row[k] = columns[k, i]
+def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows: Rows) -> None:
+    # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
+    # apart do not contend for the same places of it
+    some = np.uint64(512)
+    tile = np.zeros((LANES, 576), np.uint8)
+    n = np.uint64(len(rows))
+    for begin in range(np.uint64(0), n, some):
+        m = min(some, n - begin)
+        for k in range(np.uint64(len(addresses))):
+            stride = strides[k]
+            column = carray(_pointer(addresses[k] + begin * stride), int(m * stride))
+            lane = tile[k]
+            if stride == _ONE:
+                for i in range(m):
+                    lane[i] = column[i]
+            else:
+                for i in range(m):
+                    lane[i] = column[i * stride]
+        for i in range(m):
+            row = rows[begin + i]
+            for k in range(_W):
+                row[k] = tile[k, i]
 
 
 def as_rows(columns: Sequence[Codes]) -> Rows:
     """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros."""
-    n_rows = len(columns[0])
-    room, rows = columns_room(n_rows), aligned(n_rows)
-    for k, column in enumerate(columns):
-        room[k, :n_rows] = column
-    interleave(room, rows)
+    held = [column.astype(np.uint8, copy=False) for column in columns]
+    rows = aligned(len(held[0]))
+    addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
+    _interleave(addresses, np.array([column.strides[0] for column in held]).astype(np.uint64), rows)
     return rows
 
 

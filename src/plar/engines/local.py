@@ -8,7 +8,6 @@ column.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
+from plar.parallel import usable_cores
 from plar.partition import Codes, Index, Split, in_halves, joined, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
@@ -90,7 +90,7 @@ class LocalEngine:
 
     @property
     def _jobs(self) -> int:
-        return _usable_cores() if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
+        return usable_cores() if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
 
 
 class _Partition(NamedTuple):
@@ -347,9 +347,3 @@ def _by_decision(granules: Granules) -> Index:
 def _refinements(n: int) -> int:
     """How many refinements it takes to leave out each of `n` attributes."""
     return n + _refinements(n // 2) + _refinements(n - n // 2) if n > 1 else 0
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

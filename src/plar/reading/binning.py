@@ -18,6 +18,7 @@ from plar.bins import COMMA_NUMBER, NUMBER, Cuts, NoNumber, Rule, bin_column, fi
 from plar.coding.codes import Column, combine
 from plar.coding.series import encode_series, named
 from plar.errors import TableError, warn
+from plar.parallel import in_threads
 from plar.reading.source import Misread, Source
 from plar.reading.weights import is_bad, row_weights, weight_of
 
@@ -89,18 +90,26 @@ def bin_columns(encode: Callable[[Sequence[str]], Iterable[Column]], roles: Role
                 counts[column.codes == column.missing] = 0
     if roles.weights is not None and len(last[-1].codes) == len(counts):
         counts *= row_weights(last[-1], np.ones(len(classes), np.int64))
-    columns, cuts = [], {}
-    for name, column in zip(roles.conditions, encode(roles.conditions), strict=True):
+
+    def cut(named: tuple[str, Column]) -> tuple[Column, Cuts | None]:
+        assert roles.bins is not None
+        name, column = named
         rule = roles.bins.rule(name)
-        if rule is not None:
-            if roles.labels is not None:
-                check_labels(roles.labels, len(column.codes))
-            try:
-                column, cuts[name] = bin_column(column, rule, classes, counts)
-            except NoNumber as error:
-                if name in roles.bins.columns:
-                    raise NoNumber(error.value, name) from None
-        columns.append(column)
+        if rule is None:
+            return column, None
+        if roles.labels is not None:
+            check_labels(roles.labels, len(column.codes))
+        try:
+            return bin_column(column, rule, classes, counts)
+        except NoNumber as error:
+            if name in roles.bins.columns:
+                raise NoNumber(error.value, name) from None
+            return column, None
+
+    coded = zip(roles.conditions, encode(roles.conditions), strict=True)
+    found = list(in_threads(cut, coded, len(classes)))
+    columns = [column for column, _ in found]
+    cuts = {name: points for name, (_, points) in zip(roles.conditions, found, strict=True) if points is not None}
     return [*columns, *last], replace(roles, bins=None, cuts=cuts)
 
 

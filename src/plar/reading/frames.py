@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from plar.coding.series import encode_series, encode_strings, named, not_flat
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.limits import check_memory
+from plar.parallel import in_threads
 from plar.partition import Array, smallest_codes
 from plar.reading.binning import bin_columns, bin_source, check_labels
 from plar.reading.source import Misread, Source
@@ -321,7 +323,7 @@ def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> li
     for low in range(0, len(names), step):
         block = source.collect(frame.select([named(name) for name in names[low : low + step]]))
         check_memory("Coding the columns", len(block) * (len(names) - low))  # a byte a cell at least
-        columns += (encode_series(series, na) for series in block)
+        columns += in_threads(partial(encode_series, na=na), block, len(block))
     return columns
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from plar.coding.codes import Column, encode_distinct, encode_matrix, encode_objects, encode_values
 from plar.coding.series import encode_series
 from plar.errors import TableError
+from plar.parallel import in_threads
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +48,31 @@ def encode_columns(
     places = [at[name] for name in wanted]
     if kind == "numpy":
         return encode_matrix(data, places, na)
-    return (encode_column(_column(data, kind, at[name]), na, name) for name in wanted)
+    if kind == "pandas":
+        return _encode_frame(data, places, names, na)
+    held = list(data.values())
+    return in_threads(lambda j: encode_column(held[j], na, names[j]), places, len(held[0]))
+
+
+def _encode_frame(frame: Any, places: Sequence[int], names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
+    """Code columns of a pandas DataFrame, neighbours of one type together where it holds them as one matrix."""
+    dtypes = list(frame.dtypes)
+    for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
+        own = [place for _, place in run]
+        part = frame.iloc[:, own[0] : own[-1] + 1]
+        matrix = part.to_numpy() if _is_one_block(part, dtypes[own[0]]) else None
+        if matrix is not None:
+            yield from encode_matrix(matrix, range(len(own)), na)
+            continue
+        columns = ((part.iloc[:, j], names[place]) for j, place in enumerate(own))
+        yield from in_threads(lambda column: encode_column(column[0], na, column[1]), columns, len(frame))
+
+
+def _is_one_block(part: Any, dtype: Any) -> bool:
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+        return False
+    first, last = (part.iloc[:, j].to_numpy().base for j in (0, -1))
+    return first is not None and first is last
 
 
 def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
@@ -72,7 +98,7 @@ def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
 
 
 def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
-    if not getattr(series.dtype, "isnative", True):  # which pandas cannot factorize
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
         return encode_values(series.to_numpy(), na, name=name)
     try:
         codes, values = series.factorize()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import mix
+from plar.coding.factorize import mix
 from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index, distinct

@@ -1,0 +1,56 @@
+"""Work on all cores: numba, numpy and polars let other threads run beside them."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
+from itertools import islice
+from typing import Any, TypeVar
+
+__all__ = ["in_threads", "usable_cores"]
+
+T = TypeVar("T")
+#: below this many cells a task is too short for a thread
+_SHARED = 1 << 15
+
+
+def usable_cores() -> int:
+    """How many threads of this process can run at a time."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -> Iterator[T]:
+    """Results of the tasks, in their order; only some are worked on, or wait to be taken, at a time.
+
+    Parameters
+    ----------
+    function : function of a task
+    tasks : iterable
+    cells : int
+        How many a task reads: few are not worth a thread.
+
+    Examples
+    --------
+    >>> list(in_threads(abs, [-1, 2, -3], cells=1 << 20))
+    [1, 2, 3]
+    """
+    cores = usable_cores()
+    if cores == 1 or cells < _SHARED:
+        yield from map(function, tasks)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    tasks, pool = iter(tasks), ThreadPoolExecutor(cores)
+    try:
+        # limits are set in the context of the call
+        started = (pool.submit(copy_context().run, function, task) for task in tasks)
+        waiting = deque(islice(started, 2 * cores))
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(islice(started, 1))
+    finally:
+        pool.shutdown(cancel_futures=True)
