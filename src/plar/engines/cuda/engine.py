@@ -15,7 +15,7 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines import kernels
+from plar.engines import halving, kernels
 from plar.engines.base import Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
@@ -191,21 +191,13 @@ class CudaEvaluation:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
         if attributes is None:
             attributes = range(len(self._n_values))
+        # many-valued attributes first: they shrink the partition fastest
+        falling = sorted(attributes, key=lambda a: -self._n_values[a])
         found: dict[int, Inner] = {}
-        # Many-valued attributes first: they melt the partition fastest.
-        self._leave_out(sorted(attributes, key=lambda a: -self._n_values[a]), self._root, found)
+        for group, partition in halving.without_each(falling, self._root, self._refined, lambda p: not p.unsettled):
+            inner = Inner(partition.theta, False) if partition.unsettled else Inner(self.theta_all, True)
+            found |= dict.fromkeys(group, inner)
         return [found[a] for a in attributes]
-
-    def _leave_out(self, attributes: Sequence[int], partition: Partition, found: dict[int, Inner]) -> None:
-        # `partition` is refined by all of B but these
-        if not partition.unsettled:
-            found |= dict.fromkeys(attributes, Inner(self.theta_all, True))
-        elif len(attributes) == 1:
-            found[attributes[0]] = Inner(partition.theta, False)
-        elif attributes:
-            halves = attributes[0::2], attributes[1::2]
-            for left_out, others in (halves, halves[::-1]):
-                self._leave_out(left_out, self._refined(partition, others), found)
 
     @_on_device
     def select(self, *attributes: int) -> int:
