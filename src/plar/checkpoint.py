@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from plar.coding.store import checksum, remove_strays, replacing
-from plar.engines.base import Held, Inner
+from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
 from plar.measures import OWN, Measure
 from plar.reduct import Step
@@ -62,7 +62,7 @@ class Journal:
         """Whether the core, and perhaps more, was found by an earlier run."""
         return self._found is not None
 
-    def begin(self, granules: Held, measure: Measure, asked: Mapping[str, Any]) -> None:
+    def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
         """Describe the search, and take what is known of it from the file; that of another search is refused."""
         if self._path is None:
             return

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from plar.api import Column, reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
 from plar.engines import SparkEngine, as_engine
+from plar.engines.base import Engine
+from plar.engines.progress_hooks import Watch
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.granules import Granules
@@ -126,7 +128,7 @@ def _reduced(
 
 
 @dataclass(eq=False)
-class SparkSystem:
+class SparkSystem(Engine):
     """The engine of the three systems.
 
     Parameters
@@ -160,7 +162,7 @@ class SparkSystem:
         if self._engine is not None:
             self._engine.close()
 
-    def open(self, granules: Granules, measure: Measure) -> SparkEvaluation:
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> SparkEvaluation:
         """Ship the rows out, granulate them there if asked to, and cache them."""
         if self._engine is None:
             self._engine = as_engine("spark") if self.session is None else SparkEngine(session=self.session)

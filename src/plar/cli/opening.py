@@ -93,7 +93,7 @@ def open_table(options: TableOptions, engine: Any = None) -> Any:
         )
     header = not options.no_header
     between = None if options.separator is None else options.separator.replace("\\t", "\t")
-    rows: Any = engine.read(file, header=header, separator=between) if hasattr(engine, "read") else None
+    rows: Any = None if engine is None else engine.read(file, header=header, separator=between)
     source = None if rows is not None else open_source(file, header=header, separator=between)
     names = source.names if source is not None else tuple(rows.frame.columns)
     if decision is None and not (source and source.decision):

@@ -90,7 +90,7 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
     plar.errors.UnknownNameError: Unknown engine 'gpu'. Choose one of: auto, local, spark, cuda.
     """
     if not isinstance(engine, str):
-        if isinstance(engine, type) or not hasattr(engine, "open"):
+        if not isinstance(engine, Engine):
             raise TableError(
                 f"The engine must be a name or an engine with its options, such as LocalEngine(n_jobs=2). "
                 f"Got {engine!r} instead."

@@ -19,10 +19,10 @@ import numpy as np
 
 from plar.coding.single_use import SingleUse
 from plar.engines import halving, kernels, lanes
-from plar.engines.base import Inner
+from plar.engines.base import Engine, Inner
 from plar.engines.blocks import Block, Blocks, lane_groups
+from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
-from plar.engines.telling import Tally, Watch
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
@@ -37,7 +37,7 @@ _SHARED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class LocalEngine:
+class LocalEngine(Engine):
     """One machine, all its cores.
 
     Parameters
@@ -47,7 +47,7 @@ class LocalEngine:
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays.
     watch : function of a JobProgress, optional
-        Told how far each pass over the candidates is.
+        Called with the progress of each pass over the candidates.
 
     Examples
     --------
@@ -66,9 +66,9 @@ class LocalEngine:
         if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or (jobs < 1 and jobs != -1)):
             raise TableError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
 
-    def open(self, granules: Granules, measure: Measure) -> LocalEvaluation:
-        """Hold the granules ready for one search."""
-        return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=self.watch)
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> LocalEvaluation:
+        """Prepare the granules for one search."""
+        return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=watch or self.watch)
 
     def memory_need(self, granules: Granules) -> int:
         """Bytes that an evaluation takes beside the granules, as measured.
@@ -105,9 +105,6 @@ class _Partition(NamedTuple):
 
 class LocalEvaluation:
     """U/R and the Θ of every way to refine it; see `plar.engines.base.Evaluation`."""
-
-    #: whether an exception from `watch` ends `with_each`, and does no harm
-    stoppable = True
 
     def __init__(
         self,
@@ -190,7 +187,7 @@ class LocalEvaluation:
         groups = halving.without_each(attributes, start, lambda p, more: self._refined(p, more, tally), self._is_final)
         for group, partition in groups:
             found |= dict.fromkeys(group, (self._theta_of(partition), self._is_settled(partition)))
-            if tally:
+            if tally and len(group) > 1:
                 tally.add(halving.n_refinements(len(group)))
         return found
 

@@ -16,12 +16,13 @@ from numba import cuda
 from numba.core import config
 
 from plar.engines import halving, kernels
-from plar.engines.base import Inner
+from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
 from plar.engines.cuda.columns import Asked, Block, Columns
 from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda.partition import Partition, Refinery
+from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
@@ -51,7 +52,7 @@ _MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class CudaEngine:
+class CudaEngine(Engine):
     """An NVIDIA GPU.
 
     Parameters
@@ -82,8 +83,8 @@ class CudaEngine:
                     f"The {name!r} of the engine must be a whole number from {least}. Got {value!r} instead."
                 )
 
-    def open(self, granules: Granules, measure: Measure) -> CudaEvaluation:
-        """Hold the granules ready for one search."""
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> CudaEvaluation:
+        """Prepare the granules for one search; passes are too short to report progress."""
         if measure.kind == OWN:
             raise TableError(
                 f"The engine 'cuda' computes PR, SCE, LCE and CCE. Use the engine 'local' for measure {measure.name!r}."
