@@ -147,7 +147,7 @@ def test_a_time_limited_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", ["", "soon", "-1", -1, "5 weeks", True, float("nan"), float("inf"), [1]])
 def test_a_bad_time_limit_is_refused(bad: Any) -> None:
-    with pytest.raises(plar.TableError, match="The 'time_limit' parameter must be seconds"):
+    with pytest.raises(plar.ParameterError, match="The 'time_limit' parameter must be seconds"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", time_limit=bad)
 
 
@@ -370,7 +370,7 @@ def test_reading_stops_at_the_limit(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("bad", ["", "much", "-1", -1, 0, "2XB", True, float("inf")])
 def test_a_bad_memory_limit_is_refused(bad: Any) -> None:
-    with pytest.raises(plar.TableError, match="The 'memory_limit' parameter must be bytes"):
+    with pytest.raises(plar.ParameterError, match="The 'memory_limit' parameter must be bytes"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", memory_limit=bad)
 
 

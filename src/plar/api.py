@@ -14,7 +14,7 @@ from plar.checkpoint import Journal
 from plar.columns import column_list, resolve, spellings, written_name
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle, MadeGranules
-from plar.errors import TableError, unknown_name
+from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
 from plar.id_columns import warn_id_columns
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
@@ -136,8 +136,9 @@ def reduce(
     deadline = perf_counter() + (math.inf if time_limit is None else as_seconds(time_limit))
     chosen_measure = as_measure(measure)
     options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal)
-    if progress is not None and not callable(progress):
-        raise TableError(f"The 'progress' parameter must be a function. Got {progress!r} instead.")
+    for name, given in (("progress", progress), ("on_step", on_step)):
+        if given is not None and not callable(given):
+            raise ParameterError(f"The {name!r} parameter must be a function. Got {given!r} instead.")
     seconds: dict[str, float] = {}
     asked = data, decision, y, conditions, engine, missing, na, weights, n_jobs, options.include, seconds
     journal = Journal(checkpoint)

@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from plar.checkpoint import Journal
 from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
 from plar.engines.progress_hooks import JobProgress, Watch
-from plar.errors import Interrupted, TableError
+from plar.errors import Interrupted, ParameterError
+from plar.limits import amount
 from plar.measures import Measure
 from plar.reduct import Certificate, Reduct, Step
 
@@ -43,15 +44,15 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("epsilon", "tolerance"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-                raise TableError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
+            if amount(value) is None:
+                raise ParameterError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
         limit = self.max_attributes
         if limit is None:
             return
         if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
-            raise TableError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
+            raise ParameterError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
         if limit < len(set(self.include)):
-            raise TableError(
+            raise ParameterError(
                 f"The 'max_attributes' parameter is {limit}, but 'include' alone has {len(set(self.include))} "
                 "attributes. Raise the one or shorten the other."
             )

@@ -15,7 +15,7 @@ from plar.engines import SparkEngine, as_engine
 from plar.engines.base import Engine
 from plar.engines.progress_hooks import Watch
 from plar.engines.spark.session import explained
-from plar.errors import TableError
+from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.reduct import Reduct
@@ -151,7 +151,7 @@ class SparkSystem(Engine):
     def __post_init__(self) -> None:
         level = self.model_parallelism
         if not isinstance(level, Integral) or isinstance(level, bool) or level < 1:
-            raise TableError(f"The 'model_parallelism' parameter must be 1 or more. Got {level!r} instead.")
+            raise ParameterError(f"The 'model_parallelism' parameter must be 1 or more. Got {level!r} instead.")
 
     def __enter__(self) -> SparkSystem:
         return self

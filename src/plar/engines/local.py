@@ -23,7 +23,7 @@ from plar.engines.base import Engine, Inner
 from plar.engines.blocks import Block, Blocks, lane_groups
 from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
-from plar.errors import TableError
+from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
@@ -64,7 +64,7 @@ class LocalEngine(Engine):
     def __post_init__(self) -> None:
         jobs = self.n_jobs
         if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or (jobs < 1 and jobs != -1)):
-            raise TableError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
+            raise ParameterError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
 
     def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> LocalEvaluation:
         """Prepare the granules for one search."""

@@ -24,7 +24,7 @@ from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda.partition import Partition, Refinery
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
-from plar.errors import EngineUnavailable, TableError
+from plar.errors import EngineUnavailable, ParameterError
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
@@ -79,14 +79,14 @@ class CudaEngine(Engine):
             if name == "memory" and value is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise TableError(
+                raise ParameterError(
                     f"The {name!r} of the engine must be a whole number from {least}. Got {value!r} instead."
                 )
 
     def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> CudaEvaluation:
         """Prepare the granules for one search; passes are too short to report progress."""
         if measure.kind == OWN:
-            raise TableError(
+            raise ParameterError(
                 f"The engine 'cuda' computes PR, SCE, LCE and CCE. Use the engine 'local' for measure {measure.name!r}."
             )
         reason = why_unavailable()

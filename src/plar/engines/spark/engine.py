@@ -18,7 +18,7 @@ from plar.engines.spark.jobs import Watch, sent_once
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, start_session
-from plar.errors import TableError, unknown_name
+from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.reading.frames import Roles
@@ -76,11 +76,11 @@ class SparkEngine(Engine):
             raise unknown_name("layout", self.layout, _LAYOUTS)
         n = self.partitions
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
-            raise TableError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
+            raise ParameterError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
         if self.session is not None:
             check_session(self.session)
             if self.master is not None or self.conf:
-                raise TableError("A session has its master and settings already. Give session, or master and conf.")
+                raise ParameterError("A session has its master and settings already. Give session, or master and conf.")
 
     def __enter__(self) -> SparkEngine:
         return self
