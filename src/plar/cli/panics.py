@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
+from typing import IO
 
 __all__ = ["panics_hidden"]
 
@@ -20,27 +21,29 @@ def panics_hidden() -> Iterator[None]:
 
     Python's own `sys.stderr` still writes at once. With PLAR_DEBUG set, everything does.
     """
-    before = sys.stderr
-    try:
-        held = TemporaryFile()  # noqa: SIM115 - closed below
-    except OSError:  # no place for temporary files
+    before = sys.__stderr__
+    ours = before is not None and before is sys.stderr and before.fileno() == 2
+    held = _temporary_file() if ours and not os.environ.get("PLAR_DEBUG") else None
+    if before is None or held is None:
         yield
         return
-    with held:
-        if before is not sys.__stderr__ or before.fileno() != 2 or os.environ.get("PLAR_DEBUG"):
+    before.flush()
+    with held, os.fdopen(os.dup(2), "w", 1, encoding=before.encoding, errors=before.errors) as direct:
+        os.dup2(held.fileno(), 2)
+        sys.stderr = direct
+        try:
             yield
-            return
-        before.flush()
-        with os.fdopen(os.dup(2), "w", 1, encoding=before.encoding, errors=before.errors) as direct:
-            os.dup2(held.fileno(), 2)
-            sys.stderr = direct
-            try:
-                yield
-            finally:
-                sys.stderr = before
-                with suppress(OSError):  # nobody may be left to read it
-                    direct.flush()
-                os.dup2(direct.fileno(), 2)
-                held.seek(0)
-                with suppress(OSError):
-                    os.write(2, _PANIC.split(held.read(), maxsplit=1)[0])
+        finally:
+            sys.stderr = before
+            with suppress(OSError):  # nobody may be left to read it
+                direct.flush()
+            os.dup2(direct.fileno(), 2)
+            held.seek(0)
+            with suppress(OSError):
+                os.write(2, _PANIC.split(held.read(), maxsplit=1)[0])
+
+
+def _temporary_file() -> IO[bytes] | None:
+    with suppress(OSError):  # there may be no place for it
+        return TemporaryFile()
+    return None
