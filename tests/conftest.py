@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from plar.engines import Engine
+
 #: how much longer what is random goes on than in `make test`
 TURNS = int(os.environ.get("PLAR_TEST_TURNS", "1"))
 
@@ -55,12 +57,12 @@ def _cuda() -> Any:
     return CudaEngine()
 
 
-class CudaStreamed:
+class CudaStreamed(Engine):
     """The CUDA engine with memory for two blocks of columns at a time: all others are sent for every pass."""
 
     name = "cuda"
 
-    def open(self, granules: Any, measure: Any) -> Any:
+    def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         from plar.engines import CudaEngine
 
         return CudaEngine(memory=8 * len(granules)).open(granules, measure)

@@ -180,7 +180,7 @@ def test_reduct_against_the_oracle(seed: int, measure: str) -> None:
 
 def test_own_measures_are_refused() -> None:
     own = plar.Measure("minority", lambda counts: counts.sum() - counts.max(), lambda n: n)
-    with pytest.raises(plar.TableError, match=r"computes PR, SCE, LCE and CCE\. Use the engine 'local'"):
+    with pytest.raises(plar.ParameterError, match=r"computes PR, SCE, LCE and CCE\. Use the engine 'local'"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", measure=own, engine=CudaEngine())
 
 
@@ -193,7 +193,7 @@ def test_own_measures_are_refused() -> None:
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(plar.TableError, match=said):
+    with pytest.raises(plar.ParameterError, match=said):
         CudaEngine(**options)
 
 

@@ -149,7 +149,7 @@ def test_more_rows_than_a_machine_can_hold() -> None:
 
 @pytest.mark.parametrize("level", [0, True, "8", 1.5])
 def test_model_parallelism_is_a_whole_number(level: Any) -> None:
-    with pytest.raises(plar.TableError, match=r"'model_parallelism' parameter must be 1 or more\. Got"):
+    with pytest.raises(plar.ParameterError, match=r"'model_parallelism' parameter must be 1 or more\. Got"):
         baselines.plar_paper({"a": [0, 1], "d": [0, 1]}, "d", model_parallelism=level)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import plar
 from plar.checkpoint import Journal
-from plar.engines import LocalEngine
+from plar.engines import Engine, LocalEngine
 
 PLAR = Path(sys.executable).parent / "plar"
 
@@ -39,7 +39,7 @@ def facts(reduct: plar.Reduct) -> dict[str, Any]:
     return {**said, "steps": [{**step, "seconds": 0} for step in said["steps"]]}
 
 
-class Counting:
+class Counting(Engine):
     """The local engine, counting what is asked of it; it breaks down at one of its passes."""
 
     name = "local"
@@ -47,7 +47,7 @@ class Counting:
     def __init__(self, break_at: int | None = None) -> None:
         self.core, self.passes, self.break_at = 0, 0, break_at
 
-    def open(self, granules: Any, measure: Any) -> Any:
+    def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
         without_each, with_each = evaluation.without_each, evaluation.with_each
 
@@ -296,7 +296,7 @@ def test_granules_on_spark_have_the_fingerprint_of_their_table(tmp_path: Path, s
 CHILD = """
 import json, os, pathlib, signal, sys, threading, time
 import plar
-from plar.engines import LocalEngine
+from plar.engines import Engine, LocalEngine
 
 table, checkpoint, log, result, die_at, notes_left, then_after = sys.argv[1:]
 notes_left = int(notes_left)
@@ -312,9 +312,9 @@ def note(*words):
     if notes_left == 0:
         threading.Timer(float(then_after), die).start()
 
-class Slow:
+class Slow(Engine):
     name = "local"
-    def open(self, granules, measure):
+    def open(self, granules, measure, watch=None):
         evaluation = LocalEngine(n_jobs=1).open(granules, measure)
         without_each, with_each = evaluation.without_each, evaluation.with_each
         def core(attributes=None):

@@ -18,7 +18,7 @@ import pytest
 from test_checkpoint import facts, table
 
 import plar
-from plar.engines import LocalEngine
+from plar.engines import Engine, LocalEngine
 from plar.errors import MemoryLimitExceeded
 from plar.limits import as_bytes, as_seconds, machine_memory, resident_memory
 
@@ -30,7 +30,7 @@ posix = pytest.mark.skipif(os.name == "nt", reason="signals and resource limits 
 # -- time --------------------------------------------------------------------------------------------------
 
 
-class Interrupting:
+class Interrupting(Engine):
     """The local engine; what `act` does happens at the beginning of its n-th pass, or in the certificate."""
 
     name = "local"
@@ -38,7 +38,7 @@ class Interrupting:
     def __init__(self, act: Any, at: int | str) -> None:
         self.act, self.at, self.passes = act, at, 0
 
-    def open(self, granules: Any, measure: Any) -> Any:
+    def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
         without_each, with_each, select = evaluation.without_each, evaluation.with_each, evaluation.select
 
@@ -119,7 +119,7 @@ def test_no_time_at_all_gives_the_core() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_long_pass_ends_in_the_middle(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
-    monkeypatch.setattr("plar.engines.telling._TICK", 0)
+    monkeypatch.setattr("plar.engines.progress_hooks._TICK", 0)
     clock = Clock(monkeypatch)
     seen: list[int] = []
     rng = np.random.default_rng(0)
@@ -147,7 +147,7 @@ def test_a_time_limited_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bad", ["", "soon", "-1", -1, "5 weeks", True, float("nan"), float("inf"), [1]])
 def test_a_bad_time_limit_is_refused(bad: Any) -> None:
-    with pytest.raises(plar.TableError, match="The 'time_limit' parameter must be seconds"):
+    with pytest.raises(plar.ParameterError, match="The 'time_limit' parameter must be seconds"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", time_limit=bad)
 
 
@@ -369,7 +369,7 @@ def test_reading_stops_at_the_limit(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("bad", ["", "much", "-1", -1, 0, "2XB", True, float("inf")])
 def test_a_bad_memory_limit_is_refused(bad: Any) -> None:
-    with pytest.raises(plar.TableError, match="The 'memory_limit' parameter must be bytes"):
+    with pytest.raises(plar.ParameterError, match="The 'memory_limit' parameter must be bytes"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", memory_limit=bad)
 
 

@@ -93,7 +93,7 @@ def test_axes_of_the_user_are_used() -> None:
     assert one.get_title(loc="left") == "What is still undecided"
     two = Figure()
     assert found.plot(two.subplots(2, 1)) is two
-    with pytest.raises(plar.TableError, match="must be one Axes or two"):
+    with pytest.raises(plar.ParameterError, match="must be one Axes or two"):
         found.plot([])
 
 

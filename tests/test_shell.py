@@ -242,3 +242,13 @@ def test_completion_in_zsh(headed: Path) -> None:
         headed,
     )
     assert not (headed / "evil").exists()
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(tmp_path: Path, closed: str) -> None:
+    out = tmp_path / "o.csv"
+    for words, code in ((f"reduce {TABLE} -d x_wins -o {out} --verbose", 0), (f"reduce {TABLE} -d nothing", 2)):
+        done = subprocess.run(["sh", "-c", f"{PLAR} {words} {closed}"], capture_output=True, text=True, check=False)
+        assert done.returncode == code, done
+        assert "Traceback" not in done.stderr
+    assert out.read_text() == plar.reduce(TABLE, "x_wins").transform(TABLE).write_csv()

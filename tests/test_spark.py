@@ -295,9 +295,9 @@ def test_bad_files_are_one_line(spark: Any, tmp_path: Path) -> None:
 def test_bad_options_are_one_line() -> None:
     with pytest.raises(plar.UnknownNameError, match=r"Unknown layout 'diagonal'\. Choose one of: auto, columns, rows"):
         SparkEngine(layout="diagonal")
-    with pytest.raises(plar.TableError, match=r"'partitions' parameter must be None or 1 and more\. Got 0"):
+    with pytest.raises(plar.ParameterError, match=r"'partitions' parameter must be None or 1 and more\. Got 0"):
         SparkEngine(partitions=0)
-    with pytest.raises(plar.TableError, match=r"spark://host:7077"):
+    with pytest.raises(plar.ParameterError, match=r"spark://host:7077"):
         SparkEngine(master="spark://host").open(plar.granulate({"a": [1], "d": [0]}, "d"), plar.measures.PR)
     with pytest.raises(
         plar.EngineUnavailable, match=r"master 'spark://127\.0\.0\.1:9' does not answer \(Connection ref"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from plar.baselines.subsets import Judged, SubsetEvaluation
-from plar.engines import LocalEngine
+from plar.engines import Engine, LocalEngine
 from plar.engines.base import Inner
 from plar.granules import Granules
 from plar.measures import Measure
@@ -26,7 +26,7 @@ def spread(n: int, most: int | None) -> list[int]:
     return list(range(n)) if most is None or n <= most else [i * n // most for i in range(most)]
 
 
-class Sampled:
+class Sampled(Engine):
     """An engine around one of the paper's systems.
 
     Parameters
@@ -42,7 +42,7 @@ class Sampled:
         #: as it would be with all candidates; how many were timed, and out of how many
         self.seconds, self.timed, self.asked = 0.0, 0, 0
 
-    def open(self, granules: Granules, measure: Measure) -> SampledEvaluation:
+    def open(self, granules: Granules, measure: Measure, watch: Any = None) -> SampledEvaluation:
         """Open both."""
         began = time.perf_counter()
         held = self.system.open(granules, measure)

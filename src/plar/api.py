@@ -13,17 +13,16 @@ from plar.bins import Spec, written_spec
 from plar.checkpoint import Journal
 from plar.columns import column_list, resolve, spellings, written_name
 from plar.engines import as_engine
-from plar.engines.base import Engine, Held, Reader
-from plar.engines.telling import watched
-from plar.errors import TableError, unknown_name
+from plar.engines.base import Engine, GranuleHandle, MadeGranules
+from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
+from plar.id_columns import warn_id_columns
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import Measure, as_measure
 from plar.progress import bytes_of, followed
 from plar.reduct import Reduct
 from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.table import DecisionTable, as_table, open_granules
-from plar.told_apart import warn_told_apart
 
 __all__ = ["core", "granulate", "reduce", "significance", "theta"]
 
@@ -137,8 +136,9 @@ def reduce(
     deadline = perf_counter() + (math.inf if time_limit is None else as_seconds(time_limit))
     chosen_measure = as_measure(measure)
     options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal)
-    if progress is not None and not callable(progress):
-        raise TableError(f"The 'progress' parameter must be a function. Got {progress!r} instead.")
+    for name, given in (("progress", progress), ("on_step", on_step)):
+        if given is not None and not callable(given):
+            raise ParameterError(f"The {name!r} parameter must be a function. Got {given!r} instead.")
     seconds: dict[str, float] = {}
     asked = data, decision, y, conditions, engine, missing, na, weights, n_jobs, options.include, seconds
     journal = Journal(checkpoint)
@@ -153,7 +153,7 @@ def reduce(
         return find_reduct(
             granules,
             chosen_measure,
-            watched(chosen_engine, display.watch if display else None),
+            chosen_engine,
             options,
             seconds=seconds,
             source=_path_of(data),
@@ -166,6 +166,7 @@ def reduce(
             on_step=tell_step,
             journal=journal,
             deadline=deadline,
+            watch=display.watch if display else None,
         )
 
 
@@ -201,7 +202,8 @@ def core(
     ):
         if tell:
             tell("core", 0, len(granules.conditions))
-        evaluation = watched(chosen_engine, display.watch if display else None).open(granules, chosen_measure)
+        watch = chosen_engine.watch or (display.watch if display else None)
+        evaluation = chosen_engine.open(granules, chosen_measure, watch)
         found = core_of(
             evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
         )
@@ -326,7 +328,7 @@ def _path_of(data: Any) -> str | None:
 
 
 def _reading(
-    data: Any, granules: Held, y: Any, missing: str, na: Any, weights: Column | None, bins: Spec | None
+    data: Any, granules: GranuleHandle, y: Any, missing: str, na: Any, weights: Column | None, bins: Spec | None
 ) -> dict[str, Any]:
     """How the rows were read, for the record; a DecisionTable says so itself."""
     if isinstance(data, DecisionTable):
@@ -364,7 +366,7 @@ def _prepared(
     progress: Progress | None = None,
     *,
     bins: Spec | None = None,
-) -> Iterator[tuple[Engine, Held]]:
+) -> Iterator[tuple[Engine, GranuleHandle]]:
     """Engine and granules for one call; what the call itself started or put on a cluster ends with it."""
     chosen = as_engine(engine, n_jobs, data)
     made: Any = None
@@ -391,17 +393,18 @@ def _prepared(
             check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(coded)},", need)
         yield chosen, granules
     finally:
-        if hasattr(type(made), "unpersist"):
-            made.unpersist()
-        if chosen is not engine and hasattr(chosen, "close"):
+        if made is not None:
+            chosen.release(made)
+        if chosen is not engine:
             chosen.close()
 
 
-def _memory(engine: Engine, granules: Held) -> tuple[int, int] | None:
+def _memory(engine: Engine, granules: GranuleHandle) -> tuple[int, int] | None:
     """Bytes of the coded table, and those that the engine takes beside it; None where the table is elsewhere."""
-    if not isinstance(granules, Granules) or not hasattr(engine, "memory_need"):
+    if not isinstance(granules, Granules):
         return None
-    return granules.nbytes, engine.memory_need(granules)
+    need = engine.memory_need(granules)
+    return None if need is None else (granules.nbytes, need)
 
 
 def _granulated(
@@ -418,16 +421,18 @@ def _granulated(
     bins: Spec | None = None,
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
-) -> Held:
+) -> GranuleHandle:
     """Granulate any data; `attributes` that it does not have are refused before the work."""
     seconds = {} if seconds is None else seconds
     began = perf_counter()
     if progress:
         progress("read", 0, 0)
     if isinstance(data, (str, os.PathLike)):
-        data = open_granules(data) or (engine.read(data) if isinstance(engine, Reader) else None) or data
-    if hasattr(type(data), "with_roles"):  # granules, here or on a cluster
-        granules: Held = data.with_roles(decision, conditions, y=y, weights=weights, missing=missing, na=na, bins=bins)
+        data = open_granules(data) or engine.read(data) or data
+    if issubclass(type(data), MadeGranules):
+        granules: GranuleHandle = data.with_roles(
+            decision, conditions, y=y, weights=weights, missing=missing, na=na, bins=bins
+        )
         seconds |= {"read": perf_counter() - began, "granulate": 0.0}
         return granules
     table = as_table(data, decision, y, conditions=conditions, missing=missing, na=na, bins=bins, weights=weights)
@@ -438,8 +443,8 @@ def _granulated(
     began = perf_counter()
     if progress:
         progress("granulate", 0, bytes_of(table.reader.files) if table.reader is not None else 0)
-    granules = engine.granulate(table) if table.kind == "spark" and isinstance(engine, Reader) else table.granulate()
+    granules = engine.granulate(table)
     if table.bins is None:
-        warn_told_apart(table, granules)
+        warn_id_columns(engine, table, granules)
     seconds["granulate"] = perf_counter() - began
     return granules

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from plar.coding.store import checksum, remove_strays, replacing
-from plar.engines.base import Held, Inner
+from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
 from plar.measures import OWN, Measure
-from plar.reduct import Step
+from plar.reduct import Step, as_path, from_json
 
 __all__ = ["Journal"]
 
 _VERSION = 1
+#: Θ is a sum of three machine words
+_LARGEST = 1 << 192
 
 
 class Journal:
@@ -48,7 +50,7 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
-        self._path = None if path is None else Path(path).expanduser()
+        self._path = None if path is None else as_path(path).expanduser()
         self._found: dict[str, Any] | None = None
         self._head: dict[str, Any] = {}
         #: the steps as they are written: each is encoded once
@@ -62,7 +64,7 @@ class Journal:
         """Whether the core, and perhaps more, was found by an earlier run."""
         return self._found is not None
 
-    def begin(self, granules: Held, measure: Measure, asked: Mapping[str, Any]) -> None:
+    def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
         """Describe the search, and take what is known of it from the file; that of another search is refused."""
         if self._path is None:
             return
@@ -87,11 +89,16 @@ class Journal:
                     f"The checkpoint {str(self._path)!r} is of another run: {'; '.join(odd)}. "
                     "Name another file, or delete it to start anew."
                 )
-            theta_all = self._found["theta_all"]
-            self.inner = [Inner(theta_all if t is None else t, t is None) for t in self._found["inner"]]
+            theta_all = from_json(int, self._found["theta_all"])
+            inner = from_json(tuple[int | None, ...], self._found["inner"])
+            if len(inner) != len(granules.conditions) or any(abs(t or 0) > _LARGEST for t in inner):
+                raise ValueError
+            self.inner = [Inner(theta_all if t is None else t, t is None) for t in inner]
             self._encoded = [_encoded(step) for step in self._found["steps"]]
             self.steps = [_decoded_step(step, granules.conditions) for step in self._found["steps"]]
-        except (KeyError, IndexError, TypeError, AttributeError):
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, TableError):
+                raise
             raise _damaged(self._path) from None
 
     def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
@@ -147,6 +154,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_bytes())
         version, seal, state = found["plar_checkpoint"], found["checksum"], found["state"]
+        sealed = isinstance(state, dict) and seal == checksum(_encoded(state).encode())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -158,9 +166,10 @@ def _read(path: Path) -> dict[str, Any] | None:
             f"The checkpoint {str(path)!r} has the version {version!r}, this plar knows {_VERSION}. "
             "Delete it to start anew."
         )
-    if not isinstance(state, dict) or seal != checksum(_encoded(state).encode()):
+    if not sealed:
         raise _damaged(path)
-    return state
+    known: dict[str, Any] = state
+    return known
 
 
 def _damaged(path: Path) -> TableError:
@@ -184,15 +193,17 @@ def _encoded_step(step: Step, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _decoded_step(found: Mapping[str, Any], names: Sequence[str]) -> Step:
-    offered = zip(names, found["candidates"], strict=False)
-    return Step(
-        **{
+    offered = zip(names, found["candidates"], strict=True)
+    step: Step = from_json(
+        Step,
+        {
             **found,
             "attribute": names[found["attribute"]],
-            "ties": tuple(names[a] for a in found["ties"]),
+            "ties": [names[a] for a in found["ties"]],
             "candidates": {name: gain for name, gain in offered if gain is not None},
-        }
+        },
     )
+    return step
 
 
 def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:

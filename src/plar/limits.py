@@ -13,9 +13,10 @@ from numbers import Real
 from pathlib import Path
 from typing import Final
 
-from plar.errors import MemoryLimitExceeded, TableError
+from plar.errors import MemoryLimitExceeded, ParameterError
 
 __all__ = [
+    "amount",
     "as_bytes",
     "as_seconds",
     "check_memory",
@@ -45,9 +46,9 @@ def as_seconds(given: object) -> float:
     >>> as_seconds("10m"), as_seconds(1.5)
     (600.0, 1.5)
     """
-    seconds = _amount(given, _SECONDS)
+    seconds = _with_unit(given, _SECONDS)
     if seconds is None:
-        raise TableError(
+        raise ParameterError(
             f"The 'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'. Got {given!r} instead."
         )
     return seconds
@@ -64,23 +65,35 @@ def as_bytes(given: object) -> int | None:
     if given is None:
         return None
     text = given.upper().removesuffix("B") if isinstance(given, str) else given
-    size = _amount(text, {**_BYTES, **_BINARY})
+    size = _with_unit(text, {**_BYTES, **_BINARY})
     if size is None or size < 1:
-        raise TableError(
+        raise ParameterError(
             f"The 'memory_limit' parameter must be bytes, or text such as '500MB' or '2GB'. Got {given!r} instead."
         )
     return int(size)
 
 
-def _amount(given: object, units: dict[str, int]) -> float | None:
-    """A number of 0 or more times its unit; None if it is none."""
+def _with_unit(given: object, units: dict[str, int]) -> float | None:
+    """A number of 0 or more times its unit; None for anything else."""
     if isinstance(given, str):
         found = _AMOUNT.fullmatch(given.strip())
         unit = found and next((u for u in units if u == found[2] or u == found[2].lower()), None)
-        return None if not found or unit is None else float(found[1]) * units[unit]
-    if not isinstance(given, Real) or isinstance(given, bool) or not 0 <= float(given) < math.inf:
-        return None
-    return float(given)
+        return None if not found or unit is None else amount(float(found[1]) * units[unit])
+    return amount(given)
+
+
+def amount(given: object) -> float | None:
+    """A finite number of 0 or more as a float; None for anything else.
+
+    Examples
+    --------
+    >>> amount(3), amount(-1), amount("3"), amount(10**400)
+    (3.0, None, None, None)
+    """
+    with suppress(OverflowError):
+        if isinstance(given, Real) and not isinstance(given, bool) and 0 <= float(given) < math.inf:
+            return float(given)
+    return None
 
 
 def shown_bytes(n: int) -> str:

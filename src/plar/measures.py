@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.errors import TableError, unknown_name
+from plar.errors import ParameterError, unknown_name
 
 __all__ = ["CCE", "LCE", "MEASURES", "PR", "SCE", "Measure", "as_measure", "f_table", "log_anchors"]
 
@@ -77,7 +77,7 @@ class Measure:
         for name in ("theta", "normaliser"):
             if not callable(getattr(self, name)):
                 got = type(getattr(self, name)).__name__
-                raise TableError(f"The {name!r} of measure {self.name!r} must be a function. Got {got} instead.")
+                raise ParameterError(f"The {name!r} of measure {self.name!r} must be a function. Got {got} instead.")
 
     def tie_bound(self, n_objects: int) -> int:
         """How far above the smallest Θ a candidate still ties: 0, for SCE the rounding of L."""
@@ -128,7 +128,7 @@ def as_measure(measure: str | Measure) -> Measure:
     if isinstance(measure, Measure):
         return measure
     if not isinstance(measure, str):
-        raise TableError(f"The measure must be a name or a plar.Measure. Got {type(measure).__name__} instead.")
+        raise ParameterError(f"The measure must be a name or a plar.Measure. Got {type(measure).__name__} instead.")
     if measure.upper() not in MEASURES:
         raise unknown_name("measure", measure, MEASURES)
     return MEASURES[measure.upper()]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from plar.jit import jit
 
-__all__ = ["Array", "Codes", "Index", "Split", "distinct", "in_halves", "joined", "smallest_codes", "split"]
+__all__ = ["Array", "Codes", "Index", "Split", "distinct", "joined", "smallest_codes", "split"]
 
 T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
@@ -73,18 +73,6 @@ def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
         together *= n_values
     if group:
         yield group
-
-
-def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Deal attributes into two halves, each with the many-valued ones first: they melt a partition fastest.
-
-    Examples
-    --------
-    >>> in_halves([0, 1, 2], n_values=[2, 9, 5])
-    ([1, 0], [2])
-    """
-    falling = sorted(attributes, key=lambda a: -n_values[a])
-    return falling[0::2], falling[1::2]
 
 
 def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts: Index) -> Split:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from plar.errors import PlarError, TableError
+from plar.errors import ParameterError, PlarError
 from plar.report.words import counted, number, origins, shortened, significances, start_theta, start_words
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     else:
         axes = [ax] if hasattr(ax, "plot") else list(ax)
         if len(axes) not in (1, 2):
-            raise TableError(f"The 'ax' parameter must be one Axes or two. Got {len(axes)} instead.")
+            raise ParameterError(f"The 'ax' parameter must be one Axes or two. Got {len(axes)} instead.")
     _curve(found, axes[0])
     if len(axes) == 2:
         _bars(found, axes[1])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from plar.engines.telling import JobProgress
+    from plar.engines.progress_hooks import JobProgress
     from plar.reduct import Step
     from plar.search import OnStep, Progress
 

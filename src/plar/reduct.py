@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -10,14 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 from plar.coding.store import checksum, replacing
-from plar.errors import TableError, printable
+from plar.errors import ParameterError, TableError, printable
 from plar.limits import shown_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
+__all__ = ["Certificate", "Reduct", "Step", "as_path", "from_dict", "from_json", "load"]
+
+#: types of the settings that plar itself reads in a saved result; others are only shown
+_SETTINGS: Mapping[str, Any] = {
+    **dict.fromkeys(("epsilon", "tolerance"), float),
+    **dict.fromkeys(("minimal", "header", "y"), bool),
+    **dict.fromkeys(("missing", "decimal"), str),
+    **dict.fromkeys(("weights", "separator"), str | None),
+    **dict.fromkeys(("include", "na"), tuple[str, ...]),
+    "max_attributes": int | None,
+    "conditions": tuple[str, ...] | None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +179,7 @@ class Reduct:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
         found = self.to_dict()
         text = json.dumps({**found, "checksum": _seal(found)}, ensure_ascii=False, indent=1) + "\n"
-        with replacing(path) as temporary:
+        with replacing(as_path(path)) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # half characters, as JSON has them
 
     def report(self, path: str | os.PathLike[str], command: str | None = None) -> None:
@@ -254,8 +266,9 @@ def load(path: str | os.PathLike[str]) -> Reduct:
     ...     plar.load(path) == r
     True
     """
+    place = as_path(path)
     try:
-        found = json.loads(Path(path).read_bytes())
+        found = json.loads(place.read_bytes())
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except (ValueError, RecursionError):
@@ -267,6 +280,21 @@ def load(path: str | os.PathLike[str]) -> Reduct:
             "changed it yourself, remove the checksum."
         )
     return from_dict(found, repr(str(path)))
+
+
+def as_path(given: object) -> Path:
+    """Take a path; anything else is a ParameterError.
+
+    Examples
+    --------
+    >>> as_path(b"r.json")
+    Traceback (most recent call last):
+    plar.errors.ParameterError: A path must be text or a path object. Got b'r.json' instead.
+    """
+    try:
+        return Path(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(f"A path must be text or a path object. Got {given!r} instead.") from None
 
 
 def _seal(found: Mapping[str, Any]) -> str:
@@ -284,36 +312,55 @@ def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     True
     """
     try:
-        made: Reduct = _made(Reduct, found)
-        if not {*made.attributes, *made.core, *made.certificate.redundant} <= set(made.conditions):
-            raise ValueError("'attributes'")
+        made: Reduct = from_json(Reduct, found)
+        named = {*made.attributes, *made.core, *made.certificate.redundant}
+        named.update(*((step.attribute, *step.ties, *step.candidates) for step in made.steps))
+        if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):
+            raise TypeError("'attributes'")
+        for name, value in made.settings.items():
+            _check_setting(name, value)
         return made
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, OverflowError) as error:
         raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
 
 
-def _made(kind: Any, value: Any) -> Any:
-    """Make what a type's annotation says of what JSON has; TypeError with the field where it does not fit."""
+def _check_setting(name: str, value: Any) -> None:
+    try:
+        from_json(_SETTINGS.get(name, Any), value)
+        for rule in value.values() if isinstance(value, Mapping) else [value or ""]:
+            from_json(tuple[float, ...] if name == "bins" and not isinstance(rule, str) else Any, rule)
+    except (TypeError, OverflowError):
+        raise TypeError(repr(name)) from None
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Make an object of a type from what JSON holds; TypeError with the name of the field where it does not fit.
+
+    Examples
+    --------
+    >>> from_json(tuple[float, ...], [1, 2.5])
+    (1.0, 2.5)
+    """
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(value, Mapping):
         known = {}
         for name, hint in get_type_hints(kind).items():
             try:
-                known[name] = _made(hint, value[name])
+                known[name] = from_json(hint, value[name])
             except (KeyError, OverflowError):
                 raise TypeError(repr(name)) from None
             except TypeError as error:
                 raise TypeError(str(error) or repr(name)) from None
         return kind(**known)  # type: ignore[operator]
     if origin is tuple and isinstance(value, (list, tuple)):
-        return tuple(_made(inner[0], one) for one in value)
+        return tuple(from_json(inner[0], one) for one in value)
     if origin is Mapping and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _made(inner[1], one) for key, one in value.items()}
-    if kind is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return {key: from_json(inner[1], one) for key, one in value.items()}
+    if kind is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
     if type(None) in inner:
-        return None if value is None else _made(inner[0], value)
-    if kind is Any or type(value) is kind:
+        return None if value is None else from_json(inner[0], value)
+    if kind is Any or (type(value) is kind and kind is not float):
         return value
     raise TypeError
 

@@ -8,17 +8,19 @@ PLAR, section 4: core by inner significance, then add the attribute of least Θ 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Integral
 from time import perf_counter
 from typing import Any, TypeAlias
 
 from plar.checkpoint import Journal
-from plar.engines.base import Engine, Evaluation, Held, Inner
-from plar.errors import Interrupted, TableError
+from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
+from plar.engines.progress_hooks import JobProgress, Watch
+from plar.errors import Interrupted, ParameterError
+from plar.limits import amount
 from plar.measures import Measure
 from plar.reduct import Certificate, Reduct, Step
 
@@ -42,15 +44,15 @@ class Options:
     def __post_init__(self) -> None:
         for name in ("epsilon", "tolerance"):
             value = getattr(self, name)
-            if not isinstance(value, Real) or not 0 <= float(value) < math.inf:
-                raise TableError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
+            if amount(value) is None:
+                raise ParameterError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
         limit = self.max_attributes
         if limit is None:
             return
         if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
-            raise TableError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
+            raise ParameterError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
         if limit < len(set(self.include)):
-            raise TableError(
+            raise ParameterError(
                 f"The 'max_attributes' parameter is {limit}, but 'include' alone has {len(set(self.include))} "
                 "attributes. Raise the one or shorten the other."
             )
@@ -63,7 +65,7 @@ class Options:
 
 
 def find_reduct(
-    granules: Held,
+    granules: GranuleHandle,
     measure: Measure,
     engine: Engine,
     options: Options,
@@ -75,6 +77,7 @@ def find_reduct(
     on_step: OnStep | None = None,
     journal: Journal | None = None,
     deadline: float = math.inf,
+    watch: Watch | None = None,
 ) -> Reduct:
     """Find core and reduct of a granulated table.
 
@@ -86,6 +89,8 @@ def find_reduct(
         What it knows of the search is not done again.
     deadline : float
         When `time.perf_counter` has come this far, the search ends with what it has.
+    watch : function of a JobProgress, optional
+        Called with the progress of each pass, unless the engine has a function of its own for that.
 
     Raises
     ------
@@ -93,10 +98,11 @@ def find_reduct(
         On Ctrl-C, with the result so far.
     """
     search = _Search(granules, measure, engine, options, journal or Journal(), progress, _Clock(seconds or {}))
+    search.watch_passes(engine.watch or watch, deadline)
     facts = {"source": source, "settings": settings or {}}
     search.find_core()
     try:
-        search.add_attributes(on_step, deadline)
+        search.add_attributes(on_step)
         return search.certified(facts)
     except KeyboardInterrupt:
         search.forget()
@@ -108,7 +114,7 @@ class _Search:
 
     def __init__(
         self,
-        granules: Held,
+        granules: GranuleHandle,
         measure: Measure,
         engine: Engine,
         options: Options,
@@ -121,6 +127,21 @@ class _Search:
         self.tell = progress or (lambda phase, done, total: None)
         self.include = sorted(set(granules.positions(options.include)))
         self.complete = False
+        #: whether the greedy steps are under way, which alone end at the deadline
+        self.in_steps = False
+
+    def watch_passes(self, watch: Watch | None, deadline: float) -> None:
+        """End a long pass at the deadline, where the engine reports its progress."""
+        self.deadline, self.watch = deadline, watch
+
+        def look(job: JobProgress) -> None:
+            if self.in_steps and perf_counter() >= deadline:
+                raise _OutOfTime
+            if watch is not None:
+                watch(job)
+
+        if deadline < math.inf:
+            self.watch = look
 
     def find_core(self) -> None:
         """Find the core, or take it from the journal, and begin with it."""
@@ -129,7 +150,7 @@ class _Search:
         if self.journal.resumed:
             self.tell("resume", len(self.journal.steps), 0)
         self.tell("core", 0, len(names))
-        evaluation = self.engine.open(granules, measure)
+        evaluation = self.engine.open(granules, measure, self.watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         inner = self.journal.inner or evaluation.without_each()
         self.journal.add_core(inner, evaluation.theta_all)
@@ -151,17 +172,18 @@ class _Search:
         places = {name: a for a, name in enumerate(self.granules.conditions)} if self.journal.steps else {}
         return [*self.start, *(places[step.attribute] for step in self.journal.steps)]
 
-    def add_attributes(self, on_step: OnStep | None, deadline: float) -> None:
+    def add_attributes(self, on_step: OnStep | None) -> None:
         """Add the attribute of least Θ until the stop rule holds, or a limit is met."""
         granules, evaluation, steps = self.granules, self.evaluation, self.journal.steps
         assert evaluation is not None
         limit = min(self.options.max_attributes or len(granules.conditions), len(granules.conditions))
         chosen = self.chosen
         self.tell("search", len(steps), self.active)
-        with suppress(_OutOfTime), _ending_passes(evaluation, deadline):
+        self.in_steps = True
+        with suppress(_OutOfTime):
             while True:
                 self.complete = _done(evaluation, self.measure, granules.n_objects, self.options.tolerance)
-                if self.complete or len(chosen) >= limit or perf_counter() >= deadline:
+                if self.complete or len(chosen) >= limit or perf_counter() >= self.deadline:
                     break
                 attribute, step = _step(granules, self.measure, evaluation, chosen, self.theta_all)
                 chosen.append(attribute)
@@ -181,6 +203,7 @@ class _Search:
 
     def certified(self, facts: Mapping[str, Any]) -> Reduct:
         """Say what is proven about R."""
+        self.in_steps = False
         granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
         chosen = self.chosen
         self.tell("certificate", 0, len(chosen))
@@ -189,7 +212,7 @@ class _Search:
         if not preserved or evaluation is None:
             # what could go is then judged by what R itself tells
             coarse = granules.coarsen([names[a] for a in chosen])
-            evaluation, places = self.engine.open(coarse, measure), {a: i for i, a in enumerate(chosen)}
+            evaluation, places = self.engine.open(coarse, measure, self.watch), {a: i for i, a in enumerate(chosen)}
             theta = self.theta_all if preserved else evaluation.value_all
         redundant = _redundant(evaluation, chosen, places)
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
@@ -247,7 +270,7 @@ def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: i
 
 
 def _step(
-    granules: Held, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
+    granules: GranuleHandle, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
 ) -> tuple[int, Step]:
     began = perf_counter()
     names, n = granules.conditions, granules.n_objects
@@ -291,7 +314,7 @@ def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[in
     return [a for a, found in zip(chosen, inner, strict=True) if found.equal]
 
 
-def _suspects(granules: Held, steps: Sequence[Step]) -> list[list[int]]:
+def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]:
     """Groups of conditions of which some may be equal: as many values, and as significant at first."""
     # what the first step did not offer was in R already, and whoever equals it adds nothing then
     first = steps[0].candidates if steps else {}
@@ -303,27 +326,6 @@ def _suspects(granules: Held, steps: Sequence[Step]) -> list[list[int]]:
 
 class _OutOfTime(Exception):
     """A pass was ended by the time limit."""
-
-
-@contextmanager
-def _ending_passes(evaluation: Any, deadline: float) -> Iterator[None]:
-    """Let a long pass end in the middle, where the engine allows it."""
-    if deadline == math.inf or not getattr(evaluation, "stoppable", False):
-        yield
-        return
-    watch = evaluation.watch
-
-    def look(job: Any) -> None:
-        if perf_counter() >= deadline:
-            raise _OutOfTime
-        if watch is not None:
-            watch(job)
-
-    evaluation.watch = look
-    try:
-        yield
-    finally:
-        evaluation.watch = watch
 
 
 class _Clock:

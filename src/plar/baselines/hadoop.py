@@ -22,6 +22,8 @@ from typing import IO, Any
 
 from plar.api import Column, reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
+from plar.engines.base import Engine
+from plar.engines.progress_hooks import Watch
 from plar.errors import EngineFailed, EngineUnavailable
 from plar.granules import Granules
 from plar.measures import Measure
@@ -76,7 +78,7 @@ def hadoop_ar(
 
 
 @dataclass(eq=False)
-class HadoopAR:
+class HadoopAR(Engine):
     """The engine of `hadoop_ar`.
 
     Parameters
@@ -96,7 +98,7 @@ class HadoopAR:
         while self._opened:
             self._opened.pop().close()
 
-    def open(self, granules: Granules, measure: Measure) -> HadoopEvaluation:
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> HadoopEvaluation:
         """Write the rows to a file and start the driver, which waits for subsets."""
         evaluation = HadoopEvaluation(granules, measure, self.conf)
         self._opened.append(evaluation)

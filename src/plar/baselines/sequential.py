@@ -8,6 +8,8 @@ from typing import Any
 
 from plar.api import Column, reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
+from plar.engines.base import Engine
+from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
 from plar.measures import PURE, Measure
 from plar.reduct import Reduct
@@ -101,13 +103,13 @@ def classes_of(universe: Universe, subset: Subset) -> dict[tuple[int, ...], dict
     return classes
 
 
-class HAR:
+class HAR(Engine):
     """The engine of `har`."""
 
     name = "HAR"
 
-    def open(self, granules: Granules, measure: Measure) -> HAREvaluation:
-        """Hold the rows ready for one search."""
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> HAREvaluation:
+        """Prepare the rows for one search."""
         return HAREvaluation(granules, measure)
 
 
@@ -127,13 +129,13 @@ class HAREvaluation(SubsetEvaluation):
         return Judged(sum(theta for theta, _ in found), sum(active for _, active in found))
 
 
-class FSPA:
+class FSPA(Engine):
     """The engine of `fspa`."""
 
     name = "FSPA"
 
-    def open(self, granules: Granules, measure: Measure) -> FSPAEvaluation:
-        """Hold the rows ready for one search."""
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> FSPAEvaluation:
+        """Prepare the rows for one search."""
         return FSPAEvaluation(granules, measure)
 
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from plar.api import Column, reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
 from plar.engines import SparkEngine, as_engine
+from plar.engines.base import Engine
+from plar.engines.progress_hooks import Watch
 from plar.engines.spark.session import explained
-from plar.errors import TableError
+from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.reduct import Reduct
@@ -126,7 +128,7 @@ def _reduced(
 
 
 @dataclass(eq=False)
-class SparkSystem:
+class SparkSystem(Engine):
     """The engine of the three systems.
 
     Parameters
@@ -149,7 +151,7 @@ class SparkSystem:
     def __post_init__(self) -> None:
         level = self.model_parallelism
         if not isinstance(level, Integral) or isinstance(level, bool) or level < 1:
-            raise TableError(f"The 'model_parallelism' parameter must be 1 or more. Got {level!r} instead.")
+            raise ParameterError(f"The 'model_parallelism' parameter must be 1 or more. Got {level!r} instead.")
 
     def __enter__(self) -> SparkSystem:
         return self
@@ -160,7 +162,7 @@ class SparkSystem:
         if self._engine is not None:
             self._engine.close()
 
-    def open(self, granules: Granules, measure: Measure) -> SparkEvaluation:
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> SparkEvaluation:
         """Ship the rows out, granulate them there if asked to, and cache them."""
         if self._engine is None:
             self._engine = as_engine("spark") if self.session is None else SparkEngine(session=self.session)

@@ -19,7 +19,7 @@ import typer
 import plar
 from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
-from plar.cli.panics import panics_held
+from plar.cli.panics import panics_hidden
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
 
 __all__ = ["app", "main"]
@@ -50,11 +50,12 @@ def main() -> None:
     # plar calls; and there is no garbage to collect among modules, neither while they load nor when they go.
     sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     gc.disable()
+    _open_closed_streams()
     warnings.showwarning = _warn
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what no encoding has
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with panics_held():
+        with panics_hidden():
             if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
                 raise KeyboardInterrupt
         sys.stdout.flush()
@@ -85,6 +86,16 @@ def main() -> None:
         _fail(f"Error: {type(error).__name__}: {error} This is a fault of plar; PLAR_DEBUG=1 shows where.", 1)
     finally:
         gc.freeze()
+
+
+def _open_closed_streams() -> None:
+    """Let closed standard streams (``>&-``) be /dev/null; files opened later would else take their descriptors."""
+    while (null := os.open(os.devnull, os.O_RDWR)) < 3:
+        pass
+    os.close(null)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from plar.cli.options import Computing, TableOptions
 from plar.cli.pipes import OUTPUTS, STREAM, suffix
-from plar.errors import PlarError, TableError
+from plar.errors import ParameterError, PlarError, TableError
 
 __all__ = ["as_list", "check_targets", "names_of", "open_engine", "open_table"]
 
@@ -25,7 +25,7 @@ def open_engine(options: Computing) -> Iterator[Any]:
 
     if options.engine != "spark":
         if options.master or options.conf:
-            raise TableError("--master and --conf are settings of Spark. Add --engine spark.")
+            raise ParameterError("--master and --conf are settings of Spark. Add --engine spark.")
         yield as_engine(options.engine, options.jobs)
         return
     if not os.environ.get("PLAR_DEBUG"):  # py4j logs every call that Ctrl-C breaks, with its traceback
@@ -67,7 +67,7 @@ def check_targets(
 def _setting(word: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     if not equals or not key:
-        raise TableError(f"A setting of Spark is KEY=VALUE. Got {word!r}.")
+        raise ParameterError(f"A setting of Spark is KEY=VALUE. Got {word!r}.")
     return key, value
 
 
@@ -93,7 +93,7 @@ def open_table(options: TableOptions, engine: Any = None) -> Any:
         )
     header = not options.no_header
     between = None if options.separator is None else options.separator.replace("\\t", "\t")
-    rows: Any = engine.read(file, header=header, separator=between) if hasattr(engine, "read") else None
+    rows: Any = None if engine is None else engine.read(file, header=header, separator=between)
     source = None if rows is not None else open_source(file, header=header, separator=between)
     names = source.names if source is not None else tuple(rows.frame.columns)
     if decision is None and not (source and source.decision):

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
-from plar.errors import EngineUnavailable, TableError, unknown_name
+from plar.errors import EngineUnavailable, ParameterError, unknown_name
 from plar.table import DecisionTable
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
     plar.errors.UnknownNameError: Unknown engine 'gpu'. Choose one of: auto, local, spark, cuda.
     """
     if not isinstance(engine, str):
-        if isinstance(engine, type) or not hasattr(engine, "open"):
-            raise TableError(
+        if not isinstance(engine, Engine):
+            raise ParameterError(
                 f"The engine must be a name or an engine with its options, such as LocalEngine(n_jobs=2). "
                 f"Got {engine!r} instead."
             )
         if n_jobs is not None:
-            raise TableError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
+            raise ParameterError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
         return engine
     data = data.source if isinstance(data, DecisionTable) else data
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine

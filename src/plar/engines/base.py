@@ -1,14 +1,18 @@
-"""What an engine supplies. `plar.search` knows nothing else, so that every engine gives the same reduct."""
+"""What an engine supplies. `plar.search` uses nothing else, so that every engine gives the same reduct."""
 
 from __future__ import annotations
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from plar.engines.progress_hooks import Watch
+from plar.granules import Granules
 from plar.measures import Measure
 from plar.table import DecisionTable
 
-__all__ = ["Engine", "Evaluation", "Held", "Inner", "Reader"]
+__all__ = ["Engine", "Evaluation", "GranuleHandle", "Inner", "MadeGranules"]
 
 
 class Inner(NamedTuple):
@@ -54,8 +58,8 @@ class Evaluation(Protocol):
         """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
 
 
-class Held(Protocol):
-    """Granules, wherever they are: what the search knows of them."""
+class GranuleHandle(Protocol):
+    """Granules on this machine or on a cluster, as the search sees them."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -101,27 +105,66 @@ class Held(Protocol):
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, among those of each group."""
 
-    def coarsen(self, attributes: Any) -> Held:
+    def coarsen(self, attributes: Any) -> GranuleHandle:
         """Granules over some of the conditions."""
 
 
-class Engine(Protocol):
-    """Where and how the evaluation is done."""
-
-    @property
-    def name(self) -> str:
-        """What a Reduct calls it."""
-
-    def open(self, granules: Any, measure: Measure) -> Evaluation:
-        """Hold the granules ready for one search."""
-
-
 @runtime_checkable
-class Reader(Protocol):
-    """An engine that reads and granulates tables where they are."""
+class MadeGranules(Protocol):
+    """Granules that a user passes in place of a table."""
 
-    def read(self, path: Any) -> Any:
-        """Take a path; None if it is to be read on this machine."""
+    def with_roles(
+        self,
+        decision: Any = None,
+        conditions: Any = None,
+        *,
+        y: Any = None,
+        weights: Any = None,
+        missing: str = "value",
+        na: Any = (),
+        bins: Any = None,
+    ) -> GranuleHandle:
+        """Granules over some of the conditions."""
 
-    def granulate(self, table: DecisionTable) -> Held:
-        """Granulate rows that are there."""
+
+class Engine(ABC):
+    """Where and how the evaluation is done. A new engine supplies `name` and `open`; the rest has defaults.
+
+    Attributes
+    ----------
+    name : str
+        Recorded in the result.
+    watch : function of a JobProgress, or None
+        Called with the progress of each pass, if the engine reports any.
+    """
+
+    __slots__ = ()
+    name: str
+    watch: Watch | None = None
+
+    @abstractmethod
+    def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
+        """Prepare the granules for one search; `watch`, if given, takes the place of the engine's own."""
+
+    def read(self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None) -> Any:
+        """Read a path where the engine runs; None if plar is to read it on this machine."""
+        return None
+
+    def granulate(self, table: DecisionTable) -> GranuleHandle:
+        """Granulate a table, by default on this machine."""
+        return table.granulate()
+
+    def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
+        """Values of the condition at a place of a table just granulated: all, or enough to judge their type."""
+        values: Iterable[Any] = granules.dictionaries[place]
+        return values
+
+    def memory_need(self, granules: Granules) -> int | None:
+        """Bytes that an evaluation takes beside the granules; None if unknown."""
+        return None
+
+    def release(self, granules: GranuleHandle) -> None:  # noqa: B027 - a default
+        """Free what `granulate` keeps outside this process."""
+
+    def close(self) -> None:  # noqa: B027 - a default
+        """Stop whatever the engine has started."""

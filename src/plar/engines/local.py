@@ -11,24 +11,23 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from plar.coding.single_use import SingleUse
-from plar.engines import kernels, lanes
-from plar.engines.base import Inner
+from plar.engines import halving, kernels, lanes
+from plar.engines.base import Engine, Inner
 from plar.engines.blocks import Block, Blocks, lane_groups
+from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
-from plar.engines.telling import Tally, Watch
-from plar.errors import TableError
+from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
 from plar.parallel import usable_cores
-from plar.partition import Codes, Index, Split, in_halves, joined, split
+from plar.partition import Codes, Index, Split, joined, split
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
@@ -38,7 +37,7 @@ _SHARED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class LocalEngine:
+class LocalEngine(Engine):
     """One machine, all its cores.
 
     Parameters
@@ -48,7 +47,7 @@ class LocalEngine:
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays.
     watch : function of a JobProgress, optional
-        Told how far each pass over the candidates is.
+        Called with the progress of each pass over the candidates.
 
     Examples
     --------
@@ -65,11 +64,11 @@ class LocalEngine:
     def __post_init__(self) -> None:
         jobs = self.n_jobs
         if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or (jobs < 1 and jobs != -1)):
-            raise TableError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
+            raise ParameterError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
 
-    def open(self, granules: Granules, measure: Measure) -> LocalEvaluation:
-        """Hold the granules ready for one search."""
-        return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=self.watch)
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> LocalEvaluation:
+        """Prepare the granules for one search."""
+        return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=watch or self.watch)
 
     def memory_need(self, granules: Granules) -> int:
         """Bytes that an evaluation takes beside the granules, as measured.
@@ -106,9 +105,6 @@ class _Partition(NamedTuple):
 
 class LocalEvaluation:
     """U/R and the Θ of every way to refine it; see `plar.engines.base.Evaluation`."""
-
-    #: whether an exception from `watch` ends `with_each`, and does no harm
-    stoppable = True
 
     def __init__(
         self,
@@ -163,8 +159,8 @@ class LocalEvaluation:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
-        halves = in_halves(attributes, self._granules.cardinalities)
-        work = len(attributes) + sum(_refinements(len(half)) for half in halves)
+        halves = halving.in_halves(attributes, self._granules.cardinalities)
+        work = len(attributes) + sum(halving.n_refinements(len(half)) for half in halves)
         tally = Tally(self.watch, work, len(attributes)) if self.watch else None
         try:
             found = self._in_threads(
@@ -187,23 +183,16 @@ class LocalEvaluation:
     ) -> dict[int, tuple[int, bool]]:
         """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
         found: dict[int, tuple[int, bool]] = {}
-        self._leave_out(attributes, self._refined(self._root, others, tally), found, tally)
+        start = self._refined(self._root, others, tally)
+        groups = halving.without_each(attributes, start, lambda p, more: self._refined(p, more, tally), self._is_final)
+        for group, partition in groups:
+            found |= dict.fromkeys(group, (self._theta_of(partition), self._is_settled(partition)))
+            if tally and len(group) > 1:
+                tally.add(halving.n_refinements(len(group)))
         return found
 
-    def _leave_out(
-        self, attributes: Sequence[int], partition: _Partition, found: dict[int, tuple[int, bool]], tally: Tally | None
-    ) -> None:
-        # `partition` is refined by all of B but these
-        if not len(partition.order):
-            found |= dict.fromkeys(attributes, (partition.left, True))
-            if tally:
-                tally.add(_refinements(len(attributes)))
-        elif len(attributes) == 1:
-            found[attributes[0]] = self._theta_of(partition), self._is_settled(partition)
-        elif attributes and not self._stopped:
-            halves = attributes[0::2], attributes[1::2]
-            for left_out, others in (halves, halves[::-1]):
-                self._leave_out(left_out, self._refined(partition, others, tally), found, tally)
+    def _is_final(self, partition: _Partition) -> bool:
+        return self._stopped or not len(partition.order)
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate."""
@@ -292,7 +281,8 @@ class LocalEvaluation:
 
     def _is_settled(self, partition: _Partition) -> bool:
         # every class left has more than one leaf key, and so more than one label, but under SCE
-        return self._labels.labels is not self._labels.leaves and not self._mixed(partition)
+        several = self._labels.labels is not self._labels.leaves
+        return not len(partition.order) or (several and not self._mixed(partition))
 
     def _mixed(self, partition: _Partition) -> int:
         # objects in classes of more than one label
@@ -341,9 +331,3 @@ def _by_decision(granules: Granules) -> Index:
     # numpy sorts 16-bit keys in linear time
     keys = granules.classes.astype(np.uint16) if granules.n_classes <= 1 << 16 else granules.classes
     return np.argsort(keys, kind="stable").astype(np.uint32)
-
-
-@lru_cache
-def _refinements(n: int) -> int:
-    """How many refinements it takes to leave out each of `n` attributes."""
-    return n + _refinements(n // 2) + _refinements(n - n // 2) if n > 1 else 0

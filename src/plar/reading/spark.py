@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from plar.apart import apart
 from plar.bins import NUMBER, Cuts
 from plar.errors import TableError
+from plar.spark_calls import spark_call
 
 __all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places", "sink_rows"]
 
@@ -84,7 +84,7 @@ def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
     return sql.when(number <= sql.lit(cuts[half]), _tree(number, cuts[:half], first)).otherwise(upper)
 
 
-@apart
+@spark_call
 def sink_rows(frame: Any, path: str | os.PathLike[str]) -> None:
     """Let Spark write a folder, which is whole when it holds _SUCCESS."""
     place = os.fspath(path)

@@ -15,15 +15,16 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines import kernels
-from plar.engines.base import Inner
+from plar.engines import halving, kernels
+from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
 from plar.engines.cuda.columns import Asked, Block, Columns
 from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda.partition import Partition, Refinery
+from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
-from plar.errors import EngineUnavailable, TableError
+from plar.errors import EngineUnavailable, ParameterError
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
@@ -51,7 +52,7 @@ _MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class CudaEngine:
+class CudaEngine(Engine):
     """An NVIDIA GPU.
 
     Parameters
@@ -78,14 +79,14 @@ class CudaEngine:
             if name == "memory" and value is None:
                 continue
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise TableError(
+                raise ParameterError(
                     f"The {name!r} of the engine must be a whole number from {least}. Got {value!r} instead."
                 )
 
-    def open(self, granules: Granules, measure: Measure) -> CudaEvaluation:
-        """Hold the granules ready for one search."""
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> CudaEvaluation:
+        """Prepare the granules for one search; passes are too short to report progress."""
         if measure.kind == OWN:
-            raise TableError(
+            raise ParameterError(
                 f"The engine 'cuda' computes PR, SCE, LCE and CCE. Use the engine 'local' for measure {measure.name!r}."
             )
         reason = why_unavailable()
@@ -191,21 +192,13 @@ class CudaEvaluation:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
         if attributes is None:
             attributes = range(len(self._n_values))
+        # many-valued attributes first: they shrink the partition fastest
+        falling = sorted(attributes, key=lambda a: -self._n_values[a])
         found: dict[int, Inner] = {}
-        # Many-valued attributes first: they melt the partition fastest.
-        self._leave_out(sorted(attributes, key=lambda a: -self._n_values[a]), self._root, found)
+        for group, partition in halving.without_each(falling, self._root, self._refined, lambda p: not p.unsettled):
+            inner = Inner(partition.theta, False) if partition.unsettled else Inner(self.theta_all, True)
+            found |= dict.fromkeys(group, inner)
         return [found[a] for a in attributes]
-
-    def _leave_out(self, attributes: Sequence[int], partition: Partition, found: dict[int, Inner]) -> None:
-        # `partition` is refined by all of B but these
-        if not partition.unsettled:
-            found |= dict.fromkeys(attributes, Inner(self.theta_all, True))
-        elif len(attributes) == 1:
-            found[attributes[0]] = Inner(partition.theta, False)
-        elif attributes:
-            halves = attributes[0::2], attributes[1::2]
-            for left_out, others in (halves, halves[::-1]):
-                self._leave_out(left_out, self._refined(partition, others), found)
 
     @_on_device
     def select(self, *attributes: int) -> int:

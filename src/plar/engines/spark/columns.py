@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import numpy as np
 
-from plar.apart import apart
 from plar.engines import lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import lane_groups
@@ -30,11 +29,12 @@ from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import Measure
 from plar.partition import Array, Codes, Index, distinct
+from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
     from pyspark import RDD
 
-    from plar.engines.spark.held import SparkGranules
+    from plar.engines.spark.handle import SparkGranules
 
 __all__ = ["ColumnBlocks", "ColumnsEvaluation"]
 
@@ -111,7 +111,7 @@ class ColumnBlocks:
                 done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, tell)
         return [record for _, records in done for record in records]
 
-    @apart
+    @spark_call
     def unpersist(self) -> None:
         """Let go of the cluster's memory and files."""
         self.stored.map(_remove).count()
@@ -142,7 +142,7 @@ class _Fetched:
 class ColumnsEvaluation(LocalEvaluation):
     """U/R on the driver, candidates on the cluster; see `plar.engines.base.Evaluation`."""
 
-    @apart
+    @spark_call
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
         if held.blocks is None:
             held.blocks = ColumnBlocks(held)
@@ -162,7 +162,7 @@ class ColumnsEvaluation(LocalEvaluation):
         labels = label_granules(granules, measure, held.blocks.partition)
         super().__init__(granules, measure, labels=labels, watch=watch)
 
-    @apart
+    @spark_call
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns it has."""
         if attributes is not None:
@@ -170,9 +170,9 @@ class ColumnsEvaluation(LocalEvaluation):
             return super().without_each(attributes)
         return leave_one_out(self._held, self._measure, self.theta_all)
 
-    with_each = apart(LocalEvaluation.with_each)
+    with_each = spark_call(LocalEvaluation.with_each)
 
-    @apart
+    @spark_call
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}, whose columns come in one job; returns Θ(D|R)."""
         self._fetched.fetch(attributes)
@@ -197,13 +197,13 @@ class ColumnsEvaluation(LocalEvaluation):
             offer=offer,
         )
         try:
-            scores = blocks.run(task, tasks, "score the candidates", self._telling(len(wanted)))
+            scores = blocks.run(task, tasks, "score the candidates", self._reporter(len(wanted)))
         finally:
             now.destroy()
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
         return [(a, theta) for a, theta, _ in scores]
 
-    def _telling(self, candidates: int) -> Tell | None:
+    def _reporter(self, candidates: int) -> Tell | None:
         watch = self.watch
         if watch is None:
             return None

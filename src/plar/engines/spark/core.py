@@ -1,8 +1,8 @@
 """Θ(D|C∖{a}) for every attribute at once, exactly, in one job: rows that agree on half of C meet in one task.
 
 To leave out an attribute of one half, the other half stays: rows that become equal agree on it. So only rows that
-share a half with a row of another class of U/C have to meet; hashes find them (a chance hit makes a row travel
-that need not have), and the local engine's divide and conquer does the rest where they meet.
+share a half with a row of another class of U/C have to meet; hashes find them (a collision only costs a transfer),
+and the local engine's leave-one-out does the rest where they meet.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from plar.engines.base import Inner
+from plar.engines.halving import in_halves
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.granulate import itself
 from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
-from plar.partition import Index, distinct, in_halves
+from plar.partition import Index, distinct
 
 if TYPE_CHECKING:
-    from plar.engines.spark.held import SparkGranules
+    from plar.engines.spark.handle import SparkGranules
 
 __all__ = ["leave_one_out"]
 

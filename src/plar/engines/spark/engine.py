@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from plar.apart import apart
 from plar.coding.series import not_flat
-from plar.engines.base import Evaluation
+from plar.engines.base import Engine, Evaluation, GranuleHandle
 from plar.engines.spark.binning import bin_rows
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
-from plar.engines.spark.held import SparkGranules, hold
+from plar.engines.spark.handle import SparkGranules, hold
 from plar.engines.spark.jobs import Watch, sent_once
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, start_session
-from plar.errors import TableError, unknown_name
+from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.reading.frames import Roles
 from plar.reading.spark import SparkRows, select_places
+from plar.spark_calls import spark_call
 from plar.table import DecisionTable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _PIECE = 1 << 25
 
 
 @dataclass(eq=False)
-class SparkEngine:
+class SparkEngine(Engine):
     """An Apache Spark cluster, or Spark on this machine.
 
     Parameters
@@ -57,7 +57,7 @@ class SparkEngine:
     conf : mapping, optional
         Settings of our own session, such as {"spark.executor.memory": "4g"}.
     watch : function of a JobProgress, optional
-        Told how far each pass over the candidates is.
+        Called with the progress of each pass over the candidates.
     """
 
     session: SparkSession | None = None
@@ -76,11 +76,11 @@ class SparkEngine:
             raise unknown_name("layout", self.layout, _LAYOUTS)
         n = self.partitions
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
-            raise TableError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
+            raise ParameterError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
         if self.session is not None:
             check_session(self.session)
             if self.master is not None or self.conf:
-                raise TableError("A session has its master and settings already. Give session, or master and conf.")
+                raise ParameterError("A session has its master and settings already. Give session, or master and conf.")
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -115,11 +115,14 @@ class SparkEngine:
         self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
     ) -> SparkRows | None:
         """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
-        return apart(read_rows)(self.spark(), path, header=header, separator=separator)
+        return spark_call(read_rows)(self.spark(), path, header=header, separator=separator)
 
-    @apart
-    def granulate(self, table: DecisionTable) -> SparkGranules:
-        """Granulate a table whose rows are on the cluster."""
+    def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
+        """Granulate a table where its rows are: on the cluster, or on this machine."""
+        return self._granulate(table) if table.kind == "spark" else table.granulate()
+
+    @spark_call
+    def _granulate(self, table: DecisionTable) -> SparkGranules:
         frame: DataFrame = table.source
         check_session(frame.sparkSession)
         roles = Roles(table.conditions, table.decision, table.weights, table.missing, table.na)
@@ -139,14 +142,25 @@ class SparkEngine:
         parcels.unpersist()
         return held
 
-    def open(self, granules: Granules | SparkGranules, measure: Measure) -> Evaluation:
-        """Hold the granules ready for one search; those of this machine are shipped out."""
+    def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
+        """Values of a condition: all that this machine knows, or some from the cluster."""
+        if isinstance(granules, SparkGranules):
+            return _first_values(table.source, table.names.index(granules.conditions[place]))
+        return super().sample_values(table, granules, place)
+
+    def release(self, granules: GranuleHandle) -> None:
+        """Free the memory and disks of the cluster."""
+        if isinstance(granules, SparkGranules):
+            granules.unpersist()
+
+    def open(self, granules: Granules | SparkGranules, measure: Measure, watch: Watch | None = None) -> Evaluation:
+        """Prepare the granules for one search; those of this machine are shipped out."""
         held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
         measure = sent_once(measure)
         columns = self.layout == "columns" or (self.layout == "auto" and len(held) <= _BROADCAST)
         if columns:
-            return ColumnsEvaluation(held, measure, self.watch)
-        return RowsEvaluation(held, measure, self.watch)
+            return ColumnsEvaluation(held, measure, watch or self.watch)
+        return RowsEvaluation(held, measure, watch or self.watch)
 
     def memory_need(self, granules: Granules) -> int:
         """Bytes that it takes here, beside the granules, to ship them out, as measured."""
@@ -165,12 +179,22 @@ class SparkEngine:
         return held
 
 
-@apart
+@spark_call
 def _send(granules: Granules, session: SparkSession, partitions: int | None) -> SparkGranules:
     cores = _parallelism(session)
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
     return hold(pieces, coding, granules.conditions, granules.decision, granules.names, granules.n_missing)
+
+
+@spark_call
+def _first_values(frame: DataFrame, place: int) -> Iterable[Any]:
+    """Some values of a column, or one where its type says enough."""
+    if frame.schema.fields[place].dataType.typeName() in ("float", "double", "decimal"):
+        return [0.5]
+    with explained("read the table"):
+        rows = select_places(frame, [place]).head(100)
+    return [row[0].strip() if isinstance(row[0], str) else row[0] for row in rows]
 
 
 def _parallelism(session: SparkSession) -> int:

@@ -9,9 +9,9 @@ from functools import lru_cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from plar.apart import apart, looked_at
-from plar.engines.telling import JobProgress, Watch
+from plar.engines.progress_hooks import JobProgress, Watch
 from plar.measures import OWN, Measure
+from plar.spark_calls import polled, spark_call
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -50,14 +50,14 @@ def sent_once(measure: Measure) -> Measure:
 Tell: TypeAlias = Callable[[int, int, tuple[int, int] | None, float | None], None]
 
 
-@apart
+@spark_call
 def run_watched(rdd: RDD[Any], function: Any, tasks: Sequence[int], tell: Tell | None = None) -> list[Any]:
     """Run a function of a partition's records on some partitions; whoever waits tells how far it is."""
     context = rdd.context
     if tell is None:
         return list(context.runJob(rdd, function, tasks))
     status = context.accumulator((0, None), _status_param())
-    with looked_at(partial(_look, tell, status, len(tasks), monotonic())):
+    with polled(partial(_look, tell, status, len(tasks), monotonic())):
         return list(context.runJob(rdd, partial(_counted, function=function, status=status), tasks))
 
 

@@ -1,4 +1,4 @@
-"""The rows layout: a piece is some granules with all columns, for tables whose class ids no broadcast can bear.
+"""The rows layout: a piece is some granules with all columns, for tables with too many class ids to broadcast.
 
 Classes of U/R that lie whole in one piece are evaluated there, and their Θ is added up. Classes that are *spread* over
 pieces are numbered, and every piece sends its counts of (class, value, decision) to where they are added up. At first
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from plar.apart import apart
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.core import leave_one_out
@@ -36,11 +35,12 @@ from plar.engines.spark.spread import (
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, Measure
 from plar.partition import Array
+from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
     from pyspark import RDD
 
-    from plar.engines.spark.held import SparkGranules
+    from plar.engines.spark.handle import SparkGranules
 
 __all__ = ["RowsEvaluation"]
 
@@ -51,9 +51,7 @@ Keys: TypeAlias = tuple[tuple[int, ...], ...]
 class RowsEvaluation:
     """U/R on the cluster; see `plar.engines.base.Evaluation`."""
 
-    stoppable = True
-
-    @apart
+    @spark_call
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
         self._held, self._measure, self.watch = held, measure, watch
         self._coding = held.coding
@@ -93,7 +91,7 @@ class RowsEvaluation:
             return 0 if found.theta == self.theta_all else max(1, found.objects)
         return found.objects
 
-    @apart
+    @spark_call
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B."""
         if attributes is None:
@@ -105,7 +103,7 @@ class RowsEvaluation:
         inner = leave_one_out(coarse, self._measure, sum(theta for theta, _, _ in facts))
         return [Inner(self.theta_all, True) if found.equal else found for found in inner]
 
-    @apart
+    @spark_call
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one job."""
         found, now = self._surveyed(), self._now
@@ -117,14 +115,14 @@ class RowsEvaluation:
         thetas = dict.fromkeys(candidates, 0)
         job = self._held.pieces.context.union(parts) if len(parts) > 1 else parts[0]
         with explained("score the candidates"):
-            done = run_watched(job, _as_it_is, range(job.getNumPartitions()), self._telling(len(candidates)))
+            done = run_watched(job, _as_it_is, range(job.getNumPartitions()), self._reporter(len(candidates)))
         for scores in done:
             for a, theta in scores:
                 thetas[a] += theta
         self._known = thetas
         return [thetas[a] for a in candidates]
 
-    @apart
+    @spark_call
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._selected += attributes
@@ -133,7 +131,7 @@ class RowsEvaluation:
         self._move(self._surveyed())
         return self.theta
 
-    def _telling(self, candidates: int) -> Tell | None:
+    def _reporter(self, candidates: int) -> Tell | None:
         watch = self.watch
         if watch is None:
             return None

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plar import errors
-from plar.errors import EngineFailed, EngineUnavailable, TableError
+from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,7 +136,7 @@ def _check_answers(master: str) -> None:
     for place in master.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
         if not port.isdigit() or not host:
-            raise TableError(f"The master {master!r} has no host and port. Write it as spark://host:7077.")
+            raise ParameterError(f"The master {master!r} has no host and port. Write it as spark://host:7077.")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
             return

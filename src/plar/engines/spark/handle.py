@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.apart import apart
 from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint
 from plar.columns import decision_names, missing_policy, positions_of, roles_of, spellings
@@ -22,6 +21,7 @@ from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.granules import MAX_OBJECTS, too_many
+from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -108,7 +108,7 @@ class SparkGranules:
             )
         return self.hashed
 
-    @apart
+    @spark_call
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
         few = [a for group in groups for a in group if self.cardinalities[a] <= MOST_VALUES]
@@ -130,7 +130,7 @@ class SparkGranules:
                 parts = self.pieces.mapPartitionsWithIndex(task).collect()
             yield from ((a, reduce(np.add, [part[a] for part in parts])) for a in some)
 
-    @apart
+    @spark_call
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
         kept = self.positions(attributes)

@@ -1,4 +1,4 @@
-"""Whoever waits for Spark can leave: Ctrl-C and a time limit end its jobs in their middle."""
+"""Spark calls can be cancelled: Ctrl-C and a time limit end a job in its middle."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from test_checkpoint import facts, table
 from test_limits import Clock
 
 import plar
-from plar.apart import apart, looked_at
+from plar.spark_calls import polled, spark_call
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
 #: seconds that the jobs below would take, and far more than their end should
 LONG = 120.0
 
 
-@apart
+@spark_call
 def wait_long(spark: Any) -> Any:
     return spark.sparkContext.parallelize(range(2), 2).map(lambda _: time.sleep(LONG)).collect()
 
@@ -57,7 +57,7 @@ def assert_idle(spark: Any) -> None:
     while spark.sparkContext.statusTracker().getActiveJobsIds():
         assert time.monotonic() < until, "the job runs on"
         time.sleep(0.1)
-    assert apart(spark.sparkContext.parallelize([1, 2], 2).sum)() == 3
+    assert spark_call(spark.sparkContext.parallelize([1, 2], 2).sum)() == 3
 
 
 @pytest.mark.parametrize("theirs", [True, False])
@@ -75,7 +75,21 @@ def test_ctrl_c_ends_a_job(spark: Any, theirs: bool, caplog: pytest.LogCaptureFi
     assert not caplog.records  # py4j logs what breaks its connection
 
 
-def test_who_looks_can_end_a_job(spark: Any) -> None:
+def test_ctrl_c_ends_the_sampling_of_a_column(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+    from plar.engines.spark.engine import _first_values
+
+    def slow(row: Any) -> Any:
+        time.sleep(LONG)
+        return row
+
+    frame = spark.sparkContext.parallelize([("1.5",)], 1).map(slow).toDF("x string")
+    with interrupted_after(0.8, signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+        _first_values(frame, 0)
+    assert_idle(spark)
+    assert not caplog.records
+
+
+def test_a_poll_can_end_a_job(spark: Any) -> None:
     class Enough(Exception):
         pass
 
@@ -86,9 +100,9 @@ def test_who_looks_can_end_a_job(spark: Any) -> None:
         if len(looks) == 3:
             raise Enough
 
-    @apart
+    @spark_call
     def looked() -> None:
-        with looked_at(look):
+        with polled(look):
             wait_long(spark)
 
     with pytest.raises(Enough):
@@ -101,14 +115,14 @@ def test_results_errors_and_the_users_settings_pass(spark: Any) -> None:
     context = spark.sparkContext
     context.setJobDescription("mine")
     try:
-        assert apart(lambda: context.getLocalProperty("spark.job.description"))() == "mine"
+        assert spark_call(lambda: context.getLocalProperty("spark.job.description"))() == "mine"
     finally:
         context.setJobDescription(None)
-    threads = apart(lambda: (threading.current_thread(), apart(threading.current_thread)()))()
+    threads = spark_call(lambda: (threading.current_thread(), spark_call(threading.current_thread)()))()
     assert threads[0] is threads[1] is not threading.current_thread()
     with pytest.raises(ZeroDivisionError):
-        apart(lambda: 1 / 0)()
-    with pytest.raises(RuntimeError, match="Nobody waits"), looked_at(print):
+        spark_call(lambda: 1 / 0)()
+    with pytest.raises(RuntimeError, match="runs no Spark call"), polled(print):
         pass
 
 
@@ -146,9 +160,9 @@ from plar.cli import main
 step = plar.search._step
 def slow(granules, measure, evaluation, chosen, theta_all):
     if len(chosen) == 2:
-        from plar.apart import apart
+        from plar.spark_calls import spark_call
         context, begun = granules.pieces.context, os.environ["BEGUN"]
-        apart(lambda: context.parallelize([0], 1).map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
+        spark_call(lambda: context.parallelize([0], 1).map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
     return step(granules, measure, evaluation, chosen, theta_all)
 plar.search._step = slow
 main()

@@ -1,18 +1,15 @@
-"""How far a pass over the candidates is, for whoever watches."""
+"""Progress of a pass over the candidates, reported to a function while the pass runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Lock
 from time import monotonic
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from plar.engines.base import Engine, Evaluation
-from plar.measures import Measure
+__all__ = ["JobProgress", "Tally", "Watch"]
 
-__all__ = ["JobProgress", "Tally", "Watch", "watched"]
-
-#: seconds between two tellings
+#: seconds between two reports
 _TICK = 0.1
 
 
@@ -28,11 +25,12 @@ class JobProgress(NamedTuple):
     seconds_left: float | None
 
 
+#: called now and then during a pass; an exception that it raises ends the pass
 Watch: TypeAlias = Callable[[JobProgress], None]
 
 
 class Tally:
-    """Tasks of a pass as they are done, told a few times a second; threads may share it.
+    """Counts the tasks of a pass and reports a few times a second; threads may share it.
 
     Examples
     --------
@@ -45,33 +43,16 @@ class Tally:
     def __init__(self, watch: Watch, total: int, candidates: int) -> None:
         self.done = 0
         self._watch, self._total, self._candidates = watch, total, candidates
-        self._began = self._told = monotonic()
+        self._began = self._reported = monotonic()
         self._lock = Lock()
 
     def add(self, tasks: int, best: tuple[str, float] | None = None) -> None:
-        """Note that some more tasks are done, and the best candidate now."""
+        """Count some more tasks as done; `best` is the best candidate so far."""
         with self._lock:
             self.done += tasks
             now = monotonic()
-            if now - self._told < _TICK:
+            if now - self._reported < _TICK:
                 return
-            self._told = now
+            self._reported = now
             left = (now - self._began) / self.done * (self._total - self.done) if self.done else None
             self._watch(JobProgress(self.done, self._total, self._candidates, best, left))
-
-
-def watched(engine: Engine, watch: Watch | None) -> Engine:
-    """Let whatever an engine opens tell how far its passes are, if it can."""
-    return engine if watch is None else _Watched(engine, watch)
-
-
-class _Watched:
-    def __init__(self, engine: Engine, watch: Watch) -> None:
-        self._engine, self._watch, self.name = engine, watch, engine.name
-
-    def open(self, granules: Any, measure: Measure) -> Evaluation:
-        evaluation: Any = self._engine.open(granules, measure)
-        if getattr(evaluation, "watch", self) is None:
-            evaluation.watch = self._watch
-        opened: Evaluation = evaluation
-        return opened

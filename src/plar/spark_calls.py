@@ -1,6 +1,6 @@
-"""Calls to Spark in a thread of their own: whoever waits can leave, by Ctrl-C or for want of time.
+"""Run Spark calls in a worker thread, so that Ctrl-C and time limits can cancel them.
 
-An interrupt in the middle of a call from Python to the JVM breaks their connection and leaves the job running.
+An interrupt in the middle of a call from Python to the JVM would break their connection and leave the job running.
 """
 
 from __future__ import annotations
@@ -14,53 +14,53 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
-__all__ = ["apart", "looked_at"]
+__all__ = ["polled", "spark_call"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: seconds between two looks at a call, and between two tries to end it
+#: seconds between two polls of a call, and between two attempts to cancel it
 _TICK = 0.2
 
 
 class _Call(Future[Any]):
-    """Work that somebody waits for."""
+    """A call that the caller's thread waits for."""
 
-    #: what the one who waits does meanwhile; an exception of it ends the work
-    look: Callable[[], None] | None = None
+    #: called meanwhile by the thread that waits; an exception that it raises cancels the call
+    poll: Callable[[], None] | None = None
 
 
-class _Here(threading.local):
-    #: what this thread works for
+class _Worker(threading.local):
+    #: the call that this thread runs
     call: _Call | None = None
 
 
-_here = _Here()
+_worker = _Worker()
 
 
-def apart(function: Callable[P, T]) -> Callable[P, T]:
-    """Make a function that calls Spark work in a thread of its own; its jobs are cancelled if the caller leaves."""
+def spark_call(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function that calls Spark: it runs in a worker thread, and an exception here cancels its jobs."""
 
     @wraps(function)
-    def waited(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _here.call is not None:
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        if _worker.call is not None:
             return function(*args, **kwargs)
         result: T = _wait(partial(function, *args, **kwargs))
         return result
 
-    return waited
+    return called
 
 
 def _wait(function: Callable[[], Any]) -> Any:
     from pyspark import InheritableThread, SparkContext
 
     spark = SparkContext._active_spark_context
-    if spark is None:  # which the function starts, or needs not
+    if spark is None:  # the function starts it, or does without
         return function()
     call, tag, context = _Call(), f"plar-{uuid4()}", copy_context()
 
     def work() -> None:
-        _here.call = call
+        _worker.call = call
         try:
             spark.addJobTag(tag)
             call.set_result(context.run(function))
@@ -70,8 +70,8 @@ def _wait(function: Callable[[], Any]) -> Any:
     InheritableThread(target=work, daemon=True).start()
     try:
         while wait([call], _TICK).not_done:
-            if look := call.look:
-                look()
+            if poll := call.poll:
+                poll()
     except BaseException:
         while wait([call], _TICK).not_done:  # between two jobs there is nothing to cancel
             spark.cancelJobsWithTag(tag)
@@ -80,13 +80,13 @@ def _wait(function: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def looked_at(look: Callable[[], None]) -> Iterator[None]:
-    """Let the one who waits look at this part of a call, a few times a second."""
-    call = _here.call
+def polled(poll: Callable[[], None]) -> Iterator[None]:
+    """Have the thread that waits for this call run `poll` a few times a second."""
+    call = _worker.call
     if call is None:
-        raise RuntimeError("Nobody waits for this thread.")
-    call.look = look
+        raise RuntimeError("This thread runs no Spark call.")
+    call.poll = poll
     try:
         yield
     finally:
-        call.look = None
+        call.poll = None
