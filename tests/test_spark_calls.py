@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_sampling_of_a_column(spark: Any, caplog: pytest.LogCapt
         return row
 
     frame = spark.sparkContext.parallelize([("1.5",)], 1).map(slow).toDF("x string")
-    with interrupted_after(0.8, signal.default_int_handler), pytest.raises(KeyboardInterrupt):
+    with interrupted_in_a_job(spark, signal.default_int_handler), pytest.raises(KeyboardInterrupt):
         _first_values(frame, 0)
     assert_idle(spark)
     assert not caplog.records
@@ -162,7 +162,8 @@ def slow(granules, measure, evaluation, chosen, theta_all):
     if len(chosen) == 2:
         from plar.spark_calls import spark_call
         context, begun = granules.pieces.context, os.environ["BEGUN"]
-        spark_call(lambda: context.parallelize([0], 1).map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
+        rows = context.parallelize([0], 1)
+        spark_call(lambda: rows.map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
     return step(granules, measure, evaluation, chosen, theta_all)
 plar.search._step = slow
 main()

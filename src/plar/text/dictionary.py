@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.coding.codes import mix
+from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.text.rows import Counts, Index, Words, longer
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,13 +21,13 @@ from numpy.typing import NDArray
 from plar.coding.codes import Column, encode_distinct
 from plar.columns import check_names
 from plar.errors import NoRows, TableError
+from plar.parallel import usable_cores
 from plar.text import tokens
 from plar.text.chunks import Chunk, Chunks, built_upon_ascii, open_bytes
 from plar.text.dialect import Header, decoded
 from plar.text.dictionary import Dictionary, merged
 from plar.text.headers import read_header
 from plar.text.rows import Lut, Rows
-from plar.text.threads import in_threads, usable_cores
 from plar.text.worker import Fault, Worker
 
 __all__ = ["MAX_COLUMNS", "CodedRows", "TextFile", "open_text"]
@@ -109,7 +111,7 @@ class TextFile:
             raise self._no_rows()
         entries, master = merged([worker.dictionary for worker in workers])
         values, luts = self._values(names, frozenset(na), trim, workers, entries, master)
-        columns = rows.columns(values, luts, n_jobs or usable_cores())
+        columns = rows.columns(values, luts)
 
         def where(column: int, code: int) -> str:
             firsts = [
@@ -155,7 +157,7 @@ class TextFile:
                     chunks.over = chunks.over or chunk is not None
 
             try:
-                in_threads(work, workers, len(workers))
+                _every(work, workers)
             finally:
                 chunks.over = True
         return workers
@@ -276,6 +278,16 @@ class TextFile:
             return found
 
         return texts
+
+
+def _every(work: Callable[[Worker], None], workers: Sequence[Worker]) -> None:
+    """Let all workers work at once, under the limits of the caller."""
+    if len(workers) == 1:
+        work(workers[0])
+        return
+    with ThreadPoolExecutor(len(workers)) as pool:
+        for future in [pool.submit(copy_context().run, work, worker) for worker in workers]:
+            future.result()
 
 
 def _skipped(file: Any, size: int) -> bytes:

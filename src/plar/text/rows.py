@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import Column, mix
+from plar.coding.codes import Column
+from plar.coding.factorize import mix
 from plar.jit import jit
+from plar.parallel import in_threads
 from plar.partition import smallest_codes
-from plar.text.threads import in_threads
 
 __all__ = ["Block", "Lut", "Rows", "Window", "groups_of", "longer", "narrow", "type_of"]
 
@@ -150,7 +151,7 @@ class Rows:
             to += size
         self._runs = [np.array(some, np.int64).reshape(-1, 3) for some in runs]
 
-    def columns(self, columns: Sequence[Column], luts: Sequence[Lut], n_jobs: int) -> list[Column]:
+    def columns(self, columns: Sequence[Column], luts: Sequence[Lut]) -> list[Column]:
         """Give every column its codes; blocks are freed as they are not needed any more."""
         found = list(columns)
 
@@ -166,7 +167,9 @@ class Rows:
                 values = columns[j].values
                 found[j] = Column(smallest_codes(codes, len(values)), values, columns[j].merged)
 
-        in_threads(lambda task: assemble(*task), list(enumerate(groups_of(len(columns)))), n_jobs)
+        tasks = list(enumerate(groups_of(len(columns))))
+        for _ in in_threads(lambda task: assemble(*task), tasks, self.n_rows * len(columns) // len(tasks)):
+            pass
         return found
 
     def counts(self) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plar.coding.codes import mix
+from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.text.dictionary import COLUMN, SPREAD, Bytes, eight_bytes, find_entry, word_of
 from plar.text.rows import Counts, Index, Words
