@@ -38,7 +38,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def nothing_left_open() -> Iterator[None]:
     """Whatever a test leaves open in a cycle is collected, and so warned about, in that test and not in a later one.
 
-    What was there before is frozen: only what the test has made is looked at, some milliseconds instead of 200.
+    What was there before is frozen: only what the test has made is looked at, about 1 ms instead of 150.
     """
     gc.freeze()
     yield
