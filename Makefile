@@ -48,6 +48,7 @@ format: $(VENV)/.dev
 # WEKA comes from the system's packages; without it that row is left out, with its reason.
 bench: $(VENV)/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py

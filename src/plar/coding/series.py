@@ -108,7 +108,8 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
         codes, values = encode_strings(written)
         return encode_distinct(codes, series.gather(_first_rows(codes, len(values))).to_list(), na=spellings)
-    numbers = series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
+    # polars plans a query for `to_physical`, which takes longer than to code a column
+    numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
     column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
     found = list(column.values) if dtype.is_numeric() else _values(series.drop_nulls(), column)

@@ -24,22 +24,28 @@ class SingleUse(Sequence[Codes]):
     Parameters
     ----------
     columns : iterable of (n,) arrays
+    least : int
+        Columns of fewer bytes in all stay, because to take them back out costs more than their memory.
 
     Examples
     --------
-    >>> columns = SingleUse([np.array([3, 1], np.uint8), np.array([0, 2], np.uint8)])
+    >>> columns = SingleUse([np.array([3, 1], np.uint8), np.array([0, 2], np.uint8)], least=0)
     >>> columns.lay_out([1, 0], np.array([[0, 3], [2, 1]], np.uint8))
     >>> [column.tolist() for column in columns]
     [[3, 1], [0, 2]]
     """
 
-    def __init__(self, columns: Iterable[Codes]) -> None:
-        self._columns: list[Codes | None] = list(columns)
+    def __init__(self, columns: Iterable[Codes], least: int = 1 << 25) -> None:
+        held = list(columns)
+        self._columns: list[Codes | None] = [*held]
+        self._stay = sum(column.nbytes for column in held) < least
         self._laid: dict[int, tuple[NDArray[Any], int]] = {}
         self._freed = 0
 
     def lay_out(self, places: Sequence[int], rows: NDArray[Any]) -> None:
         """Keep these columns as the first ones of a matrix, and let the originals go."""
+        if self._stay:
+            return
         for lane, place in enumerate(places):
             self._laid[place] = rows, lane
             self._columns[place] = None
