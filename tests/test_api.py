@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,3 +118,11 @@ def test_own_measure_with_a_compiled_function() -> None:
     by_name = plar.reduce(TABLE, "d", measure=plar.Measure("lost", lost, lambda n: n, drop_pure=True))
     compiled = plar.reduce(TABLE, "d", measure=plar.Measure("lost", numba.njit(lost), lambda n: n, drop_pure=True))
     assert by_name.attributes == compiled.attributes == ("a", "b")
+
+
+def test_results_saved_with_equivalent_columns_still_load(tmp_path: Path) -> None:
+    found = plar.reduce({**TABLE, "copy": TABLE["a"]}, "d", equivalent=True)
+    assert found.equivalent == (("a", "copy"),)
+    assert "equivalent" not in found.to_dict()
+    (tmp_path / "r.json").write_text(json.dumps({**found.to_dict(), "equivalent": [["a", "copy"]]}))
+    assert plar.load(tmp_path / "r.json").equivalent == found.equivalent

@@ -69,7 +69,8 @@ def test_rows_threads_and_formats(files: dict[str, Path], measure: str) -> None:
     expected = printed(plar.reduce(files["first.csv"], "d", **options))
     result = json.loads(expected)
     assert len(result["missing"]) == 4
-    assert result["equivalent"] == [["c3", "copy"], ["c7", "other"]]
+    for file in files.values():
+        assert plar.reduce(file, "d", equivalent=True).equivalent == (("c3", "copy"), ("c7", "other"))
     assert any(len(step["ties"]) > 1 for step in result["steps"])
     for file in files.values():
         assert printed(plar.reduce(file, "d", **options)) == expected

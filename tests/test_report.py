@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -58,14 +59,14 @@ def hostile_table() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def hostile() -> plar.Reduct:
-    return plar.reduce(hostile_table(), DECISION, include=["<!--"], max_attributes=5)
+    return plar.reduce(hostile_table(), DECISION, include=["<!--"], max_attributes=5, equivalent=True)
 
 
 @pytest.fixture(scope="module")
 def wide() -> plar.Reduct:
     """120 columns of 2 to 13 values: as text, 10 would come before 9."""
     cells, y = random_table(300, 120, values=252, classes=2)
-    return plar.reduce({f"c{j}": cells[:, j] % (2 + j % 12) for j in range(120)} | {"y": y}, "y")
+    return plar.reduce({f"c{j}": cells[:, j] % (2 + j % 12) for j in range(120)} | {"y": y}, "y", equivalent=True)
 
 
 class Text(HTMLParser):
@@ -119,7 +120,7 @@ def told(found: plar.Reduct) -> str:
     ids=["enough", "all needed", "one decision", "nothing told", "a loss", "asked for", "missing"],
 )
 def test_words(table: Mapping[str, Any], options: Mapping[str, Any], words: list[str]) -> None:
-    text = told(plar.reduce(table, "d", **options)).replace("\xa0", " ")
+    text = told(plar.reduce(table, "d", equivalent=True, **options)).replace("\xa0", " ")
     for expected in words:
         assert expected in text
 
@@ -142,7 +143,7 @@ def test_bins_are_shown_as_intervals() -> None:
 def test_report_of_a_saved_reduct_is_the_same(tmp_path: Path, hostile: plar.Reduct) -> None:
     hostile.save(tmp_path / "r.json")
     plar.load(tmp_path / "r.json").report(tmp_path / "r.html")
-    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page(hostile)
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page(replace(hostile, equivalent=None))
 
 
 def test_report_is_written_whole_or_not_at_all(tmp_path: Path, hostile: plar.Reduct) -> None:

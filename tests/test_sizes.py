@@ -30,12 +30,12 @@ def test_a_hundred_thousand_columns(tmp_path: Path, suffix: str) -> None:
     frame = pl.DataFrame(table, schema=[*(f"c{j}" for j in range(n)), "d"])
     path = tmp_path / f"wide{suffix}"
     frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
-    found = plar.reduce(path, "d")
+    found = plar.reduce(path, "d", equivalent=True)
     assert (found.core, found.attributes) == (("c50000",), ("c50000", "c5"))
     assert found.steps[0].ties == ("c5", "c60000")
     assert found.certificate.minimal
     assert len(str(found)) < 2000
-    assert ("c5", "c60000") in found.equivalent
+    assert ("c5", "c60000") in (found.equivalent or ())
     if suffix == ".parquet":
         found.save(tmp_path / "r.json")
         assert plar.load(tmp_path / "r.json") == found

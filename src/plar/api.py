@@ -47,6 +47,7 @@ def reduce(
     bins: Spec | None = None,
     weights: Column | None = None,
     minimal: bool = False,
+    equivalent: bool = False,
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
     time_limit: float | str | None = None,
@@ -93,6 +94,8 @@ def reduce(
         Column of whole-number multiplicities; 0 drops the row.
     minimal : bool
         Try to remove each attribute in the end, the last first. `include` stays.
+    equivalent : bool
+        Also find the conditions that carry the same information, for `Reduct.equivalent` and the report.
     n_jobs : int, optional
         Threads of the local engine; by default all cores.
     memory_limit : int or str, optional
@@ -167,6 +170,7 @@ def reduce(
             journal=journal,
             deadline=deadline,
             watch=display.watch if display else None,
+            equivalent=equivalent,
         )
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -112,15 +112,15 @@ class Reduct:
         How many objects lack a value, for each condition and decision where some do.
     cuts : mapping of str to tuple of float
         Cut points of the conditions that `bins` cut: value x is in the bin of the first cut point ≥ x.
-    equivalent : tuple of tuples of str
-        Conditions that are equal up to the names of their values: any one of a group does for the others.
-        Not looked for beyond 65,536 values.
     source : str or None
         The path of the table, where it was one.
     settings : mapping of str to object
         The options of `plar.reduce` that decide the result, as they were given.
     seconds : mapping of str to float
         By phase: read, granulate, core, search, certificate.
+    equivalent : tuple of tuples of str, or None
+        Conditions that are equal up to the names of their values: any one of a group does for the others. Columns of
+        more than 65,536 values are not compared. None unless `plar.reduce` was asked for them; not part of the JSON.
 
     Examples
     --------
@@ -151,10 +151,10 @@ class Reduct:
     cardinalities: Mapping[str, int]
     missing: Mapping[str, int]
     cuts: Mapping[str, tuple[float, ...]]
-    equivalent: tuple[tuple[str, ...], ...]
     source: str | None
     settings: Mapping[str, Any]
     seconds: Mapping[str, float]
+    equivalent: tuple[tuple[str, ...], ...] | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         words = [f"{len(self.attributes)} of {len(self.conditions)} attributes by {self.measure}"]
@@ -172,8 +172,10 @@ class Reduct:
         return notebook_table(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the result into what JSON can hold; its keys are the fields' names."""
-        return {**asdict(self)}
+        """Turn the result into what JSON can hold; its keys are the fields' names, without `equivalent`."""
+        found = asdict(self)
+        del found["equivalent"]
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
@@ -312,7 +314,7 @@ def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     True
     """
     try:
-        made: Reduct = from_json(Reduct, found)
+        made: Reduct = from_json(Reduct, {"equivalent": None, **found})
         named = {*made.attributes, *made.core, *made.certificate.redundant}
         named.update(*((step.attribute, *step.ties, *step.candidates) for step in made.steps))
         if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):

@@ -78,6 +78,7 @@ def find_reduct(
     journal: Journal | None = None,
     deadline: float = math.inf,
     watch: Watch | None = None,
+    equivalent: bool = False,
 ) -> Reduct:
     """Find core and reduct of a granulated table.
 
@@ -91,6 +92,8 @@ def find_reduct(
         When `time.perf_counter` has come this far, the search ends with what it has.
     watch : function of a JobProgress, optional
         Called with the progress of each pass, unless the engine has a function of its own for that.
+    equivalent : bool
+        Also find the conditions that carry the same information.
 
     Raises
     ------
@@ -100,6 +103,7 @@ def find_reduct(
     search = _Search(granules, measure, engine, options, journal or Journal(), progress, _Clock(seconds or {}))
     search.watch_passes(engine.watch or watch, deadline)
     facts = {"source": source, "settings": settings or {}}
+    search.equivalent = equivalent
     search.find_core()
     try:
         search.add_attributes(on_step)
@@ -129,6 +133,7 @@ class _Search:
         self.complete = False
         #: whether the greedy steps are under way, which alone end at the deadline
         self.in_steps = False
+        self.equivalent = False
 
     def watch_passes(self, watch: Watch | None, deadline: float) -> None:
         """End a long pass at the deadline, where the engine reports its progress."""
@@ -218,7 +223,7 @@ class _Search:
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
             chosen.remove(removable[-1])
             redundant = _redundant(evaluation, chosen, places)
-        equal = granules.equal_columns(_suspects(granules, steps))
+        equal = granules.equal_columns(_suspects(granules, steps)) if self.equivalent else None
         self.clock.lap("certificate")
         return Reduct(
             attributes=tuple(names[a] for a in chosen),
@@ -240,7 +245,7 @@ class _Search:
             cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
-            equivalent=tuple(tuple(names[a] for a in group) for group in equal),
+            equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
             seconds=self.clock.seconds,
             **facts,
         )

@@ -67,6 +67,7 @@ def reduce(
                 tolerance=tolerance,
                 max_attributes=max_attributes,
                 minimal=minimal,
+                equivalent=report is not None,
                 memory_limit=long_run.memory_limit,
                 time_limit=long_run.time_limit,
                 checkpoint=long_run.checkpoint,

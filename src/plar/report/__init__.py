@@ -87,7 +87,7 @@ def page(found: Reduct, command: str | None = None) -> str:
         steps=_steps(found),
         columns=_columns(found)[:ROWS],
         first_round=_first_round(found)[:ROWS],
-        groups=[(group, set(group) & set(found.attributes)) for group in found.equivalent],
+        groups=_groups(found),
         dropped=len(found.conditions) - len(found.attributes),
         saved=percent(len(found.conditions) - len(found.attributes), len(found.conditions)),
         removed=[step.attribute for step in found.steps if step.attribute not in set(found.attributes)],
@@ -146,7 +146,7 @@ def _chosen(found: Reduct) -> list[dict[str, Any]]:
     parts, known, cuts = origins(found), significances(found), found.cuts
     written = dict(zip(known, aligned(list(known.values())), strict=True))
     largest = max(known.values(), default=0.0)
-    same = {name: [other for other in group if other != name] for group in found.equivalent for name in group}
+    same = {name: [other for other in group if other != name] for group in found.equivalent or () for name in group}
     return [
         {
             "name": name,
@@ -161,6 +161,12 @@ def _chosen(found: Reduct) -> list[dict[str, Any]]:
         }
         for name in found.attributes
     ]
+
+
+def _groups(found: Reduct) -> list[tuple[tuple[str, ...], set[str]]] | None:
+    """Columns of the same information, and which of them are chosen; None where nobody has asked for them."""
+    chosen = set(found.attributes)
+    return None if found.equivalent is None else [(group, set(group) & chosen) for group in found.equivalent]
 
 
 def _bar(value: float | None, largest: float) -> str:
