@@ -78,8 +78,8 @@ def test_ten_thousand_decisions() -> None:
     assert (found.core, found.attributes, found.theta) == (("a", "b"), ("a", "b"), 0.0)
     assert found.n_classes == 10_000
     # of the hundred decisions that `a` leaves open each is as frequent
-    assert plar.theta(table, ["a"], "d") == pytest.approx(math.log(100), rel=1e-9)
-    assert plar.theta(table, [], "d", measure="LCE") == pytest.approx(1 - 1 / 10_000, rel=1e-12)
+    assert plar.theta(table, ["a"], decision="d") == pytest.approx(math.log(100), rel=1e-9)
+    assert plar.theta(table, [], decision="d", measure="LCE") == pytest.approx(1 - 1 / 10_000, rel=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------- too large

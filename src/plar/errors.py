@@ -15,6 +15,7 @@ __all__ = [
     "Interrupted",
     "MemoryLimitExceeded",
     "NoRows",
+    "ParameterError",
     "PlarError",
     "PlarWarning",
     "TableError",
@@ -54,6 +55,10 @@ class TableError(PlarError, ValueError):
 
 class NoRows(TableError):
     """The table has no rows, or none is left."""
+
+
+class ParameterError(PlarError, ValueError):
+    """A parameter has a value that makes no sense."""
 
 
 class UnknownNameError(PlarError, ValueError):

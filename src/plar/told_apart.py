@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
-from typing import Any
 
 from plar.bins import looks_continuous
 from plar.engines.base import Held
 from plar.errors import printable, warn
-from plar.table import DecisionTable
+from plar.tables import DecisionTable
 
 __all__ = ["warn_told_apart"]
 
@@ -34,7 +32,7 @@ def warn_told_apart(table: DecisionTable, granules: Held) -> None:
     if n < _FEWEST_OBJECTS:
         return
     many = [name for name, k in zip(granules.conditions, granules.cardinalities, strict=True) if k > _SHARE * n]
-    found = [name for name in many if looks_continuous(_values(table, granules, name))]
+    found = [name for name in many if looks_continuous(table.rows.values_of(granules, name))]
     if found:
         shown = ", ".join(f"'{printable(name)}'" for name in islice(found, _SHOWN))
         more = f" and {len(found) - _SHOWN} more columns" if len(found) > _SHOWN else ""
@@ -42,15 +40,3 @@ def warn_told_apart(table: DecisionTable, granules: Held) -> None:
             f"Nearly every row has a value of its own in {shown}{more}: such a column alone tells all rows apart, and "
             "a reduct of it means nothing. Cut numbers into bins, bins='mdlp' (--bins mdlp), or leave them out."
         )
-
-
-def _values(table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
-    """Values of a condition; on a cluster a few, or one where its type tells enough."""
-    if table.kind != "spark":
-        found: Iterable[Any] = granules.dictionaries[granules.conditions.index(name)]
-        return found
-    place = table.names.index(name)
-    if table.source.schema.fields[place].dataType.typeName() in ("float", "double", "decimal"):
-        return [0.5]
-    rows = table.source.toDF(*(f"c{j}" for j in range(len(table.names)))).select(f"c{place}").head(100)
-    return [row[0].strip() if isinstance(row[0], str) else row[0] for row in rows]

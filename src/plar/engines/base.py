@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from plar.measures import Measure
-from plar.table import DecisionTable
+from plar.options import ReadOptions
+from plar.tables import DecisionTable
 
 __all__ = ["Engine", "Evaluation", "Held", "Inner", "Reader"]
 
@@ -120,7 +121,7 @@ class Engine(Protocol):
 class Reader(Protocol):
     """An engine that reads and granulates tables where they are."""
 
-    def read(self, path: Any) -> Any:
+    def read(self, path: Any, options: ReadOptions) -> Any:
         """Take a path; None if it is to be read on this machine."""
 
     def granulate(self, table: DecisionTable) -> Held:

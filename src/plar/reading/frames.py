@@ -5,66 +5,40 @@ Either way the memory follows the granules (or the codes), not the text of the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bins import Bins, Cuts
 from plar.coding.codes import Column, encode_distinct, take_codes
 from plar.coding.series import encode_series, encode_strings, named, not_flat
+from plar.coding.weights import BadWeight, check_labels, row_weights, whole_counts
 from plar.errors import TableError
 from plar.granules import Granules
-from plar.limits import check_memory
 from plar.partition import Array, smallest_codes
-from plar.reading.binning import bin_columns, bin_source, check_labels
 from plar.reading.source import Misread, Source
-from plar.reading.weights import BadWeight, first_bad_weight, is_bad, row_weights, text_weight, weight_of, whole_counts
+from plar.reading.weights import first_bad_weight, is_bad, text_weight, weight_of
+from plar.roles import Roles
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Roles", "granulate_columns", "granulate_source"]
+__all__ = ["granulate_source"]
 
-_BLOCK_CELLS = 1 << 24
 _WIDE = 200  # grouping by more columns than this is slower than coding each
 _WORD = 63  # bits of several columns that share a grouping key
 _ODD, _LEN, _BAD = "\0odd", "\0len", "\0bad"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Roles:
-    """What is asked of a table: which columns are what, how missing values count, and numbers become bins.
-
-    `bins` says what is to be cut, `cuts` which columns are cut: they hold bin numbers.
-    """
-
-    conditions: tuple[str, ...]
-    decision: tuple[str, ...]
-    weights: str | None = None
-    missing: str = "value"
-    na: tuple[str, ...] = ()
-    labels: Column | None = None
-    bins: Bins | None = None
-    cuts: Mapping[str, Cuts] = field(default_factory=dict)
-
-    @property
-    def used(self) -> list[str]:
-        """Columns to be read and compared."""
-        return [*self.conditions, *(self.decision if self.labels is None else ())]
 
 
 def granulate_source(source: Source, roles: Roles) -> Granules:
     """Make granules of a source; a reading that turns out wrong gives way to a more careful one."""
     if odd := next((name for name in source.names if name in (_ODD, _LEN, _BAD) or name.startswith("\0word")), None):
         raise TableError(f"The name {odd!r} of a column is one that plar uses itself. Rename it.")
-    source.check_mixed(roles.used)
     while True:
         try:
-            return _granulate(*(bin_source(source, roles) if roles.bins is not None else (source, roles)))
+            return _granulate(source, roles)
         except Misread:
             if source.careful is None:
                 raise
@@ -96,24 +70,14 @@ def _groupable(source: Source, roles: Roles) -> bool:
     return roles.labels is None and len(roles.used) <= _WIDE and pl.Object not in schema.values()
 
 
-def granulate_columns(encode: Callable[[Sequence[str]], Iterable[Column]], roles: Roles) -> Granules:
-    """Make granules of columns in memory; `encode` codes those that are named."""
-    if roles.bins is not None:
-        coded, roles = bin_columns(encode, roles)
-    else:
-        coded = list(encode([*roles.used, *([roles.weights] if roles.weights is not None else [])]))
-    return _finish(coded, np.ones(len(coded[0].codes), np.int64), roles)
-
-
 def _assemble(columns: list[Column], counts: NDArray[np.int64], roles: Roles, grouped: bool) -> Granules:
     """Make granules; `columns` is emptied, so that each column can be freed when it is replaced."""
     decision = [columns.pop() for _ in roles.decision][::-1] if roles.labels is None else [roles.labels]
     columns.reverse()
     conditions = ((name, columns.pop()) for name in roles.conditions)
-    granules = Granules.from_columns(
+    return Granules.from_columns(
         conditions, zip(roles.decision, decision, strict=True), counts, missing=roles.missing, grouped=grouped
     )
-    return replace(granules, cuts=roles.cuts) if roles.cuts else granules
 
 
 # -- grouping ----------------------------------------------------------------------------------------------
@@ -123,7 +87,7 @@ def _grouped(source: Source, roles: Roles) -> Granules:
     import polars as pl
 
     used = roles.used
-    words = _Words(source, used, (*roles.na, *source.na), roles.cuts)
+    words = _Words(source, used, (*roles.na, *source.na))
     flag = _flag(source, {*used, roles.weights})
     keys = [*words.keys(), *(named(name) for name in used if name not in words.places), *flag]
     aggregates = [pl.len().alias(_LEN)]
@@ -209,7 +173,7 @@ class _Words:
     Grouping by one integer is faster than by many columns, and the codes come back by shifting.
     """
 
-    def __init__(self, source: Source, used: Sequence[str], na: tuple[str, ...], cuts: Mapping[str, Cuts]) -> None:
+    def __init__(self, source: Source, used: Sequence[str], na: tuple[str, ...]) -> None:
         import polars as pl
 
         self.values: dict[str, list[Any]] = {}
@@ -218,9 +182,7 @@ class _Words:
         schema = source.frame.collect_schema()
         for name in used:
             dtype = schema[name]
-            if name in cuts:
-                self.values[name] = list(range(len(cuts[name]) + 1))
-            elif dtype == pl.Boolean:
+            if dtype == pl.Boolean:
                 self.values[name] = list(source.booleans.get(name, (False, True)))
             elif isinstance(dtype, pl.Enum) and len(dtype.categories) < 1 << 16:
                 self.values[name] = dtype.categories.to_list()
@@ -274,12 +236,8 @@ class _Words:
 
 def _row_by_row(source: Source, roles: Roles) -> Granules:
     """Code every column of every row, then find the equal rows."""
-    wanted = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
-    if source.text:
-        columns, odd = _code_text(source, wanted, roles)
-        blank = source.audit() if source.texts and odd else 0
-    else:
-        columns, blank = _code_typed(source, wanted, roles.na), 0
+    columns, odd = _code_text(source, roles.read, roles)
+    blank = source.audit() if source.texts and odd else 0
     counts = np.ones(len(columns[0].codes), np.int64)
     if blank:
         counts = _drop_blank(columns, counts, blank, roles)
@@ -295,7 +253,7 @@ def _finish(columns: list[Column], counts: NDArray[np.int64], roles: Roles) -> G
             columns = [take_codes(column, column.codes[counts > 0]) for column in columns]
             counts = counts[counts > 0]
     if roles.weights is not None:
-        counts *= row_weights(columns.pop(), counts)
+        counts = row_weights(columns.pop(), counts)
     return _assemble(columns, counts, roles, grouped=False)
 
 
@@ -306,23 +264,6 @@ def _drop_blank(columns: list[Column], counts: NDArray[np.int64], blank: int, ro
     counts = counts.copy()
     counts[np.flatnonzero(lacking)[:blank]] = 0
     return counts
-
-
-def _code_typed(source: Source, names: Sequence[str], na: tuple[str, ...]) -> list[Column]:
-    import polars as pl
-
-    frame = source.frame
-    columns: list[Column] = []
-    # only the columns of a file can be read in turn: a query may give its rows in another order each time
-    step = len(names)
-    if source.files and source.files[0].suffix.lower() in (".parquet", ".arrow", ".feather", ".ipc"):
-        rows = int(source.collect(frame.select(pl.len())).item())
-        step = max(64, _BLOCK_CELLS // max(rows, 1))  # each block costs a look at all names
-    for low in range(0, len(names), step):
-        block = source.collect(frame.select([named(name) for name in names[low : low + step]]))
-        check_memory("Coding the columns", len(block) * (len(names) - low))  # a byte a cell at least
-        columns += (encode_series(series, na) for series in block)
-    return columns
 
 
 class _Growing:
@@ -339,11 +280,6 @@ class _Growing:
         places.update(zip(new, range(len(places), len(places) + len(new)), strict=True))
         lut = np.array(list(map(places.__getitem__, values)), np.uint32)
         self.parts.append(smallest_codes(lut[codes], len(places)))
-
-    def bins(self) -> Column:
-        """Bin numbers, which no spelling of missing can mean."""
-        values = [int(value) if value else None for value in self.places]
-        return Column(smallest_codes(np.concatenate(self.parts), len(values)), values, merged=True)
 
     def finish(self, source: Source, na: tuple[str, ...]) -> Column:
         codes = np.concatenate(self.parts)
@@ -366,7 +302,4 @@ def _code_text(source: Source, names: Sequence[str], roles: Roles) -> tuple[list
             column.add(batch[name])
     if not growing[0].parts:
         raise source.no_rows()
-    return [
-        column.bins() if name in roles.cuts else column.finish(source, roles.na)
-        for name, column in zip(names, growing, strict=True)
-    ], odd
+    return [column.finish(source, roles.na) for column in growing], odd

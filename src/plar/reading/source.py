@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,7 +13,7 @@ from plar.coding.series import named
 from plar.coding.threads import check_threads
 from plar.errors import NoRows, TableError, reason_of
 from plar.limits import check_memory
-from plar.reading.text import TextFile, audit, inspect, inspect_json, is_json, text_lines
+from plar.reading.text import TextFile, audit, inspect, text_lines
 from plar.reading.watching import watched
 
 if TYPE_CHECKING:
@@ -108,9 +106,6 @@ class Source:
                 inspect(text, quotes=True)
             for file in self.files if self.text else ():
                 deque(text_lines(file), maxlen=0)
-            for file in self.files:
-                if is_json(file):
-                    inspect_json(file)
         except TableError as fault:
             return fault
         reason = reason_of(error)
@@ -119,21 +114,6 @@ class Source:
         if self.texts:  # polars' own words would not help: they name options that plar does not have
             return TableError(f"Cannot read {self.shown} as a table. Check its quotes and line ends.")
         return TableError(f"Cannot read {self.shown}: {reason}. The file is damaged or not what its name says.")
-
-    def check_mixed(self, names: Iterable[str]) -> None:
-        """Refuse JSON columns of text and other values, all of which polars reads as text."""
-        import polars as pl
-
-        files = [file for file in self.files if is_json(file)]
-        schema = self.frame.collect_schema() if files else {}
-        texts = [name for name in names if schema.get(name) == pl.String]
-        if not texts:
-            return
-        keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
-        other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
-        for file in files:
-            if self.collect(pl.scan_lines(file, glob=False).select(other.any())).item():
-                inspect_json(file, texts)
 
     @property
     def shown(self) -> str:

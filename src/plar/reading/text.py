@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import re
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -26,8 +25,6 @@ __all__ = [
     "byte_lines",
     "check_unpacked",
     "inspect",
-    "inspect_json",
-    "is_json",
     "text_lines",
     "text_rows",
     "wrong_length",
@@ -40,14 +37,6 @@ MAX_LINE = 1 << 26
 _SUSPECT = 100  # times that a table in text is larger than its gzip file at most, but for very dull ones
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
-_JSON_KINDS: dict[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "an object",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,43 +219,6 @@ def inspect(text: TextFile, *, quotes: bool = False) -> int:
         elif len(row) != text.fields:
             raise TableError(wrong_length(text.path, line, len(row), text.fields))
     return blank
-
-
-def is_json(path: Path) -> bool:
-    """Whether a file's name says that it holds JSON."""
-    return any(suffix.lower() in (".ndjson", ".jsonl") for suffix in path.suffixes[-2:])
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(name for name in found if sum(name == other for other, _ in pairs) > 1)
-        raise ValueError(f"{twice!r} occurs twice")
-    return found
-
-
-def inspect_json(path: Path, names: Collection[str] | None = None) -> None:
-    """Read line by line: TableError with the first line that is no object, or that changes a column's type.
-
-    Only columns in `names` count, if it is given.
-    """
-    kinds: dict[str, str] = {}
-    for number, line in enumerate(text_lines(path), 1):
-        if not line.strip():
-            continue
-        where = f"{str(path)!r}, line {number}"
-        try:
-            row = json.loads(line, object_pairs_hook=_once)
-        except (ValueError, RecursionError) as error:
-            raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
-        if not isinstance(row, dict):
-            raise TableError(f"{where}: {line.strip()[:40]!r} is no object. Write one JSON object a line.")
-        for name, value in row.items():
-            if names is not None and name not in names:
-                continue
-            kind = _JSON_KINDS.get(type(value))
-            if kind and kinds.setdefault(name, kind) != kind:
-                raise TableError(f"{where}: column {name!r} has {kind} after {kinds[name]}. Write all in one type.")
 
 
 def wrong_length(path: Path, line: int, found: int, expected: int) -> str:
