@@ -207,7 +207,9 @@ def kdd99() -> None:
 
 def weka15360() -> None:
     def table() -> pl.LazyFrame:
-        return plar.read_table(weka_file(), -1).reader.frame  # type: ignore[union-attr]
+        read = plar.read_table(weka_file(), -1)
+        frame: pl.DataFrame = read.select(read.conditions)
+        return frame.lazy()
 
     end_to_end("WEKA15360", parquet("weka15360", table), 1)
 

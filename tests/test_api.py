@@ -48,7 +48,7 @@ def opaque(counts: Any) -> Any:
         (lambda: plar.reduce(TABLE, "d", include="e"), "Unknown attribute 'e'"),
         (lambda: plar.reduce(TABLE, "d", include="d"), "Unknown condition 'd'"),
         (lambda: plar.reduce(TABLE, "d", progress=True), "'progress' parameter must be a function"),  # type: ignore[arg-type]
-        (lambda: plar.theta(TABLE, ["e"], "d"), "Unknown attribute 'e'"),
+        (lambda: plar.theta(TABLE, ["e"], decision="d"), "Unknown attribute 'e'"),
         (lambda: plar.Measure("m", 3, lambda n: n), "'theta' of measure 'm' must be a function"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", measure=plar.Measure("g", gini, lambda n: n)), "must return a whole number"),
         (lambda: plar.reduce(TABLE, "d", measure=plar.Measure("o", opaque, lambda n: n)), "numba cannot compile"),
@@ -64,7 +64,7 @@ def test_wrong_words_are_one_clear_line(wrong: Callable[[], object], said: str) 
 def test_numpy_numbers_are_numbers() -> None:
     found = plar.reduce(TABLE, "d", max_attributes=np.int64(1), epsilon=np.float32(0), n_jobs=-1)  # type: ignore[arg-type]
     assert len(found.attributes) == 1
-    assert plar.theta(TABLE, [np.int64(1)], "d") == plar.theta(TABLE, "b", "d")  # type: ignore[list-item]
+    assert plar.theta(TABLE, [np.int64(1)], decision="d") == plar.theta(TABLE, "b", decision="d")  # type: ignore[list-item]
 
 
 def test_no_significance_is_negative() -> None:

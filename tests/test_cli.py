@@ -67,7 +67,7 @@ def test_positions_are_of_the_table_and_names_come_first(tmp_path: Path) -> None
     assert (found["conditions"], found["attributes"]) == (["2019", "b"], ["2019", "b"])
     assert json.loads(ok("reduce", str(path), "-d", "2019", "--json"))["decision"] == ["2019"]
     assert plar.reduce(str(path), 0, include=[2]).attributes == ("2019", "b")
-    assert plar.theta(str(path), [1], 0) == 0.0
+    assert plar.theta(str(path), [1], decision=0) == 0.0
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.tsv", "r.parquet", "r.feather", "r.ndjson", "r.csv.gz", "r.csv.zst"])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import plar
-from plar.coding.store import checksum
+from plar.files import checksum
 from plar.reduct import from_dict
 from plar.report import page
 

@@ -19,6 +19,7 @@ import pytest
 
 import plar
 from plar.errors import printable
+from plar.tables.output import sink_frame
 
 PLAR = str(Path(sys.executable).parent / "plar")
 SOURCE = Path(plar.__file__).parent
@@ -72,7 +73,7 @@ def test_the_library_takes_any_name(tmp_path: Path, names: list[str]) -> None:
     frame = pl.DataFrame(columns)
     for suffix in (".csv", ".parquet", ".ndjson", ".arrow"):
         path = tmp_path / f"t{suffix}"
-        plar.reading.output.sink_frame(frame.lazy(), path, plar.reading.output.check_output(path))
+        sink_frame(frame.lazy(), path)
         opened = plar.read_table(path, "class")
         # text is trimmed
         assert opened.names == tuple(name.strip() if suffix == ".csv" else name for name in columns)

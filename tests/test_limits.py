@@ -96,11 +96,12 @@ def test_time_limit_ends_with_the_best_so_far(measure: str, monkeypatch: pytest.
 
 def check_certificate(found: plar.Reduct, frame: Any, measure: str) -> None:
     """Θ and the certificate of R, computed anew."""
-    theta = plar.theta(frame, found.attributes, "d", measure=measure)
+    theta = plar.theta(frame, found.attributes, decision="d", measure=measure)
     assert found.theta == theta
     assert found.certificate.preserved is (theta == found.theta_all)
     without = {
-        a: plar.theta(frame, [b for b in found.attributes if b != a], "d", measure=measure) for a in found.attributes
+        a: plar.theta(frame, [b for b in found.attributes if b != a], decision="d", measure=measure)
+        for a in found.attributes
     }
     assert found.certificate.redundant == tuple(a for a in found.attributes if without[a] == theta)
 

@@ -34,7 +34,7 @@ def test_curve_starts_before_the_first_step_and_ends_at_the_level_of_all() -> No
     left, right = axes
     level, curve = left.get_lines()
     assert list(curve.get_xdata()) == list(range(len(found.steps) + 1))
-    assert curve.get_ydata()[0] == pytest.approx(plar.theta(EXAMPLE, [], "x_wins"), abs=1e-9)
+    assert curve.get_ydata()[0] == pytest.approx(plar.theta(EXAMPLE, [], decision="x_wins"), abs=1e-9)
     assert curve.get_ydata()[-1] == level.get_ydata()[0] == found.theta_all
     assert "Θ(D|C) = 0, all 9 columns" in [text.get_text() for text in left.texts]
     assert [label.get_text() for label in right.get_yticklabels()] == list(found.attributes)

@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
+from plar.api import read_table
 from plar.errors import TableError
 from plar.granules import Granules
-from plar.reading.readers import open_source
-from plar.table import read_table
+from plar.options import ReadOptions
+from plar.tables.table import open_rows
 
 ROWS = [("a", "x", "0"), ("b", "x", "1"), ("a", "x", "0")]
 
@@ -59,11 +60,11 @@ def body(separator: str, header: str = "a b d", end: str = "\n") -> str:
 def test_text_with_any_separator(tmp_path: Path, name: str, separator: str) -> None:
     for end in ("\n", "\r\n"):
         path = write(tmp_path, name, body(separator, end=end))
-        assert open_source(path).names == ("a", "b", "d")
+        assert open_rows(path, ReadOptions()).names == ("a", "b", "d")
         assert read(path, "d") == Counter(ROWS)
         assert read(write(tmp_path, name, "\ufeff" + body(separator, end=end)), "d") == Counter(ROWS)
         headless = write(tmp_path, name, "\ufeff" + body(separator, header="", end=end))
-        assert open_source(headless, header=False).names == ("x0", "x1", "x2")
+        assert open_rows(headless, ReadOptions(header=False)).names == ("x0", "x1", "x2")
         assert read(headless, header=False) == Counter(ROWS)
 
 
@@ -82,7 +83,7 @@ def test_blanks_around_and_between(tmp_path: Path) -> None:
 
 def test_quoted_fields(tmp_path: Path) -> None:
     path = write(tmp_path, "t.csv", '"a ""q""","b\nc",d\n"x,y","1\n2",0\n"x,y","1\n2",0\nz,"",1\n')
-    assert open_source(path).names == ('a "q"', "b\nc", "d")
+    assert open_rows(path, ReadOptions()).names == ('a "q"', "b\nc", "d")
     assert read(path) == Counter({("x,y", "1\n2", "0"): 2, ("z", None, "1"): 1})
 
 
@@ -112,7 +113,7 @@ def test_typed_formats(tmp_path: Path) -> None:
 
 def test_ndjson_looks_at_every_line(tmp_path: Path) -> None:
     path = write(tmp_path, "t.jsonl", '{"a":1,"d":0}\n' * 3000 + '{"a":1.5,"d":0,"late":true}\n')
-    assert open_source(path).names == ("a", "d", "late")
+    assert open_rows(path, ReadOptions()).names == ("a", "d", "late")
     assert sum(read(path, "d").values()) == 3001
 
 
@@ -328,10 +329,10 @@ def test_wide_parquet(tmp_path: Path) -> None:
 
 def test_duplicate_names(tmp_path: Path) -> None:
     with pytest.raises(TableError, match=r"appear twice in .*: 'a'\. Rename"):
-        open_source(write(tmp_path, "t.csv", "a,b,a\n1,2,3\n"))
+        open_rows(write(tmp_path, "t.csv", "a,b,a\n1,2,3\n"), ReadOptions())
     with pytest.raises(TableError, match="appear twice"):
-        open_source(write(tmp_path, "t.txt", "a b a\n1 2 3\n"))
-    assert open_source(write(tmp_path, "t.csv", ",b\n1,2\n")).names == ("x0", "b")
+        open_rows(write(tmp_path, "t.txt", "a b a\n1 2 3\n"), ReadOptions())
+    assert open_rows(write(tmp_path, "t.csv", ",b\n1,2\n"), ReadOptions()).names == ("x0", "b")
 
 
 def test_not_utf8_names_the_line(tmp_path: Path) -> None:
@@ -357,7 +358,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("t.csv.gz", b"a,d\n1,2\n", "not compressed as its name says"),
         ("t.csv.gz", gzip.compress(os.urandom(5000).hex().encode() + b"\n")[:2000], "Cannot read"),
         ("t.csv.zst", b"a,d\n1,2\n", "not compressed as its name says"),
-        ("t.xlsx", b"x", "Unknown format '.xlsx'.*Known: .csv"),
+        ("t.docx", b"x", "Unknown format '.docx'.*Known: .csv"),
         ("noname", b"x", "Unknown format"),
         ("t.parquet.gz", b"x", "Unknown format"),
         ("t.csv", b"a,d\r1,2\r", "ends its lines with CR alone"),

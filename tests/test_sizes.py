@@ -15,8 +15,8 @@ import pytest
 from test_search import assert_agrees
 
 import plar
-from plar.reading.readers import MAX_COLUMNS
-from plar.reading.text import MAX_LINE
+from plar.text.chunks import MAX_LINE
+from plar.text.reader import MAX_COLUMNS
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -78,8 +78,8 @@ def test_ten_thousand_decisions() -> None:
     assert (found.core, found.attributes, found.theta) == (("a", "b"), ("a", "b"), 0.0)
     assert found.n_classes == 10_000
     # of the hundred decisions that `a` leaves open each is as frequent
-    assert plar.theta(table, ["a"], "d") == pytest.approx(math.log(100), rel=1e-9)
-    assert plar.theta(table, [], "d", measure="LCE") == pytest.approx(1 - 1 / 10_000, rel=1e-12)
+    assert plar.theta(table, ["a"], decision="d") == pytest.approx(math.log(100), rel=1e-9)
+    assert plar.theta(table, [], decision="d", measure="LCE") == pytest.approx(1 - 1 / 10_000, rel=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------- too large

@@ -26,6 +26,7 @@ import plar
 from plar.engines import SparkEngine
 from plar.engines.spark import granulate, session
 from plar.engines.spark.rows import RowsEvaluation
+from plar.options import ReadOptions
 
 pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
 EXAMPLE = Path(__file__).parent.parent / "examples" / "tic_tac_toe.csv"
@@ -205,7 +206,7 @@ def test_files_that_spark_reads(spark: Any, tmp_path: Path) -> None:
     assert facts(plar.reduce(text, "x_wins", engine=engine)) == facts(plar.reduce(frame, "x_wins"))
     bare = tmp_path / "bare.data"
     bare.write_text("\n".join(";".join(row) for row in frame.rows()))
-    found = plar.core(engine.read(bare, header=False), -1, engine=engine)
+    found = plar.core(engine.read(bare, ReadOptions(header=False)), -1, engine=engine)
     assert found == tuple(f"x{frame.columns.index(name)}" for name in plar.core(frame, "x_wins"))
     blanks = tmp_path / "blanks.txt"
     blanks.write_text("a  b d\n1  x 0\n2  x 1\n")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
-    from plar.api import core, granulate, reduce, significance, theta
+    from plar.api import core, granulate, read_table, reduce, significance, theta
     from plar.errors import (
         EngineUnavailable,
         Interrupted,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from plar.granules import Granules
     from plar.measures import Measure
     from plar.reduct import Certificate, Reduct, Step, load
-    from plar.table import DecisionTable, read_table
+    from plar.tables import DecisionTable
 
 __version__ = "0.1.0"
 
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api": ("core", "granulate", "reduce", "significance", "theta"),
+    "api": ("core", "granulate", "read_table", "reduce", "significance", "theta"),
     "errors": (
         "EngineUnavailable",
         "Interrupted",
@@ -72,7 +72,7 @@ _HOMES = {
     "granules": ("Granules",),
     "measures": ("Measure",),
     "reduct": ("Certificate", "Reduct", "Step", "load"),
-    "table": ("DecisionTable", "read_table"),
+    "tables": ("DecisionTable",),
 }
 
 

@@ -1,4 +1,4 @@
-"""Numbers into bins: what is asked for, where the cuts lie, and which bin a number is in.
+"""Numbers into bins: where the cuts lie, and which bin a number is in.
 
 Cuts depend on the multiset of (number, decision) alone, not on the order of the rows or on who counted them, so every
 engine and every format finds the same. Bin i is the interval (cut[i-1], cut[i]].
@@ -8,49 +8,41 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import islice, pairwise
+from itertools import islice
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import Column
+from plar.bin_rules import Bins, Cuts, Rule
+from plar.coding.codes import Column, encode_distinct
 from plar.coding.mdlp import mdlp_splits
-from plar.columns import resolve, written_name
-from plar.errors import TableError, unknown_name
+from plar.coding.series import encode_strings
+from plar.errors import TableError, warn
 from plar.partition import Array, smallest_codes
 
 __all__ = [
     "COMMA_NUMBER",
     "NUMBER",
-    "Bins",
-    "Cuts",
     "NoNumber",
-    "Rule",
-    "Spec",
     "apply",
     "as_numbers",
     "bin_column",
+    "cut_columns",
     "find_cuts",
     "looks_continuous",
-    "parse_bins",
+    "numbers_column",
     "place",
-    "written_spec",
+    "warn_left",
 ]
 
-#: what `bins` may be
-Spec: TypeAlias = str | Mapping[Any, str | Sequence[float] | None]
-Cuts: TypeAlias = tuple[float, ...]
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 
-_METHODS = ("quantile:k", "width:k", "mdlp")
-_MOST_BINS = 1 << 16
 #: how numbers are written in text, for Python, polars and Java alike
 NUMBER = r"^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?$"
 COMMA_NUMBER = NUMBER.replace("[.]", "[,]")
@@ -64,149 +56,15 @@ class NoNumber(TableError):
     def __init__(self, value: Any, name: str = "") -> None:
         remedy = "Name it in na= if it means missing, or leave the column out of bins."
         if isinstance(value, str) and "," in value and re.match(COMMA_NUMBER, value):
-            remedy = "Pass decimal=',' to plar.read_table (--decimal ,)."
+            remedy = "Pass decimal=',' (--decimal ,)."
         super().__init__(f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is no number. {remedy}")
         self.value = value
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How one column is cut: by a method, into `k` bins where it takes them, or at `cuts`."""
-
-    method: str
-    k: int = 0
-    cuts: Cuts = ()
-
-    @property
-    def given(self) -> bool:
-        """Whether the cuts are known without a look at the data."""
-        return self.method == "cuts"
-
-
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """How the columns of a table are cut.
-
-    Parameters
-    ----------
-    spec : str or dict
-        As it was asked for, in what JSON can hold.
-    default : Rule or None
-        For every condition that holds numbers.
-    columns : mapping of str to Rule
-        For conditions that were named, which must hold numbers.
-    decimal : {".", ","}
-        The mark before the fraction of a number in text.
-    """
-
-    spec: str | dict[str, Any]
-    default: Rule | None = None
-    columns: Mapping[str, Rule] = field(default_factory=dict)
-    decimal: str = "."
-
-    def rule(self, name: str) -> Rule | None:
-        """How a condition is cut, if it is."""
-        return self.columns.get(name, self.default)
-
-
-def parse_bins(
-    spec: Any, names: Sequence[str], conditions: Sequence[str], decision: Sequence[str] = (), decimal: str = "."
-) -> Bins | None:
-    """Understand what is asked for, or say what is wrong with it.
-
-    Parameters
-    ----------
-    spec : {"quantile:k", "width:k", "mdlp"}, mapping or None
-    names : sequence of str
-        All columns of the table, to which positions refer.
-    conditions, decision : sequence of str
-    decimal : {".", ","}
-
-    Examples
-    --------
-    >>> parse_bins({0: "quantile:4", "b": [0.5, 2]}, ["a", "b", "d"], ["a", "b"]).spec
-    {'a': 'quantile:4', 'b': [0.5, 2.0]}
-    """
-    if decimal not in (".", ","):
-        raise TableError(f"The 'decimal' parameter must be '.' or ','. Got {decimal!r} instead.")
-    if spec is None:
-        return None
-    if isinstance(spec, str):
-        return Bins(spec, default=_rule(spec), decimal=decimal)
-    if not isinstance(spec, Mapping):
-        raise TableError(
-            f"The 'bins' parameter must be one of {', '.join(_METHODS)}, or a mapping of columns to these or to "
-            f"lists of cut points. Got {spec!r:.60} instead."
-        )
-    rules: dict[str, Rule] = {}
-    for given, asked in spec.items():
-        name = resolve(names, given, "column of bins")
-        if name in decision:
-            raise TableError(f"{name!r} is the decision, and bins cut conditions only. Cut it before, as a new column.")
-        if name not in conditions:
-            raise unknown_name("condition of bins", name, conditions)
-        if name in rules:
-            raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
-        if asked is not None:
-            rules[name] = _rule(asked)
-    return Bins(
-        {name: list(r.cuts) if r.given else _written(r) for name, r in rules.items()}, columns=rules, decimal=decimal
-    )
-
-
-def written_spec(spec: Spec | None, names: Sequence[str]) -> str | dict[str, Any] | None:
-    """Return a spec as JSON can hold it, with the names of its columns.
-
-    Examples
-    --------
-    >>> written_spec({0: "mdlp", "b": (1, 2)}, ["a", "b"])
-    {'a': 'mdlp', 'b': [1.0, 2.0]}
-    """
-    if spec is None or isinstance(spec, str):
-        return spec
-    return {
-        written_name(name, names): asked if asked is None or isinstance(asked, str) else list(map(float, asked))
-        for name, asked in spec.items()
-    }
-
-
-def _written(rule: Rule) -> str:
-    return f"{rule.method}:{rule.k}" if rule.k else rule.method
-
-
-def _rule(asked: Any) -> Rule:
-    if not isinstance(asked, str):
-        return Rule("cuts", cuts=_given_cuts(asked))
-    method, _, number = asked.strip().partition(":")
-    if method == "mdlp" and not number:
-        return Rule(method)
-    if method not in ("quantile", "width"):
-        raise unknown_name("bins", asked, _METHODS)
-    k = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
-    if not 2 <= k <= _MOST_BINS:
-        raise TableError(
-            f"bins={asked!r} needs a number of bins from 2 to {_MOST_BINS}, such as {method + ':10'!r}. "
-            f"Choose one of: {', '.join(_METHODS)}."
-        )
-    return Rule(method, k)
-
-
-def _given_cuts(asked: Any) -> Cuts:
-    listed: list[Any] = list(asked) if hasattr(asked, "__iter__") and not isinstance(asked, Mapping) else [None]
-    fine = all(isinstance(cut, Real) and not isinstance(cut, bool) for cut in listed)
-    cuts = tuple(float(cut) for cut in listed) if fine else ()
-    if not fine or not all(map(math.isfinite, cuts)) or any(a >= b for a, b in pairwise(cuts)):
-        raise TableError(
-            f"Cut points are finite numbers in ascending order. Got {asked!r:.60}; "
-            f"pass such a list, or one of: {', '.join(_METHODS)}."
-        )
-    return cuts
 
 
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
-def as_numbers(values: Sequence[Any], *, decimal: str | None = None) -> Floats:
+def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequence[str] = ()) -> Floats:
     """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
 
     Parameters
@@ -215,6 +73,8 @@ def as_numbers(values: Sequence[Any], *, decimal: str | None = None) -> Floats:
         None is missing. True and False are no numbers.
     decimal : str, optional
         Text counts as well where it is written as a finite number with this mark before the fraction.
+    na : sequence of str
+        Spellings of missing.
 
     Examples
     --------
@@ -234,7 +94,8 @@ def as_numbers(values: Sequence[Any], *, decimal: str | None = None) -> Floats:
                     return numbers
     found = np.empty(len(values))
     for i, value in enumerate(values):
-        found[i] = _number(value, decimal)
+        lacking = na and isinstance(value, str) and (value if decimal is None else value.strip()) in na
+        found[i] = math.nan if lacking else _number(value, decimal)
     return found
 
 
@@ -325,7 +186,103 @@ def bin_column(
     return Column(codes, [None if b < 0 else b for b in found.tolist()], merged=True), cuts
 
 
-def apply(values: Any, cuts: Sequence[float], name: str = "") -> Any:
+def cut_columns(
+    columns: Iterable[tuple[str, Column]],
+    bins: Bins,
+    classes: Array,
+    counts: Counts,
+    cuts: dict[str, Cuts],
+    *,
+    decimal: str | None = None,
+    left: dict[str, str] | None = None,
+) -> Iterator[Column]:
+    """Cut those columns that are to be cut and hold numbers, one by one; where they are cut goes into `cuts`.
+
+    Parameters
+    ----------
+    columns : iterable of (name, Column)
+    bins : Bins
+    classes, counts : (n,) arrays
+        The decision of every row, and how much it counts.
+    cuts : dict
+    decimal : str, optional
+        As of `as_numbers`.
+    left : dict, optional
+        Takes the columns of text that look like numbers and are not cut, each with a value that is none; by default
+        they are warned of.
+    """
+    found: dict[str, str] = {} if left is None else left
+    for name, column in columns:
+        rule = bins.rule(name)
+        if rule is not None:
+            try:
+                column, cuts[name] = bin_column(column, rule, classes, counts, decimal=decimal)
+            except NoNumber:
+                odd = [code for code, value in enumerate(column.values) if _is_odd(value, decimal)]
+                least = min((column.values[code] for code in odd), key=str)
+                if name in bins.columns:
+                    raise NoNumber(least, name) from None
+                others = int(counts[np.isin(column.codes, odd)].sum())
+                lacking = int(counts[column.codes == column.missing].sum()) if column.missing is not None else 0
+                if decimal and (2 * others <= int(counts.sum()) - lacking or _is_comma_number(least)):
+                    found[name] = least
+        yield column
+    if left is None:
+        warn_left(found)
+
+
+def _is_odd(value: Any, decimal: str | None) -> bool:
+    with suppress(NoNumber):
+        _number(value, decimal)
+        return False
+    return True
+
+
+def _is_comma_number(value: str) -> bool:
+    return "," in value and re.match(COMMA_NUMBER, value) is not None
+
+
+def warn_left(left: Mapping[str, str]) -> None:
+    """Say which columns of text are not cut though they look like numbers, given with a value that is none."""
+    if not left:
+        return
+    shown = ", ".join(f"{name!r} ({value!r})" for name, value in list(left.items())[:5])
+    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
+    comma = any(_is_comma_number(value) for value in left.values())
+    remedy = "Pass decimal=',' (--decimal ,)" if comma else "Name what means missing in na= (--na)"
+    warn(f"Not cut into bins, because of values that are no numbers: {shown}{more}. {remedy}.")
+
+
+def numbers_column(column: Column, name: str, decimal: str) -> Column:
+    """Let text compare as the numbers that it writes.
+
+    Examples
+    --------
+    >>> numbers_column(Column(np.array([0, 1, 2], np.uint8), ["1", "1.0", "2"]), "a", ".").values
+    [1.0, 2.0]
+    """
+    if not any(isinstance(value, str) for value in column.values):
+        return column
+    values = []
+    for value in column.values:
+        try:
+            values.append(_number(value, decimal) if isinstance(value, str) else value)
+        except NoNumber:
+            raise TableError(
+                f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
+                "or leave the column out of numeric."
+            ) from None
+    return encode_distinct(column.codes, values, na=())
+
+
+def apply(
+    values: Any,
+    cuts: Sequence[float],
+    name: str = "",
+    *,
+    na: Sequence[str] = (),
+    decimal: str | None = None,
+) -> Any:
     """Bins of one column, in the same kind of column; missing stays missing.
 
     Parameters
@@ -335,6 +292,8 @@ def apply(values: Any, cuts: Sequence[float], name: str = "") -> Any:
         As in `Reduct.cuts`.
     name : str
         The column's name, for messages.
+    na, decimal
+        As of `as_numbers`.
 
     Returns
     -------
@@ -346,21 +305,25 @@ def apply(values: Any, cuts: Sequence[float], name: str = "") -> Any:
     (array([ 0., nan,  2.]), [0, None, 2])
     """
     root = type(values).__module__.partition(".")[0]
+
+    def numbers(listed: Sequence[Any]) -> Floats:
+        return as_numbers(listed, decimal=decimal, na=na)
+
     try:
         if root == "polars":
             import polars as pl
 
-            found = place(_of_polars(values), cuts)
+            found = place(_of_polars(values, numbers), cuts)
             return pl.Series(values.name, found).replace(-1, None)
         if root == "pandas" and hasattr(values, "index"):
-            found = place(as_numbers(values.tolist()), cuts)
+            found = place(numbers(values.tolist()), cuts)
             return type(values)(found, index=values.index, name=values.name, dtype="Int64").mask(found < 0)
         if not isinstance(values, np.ndarray):
-            return [None if b < 0 else b for b in place(as_numbers(list(values)), cuts).tolist()]
+            return [None if b < 0 else b for b in place(numbers(list(values)), cuts).tolist()]
         if values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
             found = place(values.astype(np.float64), cuts)
         else:
-            found = place(as_numbers(values.tolist()), cuts)
+            found = place(numbers(values.tolist()), cuts)
     except NoNumber as error:
         raise NoNumber(error.value, name) from None
     if values.dtype.kind == "O":
@@ -371,17 +334,20 @@ def apply(values: Any, cuts: Sequence[float], name: str = "") -> Any:
     return made
 
 
-def _of_polars(series: Any) -> Floats:
+def _of_polars(series: Any, numbers: Callable[[Sequence[Any]], Floats]) -> Floats:
     """Numbers of a polars Series, NaN where it is null."""
     import polars as pl
 
     dtype = series.dtype
+    if dtype == pl.String:
+        codes, values = encode_strings(series)
+        return numbers(values)[codes]
     if not dtype.is_numeric():
-        return as_numbers(series.to_list())
+        return numbers(series.to_list())
     if dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
         series = series.cast(pl.String)  # whose digits are rounded once
-    numbers: Floats = series.cast(pl.Float64).fill_null(math.nan).to_numpy()
-    return numbers
+    made: Floats = series.cast(pl.Float64).fill_null(math.nan).to_numpy()
+    return made
 
 
 # -- cuts --------------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from plar.coding.store import checksum, remove_strays, replacing
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
+from plar.files import checksum, remove_strays, replacing
 from plar.measures import OWN, Measure
 from plar.reduct import Step, as_path, from_json
 

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from plar.errors import TableError, UnknownNameError, unknown_name
+from plar.errors import ParameterError, TableError, UnknownNameError, unknown_name
 
 __all__ = [
     "ColumnName",
+    "Word",
     "by_label",
     "check_names",
     "column_list",
     "decision_names",
-    "missing_policy",
     "positions_of",
     "resolve",
     "resolve_all",
     "roles_of",
-    "spellings",
-    "written_name",
 ]
 
 #: a column by name, or by position (negative from the end)
 ColumnName: TypeAlias = str | int
+
+
+class Word(str):
+    """What a shell says of columns: a name; else a position, if it is a whole number; else several, between commas."""
+
+    __slots__ = ()
 
 
 def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -47,7 +52,18 @@ def column_list(given: Any) -> list[Any]:
     """Take one column or several as a list."""
     if given is None:
         return []
+    if isinstance(given, (set, frozenset)):
+        raise ParameterError(f"Columns are given as a {type(given).__name__}, which has no order. Pass a list.")
     return [given] if isinstance(given, (str, int)) or not isinstance(given, Iterable) else list(given)
+
+
+def _singly(given: Any, names: Collection[str]) -> Iterator[Any]:
+    """One column or several, words that list some taken apart."""
+    for one in column_list(given):
+        if isinstance(one, Word) and one not in names:
+            yield from (Word(part.strip()) for part in one.split(",") if part.strip())
+        else:
+            yield one
 
 
 def resolve(names: Collection[str], given: Any, kind: str) -> str:
@@ -55,13 +71,15 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 
     Examples
     --------
-    >>> resolve(["a", "b"], -1, "decision")
-    'b'
+    >>> resolve(["a", "b"], -1, "decision"), resolve(["a", "b"], Word("0"), "decision")
+    ('b', 'a')
     """
+    if isinstance(given, Word) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
+        given = int(given)
     if isinstance(given, str):
         if given not in names:
             raise unknown_name(kind, given, names)
-        return given
+        return str(given)
     try:
         place = operator.index(given)
     except TypeError:
@@ -73,9 +91,15 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
-    """Names of several columns, each once."""
+    """Names of several columns, each once.
+
+    Examples
+    --------
+    >>> resolve_all(["a,b", "c", "d"], [Word("a,b"), Word("c,-1")], "condition")
+    ('a,b', 'c', 'd')
+    """
     known = dict.fromkeys(names)  # found at once, also among thousands
-    found = [resolve(known, one, kind) for one in column_list(given)]
+    found = [resolve(known, one, kind) for one in _singly(given, known)]
     if len(set(found)) < len(found):
         twice = next(name for name in found if found.count(name) > 1)
         raise TableError(f"The {kind} {twice!r} is given twice. Name it once.")
@@ -100,17 +124,6 @@ def _is_label(one: Any, labels: Collection[int]) -> bool:
     return not isinstance(one, (str, bool)) and hasattr(one, "__index__") and operator.index(one) in labels
 
 
-def written_name(given: Any, names: Collection[str]) -> str:
-    """Name of a column that was given by name, label or position.
-
-    Examples
-    --------
-    >>> written_name(1, ["a", "b"]), written_name(2021, ["2020", "2021"])
-    ('b', '2021')
-    """
-    return str(given) if str(given) in names else resolve(names, given, "column")
-
-
 def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:
     """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`.
 
@@ -121,8 +134,8 @@ def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str
     """
     places = {name: j for j, name in enumerate(conditions)}
     found: dict[str, int] = {}
-    for given in column_list(attributes):
-        name = given if isinstance(given, str) else resolve(names, given, "condition")
+    for given in _singly(attributes, names):
+        name = given if type(given) is str else resolve(names, given, "condition")
         if name not in places:
             raise unknown_name("condition", name, conditions)
         found[name] = places[name]
@@ -179,20 +192,3 @@ def roles_of(
     if not chosen:
         raise TableError("No condition is left. Leave at least one column beside the decision.")
     return chosen, weight
-
-
-def missing_policy(word: Any) -> str:
-    """Check the policy for missing values."""
-    if word not in ("value", "drop", "error"):
-        raise TableError(f"Unknown missing policy {word!r}. Choose one of: value, drop, error.")
-    return str(word)
-
-
-def spellings(na: Any) -> tuple[str, ...]:
-    """Spellings of missing, as a tuple."""
-    given = () if na is None else na
-    words = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-    for word in words:
-        if not isinstance(word, str):
-            raise TableError(f"na holds spellings of missing, as text. Got {word!r}; pass it as a str.")
-    return tuple(word.strip() for word in words)

@@ -13,8 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.api import read_table
 from plar.errors import TableError, unknown_name
-from plar.table import DecisionTable, read_table
+from plar.tables import DecisionTable
 
 __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 

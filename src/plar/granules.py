@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -13,21 +12,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bins import Bins, Cuts, NoNumber, bin_column, parse_bins
+from plar.bin_rules import Bins, Cuts
+from plar.bins import cut_columns, numbers_column
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine, union
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.coding.single_use import SingleUse
-from plar.coding.store import find_files, holds_granules, read_columns, write_columns
-from plar.columns import decision_names, missing_policy, positions_of, roles_of, spellings
+from plar.coding.weights import MAX_OBJECTS, too_many
+from plar.columns import positions_of
 from plar.errors import TableError
+from plar.files import find_files
+from plar.granule_files import Stored, holds_granules, read_granules, write_granules
 from plar.partition import Codes, Index, distinct
+from plar.roles import Roles
 
-__all__ = ["MAX_OBJECTS", "Granules", "open_granules", "regroup", "too_many"]
-
-#: counts are exact up to this many objects
-MAX_OBJECTS = 1 << 40
+__all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +113,7 @@ class Granules:
         missing: str = "value",
         grouped: bool = False,
         names: Sequence[str] = (),
+        cuts: Mapping[str, Cuts] | None = None,
     ) -> Granules:
         """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
 
@@ -139,6 +140,7 @@ class Granules:
             counts=counts,
             n_objects=int(counts.sum()),
             names=tuple(names),
+            cuts=cuts or {},
         )
 
     @property
@@ -216,75 +218,56 @@ class Granules:
         """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
         return replace(self, columns=SingleUse(self.columns))
 
-    def with_roles(
-        self,
-        decision: str | int | Sequence[str | int] | None = None,
-        conditions: str | int | Iterable[str | int] | None = None,
-        *,
-        drop: str | int | Iterable[str | int] = (),
-        y: Any = None,
-        weights: Any = None,
-        missing: str = "value",
-        na: Any = (),
-        bins: Any = None,
-        decimal: str = ".",
-    ) -> Granules:
-        """Granules over some of the conditions; the decision is theirs already and can only be repeated.
-
-        Options are those of a table; what granules cannot follow any more is refused.
+    def with_roles(self, roles: Roles) -> Granules:
+        """Granules over the conditions of these roles, with their policy for missing values and their bins.
 
         Examples
         --------
         >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
         ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
-        >>> granules.with_roles("d").conditions
+        >>> granules.with_roles(Roles(("a",), ("d",))).conditions
         ('a',)
         """
-        policy = missing_policy(missing)
-        for option, given in [("y", y), ("weights", weights)]:
-            if given is not None:
-                raise TableError(
-                    f"The granules have their counts and decision already, so {option}= cannot be given. "
-                    f"Pass {option}= where the table is granulated."
-                )
-        if spellings(na):
-            raise TableError("The granules know what is missing already. Pass na= where the table is granulated.")
-        if decision is not None:
-            beside = tuple(name for name in self.decision if name not in self.names)  # labels given as y
-            found = decision_names((*self.names, *beside), decision)
-            if found != self.decision:
-                raise TableError(
-                    f"The granules were made for the decision {list(self.decision)}, not {list(found)}. "
-                    "Granulate the table anew for another decision."
-                )
-        wanted = self.conditions if conditions is None else conditions
-        kept, _ = roles_of(self.names, self.decision, wanted, drop, None)
+        kept = roles.conditions
         granules = self if kept == self.conditions else self.coarsen(kept)
-        if policy != "value" and granules.n_missing:
-            rest = Granules.from_columns(*granules._named(), granules.counts, missing=policy, names=self.names)
-            granules = replace(rest, cuts=granules.cuts, text=granules.text)
-        asked = parse_bins(bins, self.names, granules.conditions, self.decision, decimal)
-        return granules if asked is None else granules._binned(asked)
+        if roles.missing != "value" and granules.n_missing:
+            granules = granules._regrouped(*granules._named(), missing=roles.missing)
+        return granules if roles.bins is None else granules._binned(roles.bins, roles.decimal)
 
-    def _binned(self, bins: Bins) -> Granules:
+    def as_numbers(self, names: Collection[str], decimal: str = ".") -> Granules:
+        """Let the text of some columns compare as the numbers that it writes: 1, 1.0 and 01 are one value then."""
+        if not names:
+            return self
+        conditions, decision = (
+            [(name, numbers_column(column, name, decimal) if name in names else column) for name, column in part]
+            for part in self._named()
+        )
+        return self._regrouped(conditions, decision)
+
+    def _regrouped(
+        self, conditions: list[tuple[str, Column]], decision: list[tuple[str, Column]], missing: str = "value"
+    ) -> Granules:
+        made = Granules.from_columns(
+            conditions, decision, self.counts, missing=missing, names=self.names, cuts=self.cuts
+        )
+        return replace(made, text=self.text)
+
+    def _binned(self, bins: Bins, decimal: str) -> Granules:
         """Cut the conditions that hold numbers, of text files also written ones, and are not cut yet."""
-        columns, dictionaries, cuts = list(self.columns), list(self.dictionaries), dict(self.cuts)
-        for j, name in enumerate(self.conditions):
-            rule = bins.rule(name)
-            if rule is None or (name in cuts and name not in bins.columns):
-                continue
-            if name in cuts:
+        for name in bins.columns:
+            if name in self.cuts:
                 raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
-            try:
-                coded = Column(self.columns[j], self.dictionaries[j])
-                decimal = bins.decimal if self.text else None  # text of typed tables is no number
-                column, cuts[name] = bin_column(coded, rule, self.classes, self.counts, decimal=decimal)
-            except NoNumber as error:
-                if name in bins.columns:
-                    raise NoNumber(error.value, name) from None
-                continue
-            columns[j], dictionaries[j] = column.codes, column.values
-        return regroup(replace(self, columns=tuple(columns), dictionaries=tuple(dictionaries), cuts=cuts))
+        cuts = dict(self.cuts)
+        known = [(name, column) for name, column in self._named()[0] if name not in cuts]
+        written = decimal if self.text else None  # text of typed tables is no number
+        cut = cut_columns(known, bins, self.classes, self.counts, cuts, decimal=written)
+        made = dict(zip((name for name, _ in known), cut, strict=True))
+        coded = [
+            made.get(name) or Column(codes, values)
+            for name, codes, values in zip(self.conditions, self.columns, self.dictionaries, strict=True)
+        ]
+        columns, dictionaries = (tuple(c.codes for c in coded), tuple(c.values for c in coded))
+        return regroup(replace(self, columns=columns, dictionaries=dictionaries, cuts=cuts))
 
     def _named(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
@@ -358,29 +341,22 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        write_columns(path, *self._named(), self.counts, self.names, self.cuts, self.text)
+        write_granules(path, Stored(*self._named(), self.counts, self.names, self.cuts, self.text))
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
         """Read granules that `save` wrote; those of all files of a glob are merged."""
-        granules = _read(path, find_files(path))
+        granules = granules_in(path, find_files(path))
         if granules is None:
             raise TableError(f"{os.fspath(path)!r} holds no granules. Make it with Granules.save or plar granulate.")
         return granules
 
 
-def open_granules(path: str | os.PathLike[str]) -> Granules | None:
-    """Read a granule file, or all of a glob; None where there is no file, or `Granules.save` has written none.
+def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules | None:
+    """Read the files that a path names, merged, if `Granules.save` has written them; None if it has written none.
 
     A granule file that is damaged raises TableError, and so do tables among granule files.
     """
-    files: list[Path] = []
-    with suppress(TableError):  # no such file, which is said when the path is read as a table
-        files = find_files(path)
-    return _read(path, files)
-
-
-def _read(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules | None:
     held = [file for file in files if holds_granules(file)]
     if not held:
         return None
@@ -390,18 +366,18 @@ def _read(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules | Non
 
 
 def _read_one(file: Path) -> Granules:
-    found = read_columns(file)
+    found = read_granules(file)
     if found is None:
         raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
-    conditions, decision, counts, names, cuts, text = found
-    if float(counts.sum(dtype=np.float64)) > MAX_OBJECTS:
-        raise TableError(too_many(int(counts.sum(dtype=np.float64))))
-    return replace(Granules.from_columns(conditions, decision, counts, names=names), cuts=cuts, text=text)
+    if float(found.counts.sum(dtype=np.float64)) > MAX_OBJECTS:
+        raise TableError(too_many(int(found.counts.sum(dtype=np.float64))))
+    parts = found.conditions, found.decision, found.counts
+    return replace(Granules.from_columns(*parts, names=found.names, cuts=found.cuts), text=found.text)
 
 
 def _granulated(source: Any) -> Granules:
     """Granules of a table, of a file of granules, or as they are."""
-    found: Any = open_granules(source) if isinstance(source, (str, os.PathLike)) else source
+    found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
     if isinstance(found, Granules):
         return found
     if not hasattr(found, "granulate"):
@@ -411,11 +387,6 @@ def _granulated(source: Any) -> Granules:
         )
     granules: Granules = found.granulate()
     return granules
-
-
-def too_many(n_objects: int) -> str:
-    """Say that counts would not be exact."""
-    return f"The table stands for {n_objects} objects, above the limit {MAX_OBJECTS}. Scale the weights down."
 
 
 def regroup(granules: Granules) -> Granules:

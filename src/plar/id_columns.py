@@ -7,7 +7,7 @@ from itertools import islice
 from plar.bins import looks_continuous
 from plar.engines.base import Engine, GranuleHandle
 from plar.errors import printable, warn
-from plar.table import DecisionTable
+from plar.tables import DecisionTable
 
 __all__ = ["warn_id_columns"]
 

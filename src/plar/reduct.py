@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from plar.coding.store import checksum, replacing
 from plar.errors import ParameterError, TableError, printable
+from plar.files import checksum, replacing
 from plar.limits import shown_seconds
 
 if TYPE_CHECKING:
@@ -241,7 +241,8 @@ class Reduct:
         Parameters
         ----------
         data : any table that `plar.reduce` takes
-            It has the chosen columns; the decision is kept if it is there.
+            It has the chosen columns; the decision is kept if it is there. Files are read with the options of
+            `plar.reduce`: header, separator, decimal, encoding, na.
 
         Returns
         -------
@@ -249,10 +250,12 @@ class Reduct:
             All rows, the chosen columns in table order, then the decision. Values are the original ones, but for
             columns in `cuts`: they hold bin numbers from 0 on, and missing stays missing.
         """
-        from plar.table import select_columns
+        from plar.options import ReadOptions
+        from plar.tables.table import select_columns
 
-        na, decimal = self.settings.get("na", ()), self.settings.get("decimal", ".")
-        return select_columns(data, self.attributes, self.decision, self.cuts, na=na, decimal=decimal)
+        kept = ("header", "separator", "decimal", "encoding", "na")
+        options = ReadOptions(**{name: self.settings[name] for name in kept if name in self.settings})
+        return select_columns(data, self.attributes, self.decision, self.cuts, options)
 
 
 def load(path: str | os.PathLike[str]) -> Reduct:

@@ -11,22 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
-from plar.bins import Spec, apply, written_spec
-from plar.columns import check_names, column_list, resolve, spellings
+from plar.bin_rules import Spec, parse_bins
+from plar.bins import apply
+from plar.columns import check_names, column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
 from plar.measures import Measure, as_measure
-from plar.reading.memory import encode_column
+from plar.options import ReadOptions
 from plar.reduct import Reduct
 from plar.search import Options
+from plar.tables.arrays import encode_column
 
 try:
     from sklearn.base import BaseEstimator
     from sklearn.feature_selection import SelectorMixin
     from sklearn.utils import assert_all_finite, check_array, check_consistent_length
     from sklearn.utils._set_output import _get_output_config
+    from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 except ImportError:
     raise EngineUnavailable(
@@ -34,6 +37,18 @@ except ImportError:
     ) from None
 
 __all__ = ["ReductSelector"]
+
+
+def _fixed_bins(selector: ReductSelector) -> bool:
+    """Whether bins do not depend on the data; those that do are found from all rows, which batches have not."""
+    bins = selector.bins
+    fixed = bins is None or (isinstance(bins, Mapping) and not any(isinstance(a, str) for a in bins.values()))
+    if not fixed:
+        raise AttributeError(
+            f"bins={bins!r} are found from all rows, so there is no partial_fit. Name the cut points: "
+            "bins={column: [1.5, 3]}."
+        )
+    return True
 
 
 class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -67,6 +82,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         Irani). A mapping names columns, each with one of these or with a list of cut points; else all columns that hold
         numbers are cut. `transform` then gives the numbers of the bins, from 0. Default: every number is a value of
         its own.
+    numeric : list of str or int
+        Columns whose text compares as the numbers that it writes, so that 1, 1.0 and 01 are one value.
     minimal : bool
         Try to remove each feature in the end, the last first. `include` stays.
     n_jobs : int, optional
@@ -96,7 +113,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     `sample_weight` are whole-number multiplicities; 0 leaves the row out.
 
     `partial_fit` keeps the distinct rows with their counts, so that batches count as if they had come at once; the
-    reduct is found when it is first asked for. `fit` keeps no rows: a `partial_fit` after it begins anew, with a
+    reduct is found when it is first asked for. Bins that depend on the data need all rows at once, so there is no
+    `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a
     warning.
 
     Examples
@@ -124,6 +142,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         missing: str = "value",
         na: str | Iterable[str] = (),
         bins: Spec | None = None,
+        numeric: str | int | Iterable[str | int] = (),
         minimal: bool = False,
         n_jobs: int | None = None,
     ) -> None:
@@ -136,6 +155,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self.missing = missing
         self.na = na
         self.bins = bins
+        self.numeric = numeric
         self.minimal = minimal
         self.n_jobs = n_jobs
 
@@ -159,6 +179,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self._found: tuple[Reduct, NDArray[np.float64]] | None = self._search(granules)
         return self
 
+    @available_if(_fixed_bins)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ReductSelector:
         """Add rows to those seen; the reduct of all of them is found when it is asked for.
 
@@ -174,11 +195,6 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         -------
         ReductSelector
         """
-        if self.bins is not None and not _fixed(self.bins):
-            raise TableError(
-                f"bins={self.bins!r} are found from all rows, which partial_fit has not. Name the cut points: "
-                "bins={column: [1.5, 3]}."
-            )
         before: Granules | None = getattr(self, "_granules", None)
         if before is None and self.__sklearn_is_fitted__():
             warnings.warn("fit kept no rows to add to, so partial_fit begins anew.", stacklevel=2)
@@ -217,16 +233,16 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _cut(self, selected: Any, library: str | None) -> Any:
         """The selected columns with bins for numbers where there are cut points."""
         names = [self.reduct_.conditions[j] for j in self.get_support(indices=True)]
-        cuts = self.reduct_.cuts
+        cuts, na = self.reduct_.cuts, self._na()
         for j, name in enumerate(names):
             if name not in cuts:
                 continue
             if library == "polars":
-                selected = selected.with_columns(apply(selected[:, j], cuts[name], name))
+                selected = selected.with_columns(apply(selected[:, j], cuts[name], name, na=na))
             elif library == "pandas":
-                selected.isetitem(j, apply(selected.iloc[:, j], cuts[name], name))
+                selected.isetitem(j, apply(selected.iloc[:, j], cuts[name], name, na=na))
             else:
-                bins = apply(selected[:, j], cuts[name], name)
+                bins = apply(selected[:, j], cuts[name], name, na=na)
                 selected = selected.astype(np.promote_types(selected.dtype, bins.dtype), copy=False)
                 selected[:, j] = bins
         return selected
@@ -294,8 +310,13 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         at = {name: place for place, name in enumerate(self.reduct_.conditions)}
         return [at[name] for name in names]
 
+    def _na(self) -> tuple[str, ...]:
+        found: tuple[str, ...] = ReadOptions(na=self.na).na
+        return found
+
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X with its names and number of columns looked at; a frame as it is, anything else as an array."""
+        _check_unmasked(X, "X")
         frame = _library(X) is not None
         if frame:
             check_names([str(label) for label in X.columns], "X")
@@ -312,7 +333,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         weights = None
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
-        granules = granulate(X, y=y, missing=self.missing, na=self.na, bins=self.bins, weights=weights)
+        granules = granulate(
+            X, y=y, missing=self.missing, na=self.na, bins=self.bins, numeric=self.numeric, weights=weights
+        )
         self._included(granules)
         return granules
 
@@ -340,7 +363,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             minimal=self.minimal,
         )
         # the granules were made with these
-        read = {"na": list(spellings(self.na)), "bins": written_spec(self.bins, reduct.conditions), "y": True}
+        bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
+        read = {"na": list(self._na()), "bins": None if bins is None else bins.spec, "y": True}
         reduct = replace(reduct, settings={**reduct.settings, **read})
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
@@ -355,13 +379,16 @@ def _library(X: Any) -> str | None:
     return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
 
 
-def _fixed(bins: Spec) -> bool:
-    """Whether bins do not depend on the data."""
-    return isinstance(bins, Mapping) and not any(isinstance(asked, str) for asked in bins.values())
+def _check_unmasked(values: Any, what: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TableError(
+            f"{what} is a masked array, which has two kinds of missing. Fill it, e.g. with data.filled(np.nan)."
+        )
 
 
 def _labels(y: Any) -> NDArray[Any]:
     """Y as an array in which nothing is missing."""
+    _check_unmasked(y, "y")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")

@@ -13,7 +13,7 @@ import typer
 
 import plar
 from plar.cli.completion import columns, words
-from plar.cli.opening import as_list, check_targets, names_of, open_engine, open_table
+from plar.cli.opening import as_words, check_targets, input_files, open_engine, open_table
 from plar.cli.options import Computing, Epsilon, Json, LongRun, MemoryLimit, TableOptions, Telling
 from plar.cli.pipes import OUTPUTS, STREAM, spooled, written
 from plar.errors import TableError, printable, unknown_name
@@ -27,7 +27,12 @@ def reduce(
     telling: Telling,
     long_run: LongRun,
     include: Annotated[
-        str | None, typer.Option(help="Attributes that the reduct must hold, as a,b.", autocompletion=columns)
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Attributes that the reduct must hold, as a,b. Repeatable.",
+            autocompletion=columns,
+        ),
     ] = None,
     epsilon: Epsilon = 0.0,
     tolerance: Annotated[float, typer.Option(help="Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
@@ -49,26 +54,30 @@ def reduce(
     ] = None,
 ) -> None:
     """Find the core and a reduct of a table."""
+    from plar.limits import as_bytes, memory_limited
     from plar.progress import shown, tell_resumed
 
-    end = check_targets(table, computing, output, output_format, report, as_json)
+    end = check_targets(table, computing, long_run, output, output_format, report, as_json)
     aside = STREAM in (output, report)
-    with spooled(table) as read, open_engine(computing) as engine:
+    with (
+        memory_limited(as_bytes(long_run.memory_limit)),
+        spooled(table) as read,
+        open_engine(computing) as engine,
+    ):
         with shown(telling.progress) as display:
             data = open_table(read, engine)
-            if output and not isinstance(data, plar.DecisionTable):
-                raise TableError(f"{table.file!r} holds granules, not rows, so no table can be written to {output!r}.")
+            if output:
+                data.rows.check_output(f"stdout{end}" if output == STREAM else output)
             found, interrupted = _reduced(
                 data,
                 measure=computing.measure,
                 engine=engine,
-                include=as_list(include, names_of(data)),
+                include=as_words(include),
                 epsilon=epsilon,
                 tolerance=tolerance,
                 max_attributes=max_attributes,
                 minimal=minimal,
                 equivalent=report is not None,
-                memory_limit=long_run.memory_limit,
                 time_limit=long_run.time_limit,
                 checkpoint=long_run.checkpoint,
                 progress=display or (None if telling.quiet else tell_resumed),
@@ -128,19 +137,20 @@ def theta(
     computing: Computing,
     telling: Telling,
     attributes: Annotated[
-        str, typer.Option("--attributes", "-a", help="The subset B, as a,b,c.", autocompletion=columns)
+        list[str],
+        typer.Option(
+            "--attributes", "-a", metavar="NAMES", help="The subset B, as a,b,c. Repeatable.", autocompletion=columns
+        ),
     ],
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B) of a subset of the attributes."""
-    from plar.columns import resolve
     from plar.progress import shown
 
     with spooled(table) as read, open_engine(computing) as engine, shown(telling.progress) as display:
         data = open_table(read, engine)
-        wanted = as_list(attributes, names_of(data))
-        value = plar.theta(data, wanted, measure=computing.measure, engine=engine, progress=display)
-        names = [resolve(names_of(data), a, "attribute") for a in wanted]
+        names = data.columns(as_words(attributes))
+        value = plar.theta(data, names, measure=computing.measure, engine=engine, progress=display)
     if as_json:
         _print_json({"theta": value, "attributes": names, "measure": computing.measure.upper()})
     else:
@@ -154,15 +164,21 @@ def granulate(
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
+    from plar.engines import as_engine
+    from plar.limits import as_bytes, memory_limited
     from plar.progress import shown
-    from plar.table import check_output
+    from plar.tables.output import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):
             raise TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
-        check_output(output, table.file)
-    with spooled(table) as read, shown(telling.progress) as display:
-        granules = plar.granulate(open_table(read), memory_limit=memory_limit, progress=display)
+        check_output(output, input_files(table.file))
+    with (
+        memory_limited(as_bytes(memory_limit)),
+        spooled(table) as read,
+        shown(telling.progress) as display,
+    ):
+        granules = plar.granulate(open_table(read, as_engine("local")), progress=display)
         with written(output, ".parquet") as path:
             granules.save(path)
     if not telling.quiet:

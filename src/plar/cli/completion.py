@@ -46,14 +46,16 @@ def _offered(context: typer.Context, head: str, incomplete: str) -> list[str]:
 
 def _names(context: typer.Context) -> tuple[str, ...]:
     with suppress(Exception):
-        from plar.reading.readers import open_source, suffix_of
+        from plar.formats import format_of
+        from plar.options import ReadOptions
+        from plar.tables.table import open_rows
 
         given = context.params
         # an option without its value, as here, keeps arguments from being told apart
         file = Path(given["file"] or context.args[0])
-        if suffix_of(file)[0] not in (".ndjson", ".jsonl"):  # whose columns are known when all is read
-            separator = given.get("separator")
-            return open_source(file, header=not given.get("no_header"), separator=separator).names
+        options = ReadOptions(header=given.get("header", True), separator=given.get("separator"))
+        if "json" not in format_of(file, as_text=True):  # whose columns are known when all is read
+            return open_rows(file, options).names
     return ()
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from plar.cli.options import Computing, TableOptions
+from plar.cli.options import Computing, LongRun, TableOptions
 from plar.cli.pipes import OUTPUTS, STREAM, suffix
+from plar.columns import Word
 from plar.errors import ParameterError, PlarError, TableError
+from plar.options import ReadOptions
 
-__all__ = ["as_list", "check_targets", "names_of", "open_engine", "open_table"]
+if TYPE_CHECKING:
+    from plar.tables import DecisionTable
+
+__all__ = ["as_words", "check_targets", "input_files", "open_engine", "open_table", "reading"]
 
 
 @contextmanager
@@ -38,10 +43,17 @@ def open_engine(options: Computing) -> Iterator[Any]:
 
 
 def check_targets(
-    table: TableOptions, computing: Computing, output: str | None, kind: str | None, report: str | None, as_json: bool
+    table: TableOptions,
+    computing: Computing,
+    long_run: LongRun,
+    output: str | None,
+    kind: str | None,
+    report: str | None,
+    as_json: bool,
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
-    from plar.reading.output import check_output, check_place
+    from plar.files import check_place
+    from plar.tables.output import check_output
 
     streams = ["--json"] * as_json + [
         f"{name} -" for name, path in (("-o", output), ("--report", report)) if path == STREAM
@@ -52,16 +64,32 @@ def check_targets(
         raise TableError("--output-format is for -o -; the name of a file says its format. Leave it out.")
     if output == STREAM and computing.engine == "spark":
         raise TableError("Spark cannot write to stdout. Name a place for -o that the cluster can write to.")
+    _check_apart({"-o": output, "--report": report, "--checkpoint": long_run.checkpoint})
     if output and output != STREAM and computing.engine != "spark":
-        check_output(output, table.file)
+        check_output(output, input_files(table.file))
     if report:
         if find_spec("jinja2") is None:
             raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
         if report != STREAM:
-            check_place(report, table.file)
-        if report == output:
-            raise TableError(f"-o and --report both name {report!r}. Choose two names.")
+            check_place(report, input_files(table.file))
     return suffix(kind, OUTPUTS)
+
+
+def _check_apart(places: Mapping[str, str | None]) -> None:
+    named = [(option, path) for option, path in places.items() if path and path != STREAM]
+    for i, (option, path) in enumerate(named):
+        for other, there in named[:i]:
+            if os.path.realpath(path) == os.path.realpath(there):
+                raise TableError(f"{other} and {option} both name {path!r}. Choose two names.")
+
+
+def input_files(file: str) -> list[Path]:
+    """The files that are read, as far as they are there."""
+    from plar.files import find_files
+
+    with suppress(TableError):  # said when they are read
+        return find_files(file)
+    return []
 
 
 def _setting(word: str) -> tuple[str, str]:
@@ -71,66 +99,54 @@ def _setting(word: str) -> tuple[str, str]:
     return key, value
 
 
-def open_table(options: TableOptions, engine: Any = None) -> Any:
-    """Open a table, or a file of granules, which knows its decision itself."""
-    from plar.reading.readers import open_source
-    from plar.table import as_table, open_granules
-
-    gc.enable()
-    file, decision, conditions = options.file, options.decision, options.conditions
-    granules = open_granules(file)
-    if granules is not None:
-        names = names_of(granules)
-        return granules.with_roles(
-            None if decision is None else [_column(word, names) for word in decision],
-            None if conditions is None else as_list(conditions, names),
-            drop=as_list(options.drop, names),
-            weights=options.weights,
-            missing=options.missing,
-            na=tuple(options.na or ()),
-            bins=_bins(options.bins, names),
-            decimal=options.decimal,
-        )
-    header = not options.no_header
-    between = None if options.separator is None else options.separator.replace("\\t", "\t")
-    rows: Any = None if engine is None else engine.read(file, header=header, separator=between)
-    source = None if rows is not None else open_source(file, header=header, separator=between)
-    names = source.names if source is not None else tuple(rows.frame.columns)
-    if decision is None and not (source and source.decision):
-        raise TableError("No decision is given. Name it with --decision, or its position: --decision -1.")
-    return as_table(
-        file if rows is None else rows,
-        None if decision is None else [_column(word, names) for word in decision],
-        conditions=None if conditions is None else as_list(conditions, names),
-        drop=as_list(options.drop, names),
-        missing=options.missing,
-        na=tuple(options.na or ()),
-        bins=_bins(options.bins, names),
+def reading(options: TableOptions) -> ReadOptions:
+    """How the table is read; words are held against the names of the columns when these are known."""
+    return ReadOptions(
+        decision=as_words(options.decision) or None,
+        conditions=as_words(options.conditions) or None,
+        drop=as_words(options.drop),
+        header=options.header,
+        separator=options.separator,
         decimal=options.decimal,
-        weights=None if options.weights is None else _column(options.weights, names),
-        header=header,
-        separator=between,
+        encoding=options.encoding,
+        numeric=as_words(options.numeric),
+        na=tuple(options.na or ()),
+        missing=options.missing,
+        weights=None if options.weights is None else Word(options.weights),
+        bins=_bins(options.bins),
     )
 
 
-def _bins(rules: list[str] | None, names: Collection[str]) -> Any:
+def open_table(options: TableOptions, engine: Any) -> DecisionTable:
+    """Open the table of a command."""
+    from plar.run import opened
+
+    gc.enable()
+    return opened(options.file, reading(options), engine)
+
+
+def as_words(given: list[str] | None) -> list[Word]:
+    """Columns as a shell says them."""
+    return [Word(word) for word in given or ()]
+
+
+def _bins(rules: list[str] | None) -> Any:
     """One rule for all columns, or a mapping: name=rule, name=cut,cut."""
     if not rules:
         return None
     if len(rules) == 1 and "=" not in rules[0]:
         return rules[0]
-    found: dict[str | int, str | list[float]] = {}
+    found: dict[Word, str | list[float]] = {}
     for rule in rules:
         name, equals, value = rule.rpartition("=")
         if not equals or not name:
             raise TableError(
                 f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rule!r} among {rules}."
             )
-        column = _column(name, names)
-        if column in found:
+        if name in found:
             raise TableError(f"--bins has two rules for {name!r}. Choose one.")
         cuts = _numbers(value)
-        found[column] = value if cuts is None else cuts
+        found[Word(name)] = value if cuts is None else cuts
     return found
 
 
@@ -139,19 +155,3 @@ def _numbers(text: str) -> list[float] | None:
         return [float(word) for word in text.split(",")]
     except ValueError:
         return None
-
-
-def names_of(data: Any) -> tuple[str, ...]:
-    """All columns, to which positions refer."""
-    names: tuple[str, ...] = data.names or (*data.conditions, *data.decision)
-    return names
-
-
-def _column(word: str, names: Collection[str]) -> str | int:
-    """A position if it looks like a whole number and no column is called so, else a name."""
-    return int(word) if re.fullmatch(r"-?\d+", word) and word not in names else word
-
-
-def as_list(words: str | None, names: Collection[str]) -> list[str | int]:
-    """Columns of a comma-separated list."""
-    return [_column(word.strip(), names) for word in (words or "").split(",") if word.strip()]

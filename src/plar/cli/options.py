@@ -42,14 +42,29 @@ class TableOptions:
         ),
     ] = None
     conditions: Annotated[
-        str | None,
-        typer.Option(help="Columns to choose from, as a,b,c. Default: all others.", autocompletion=columns),
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Columns to choose from, as a,b,c. Repeatable. Default: all others.",
+            autocompletion=columns,
+        ),
     ] = None
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out, as a,b,c.", autocompletion=columns)] = None
-    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")] = (
-        False
-    )
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Columns to leave out, as a,b,c. Repeatable.", autocompletion=columns),
+    ] = None
+    header: Annotated[bool, typer.Option(" /--no-header", help="The first line is data; columns are x0, x1, …")] = True
     separator: Annotated[str | None, typer.Option(help="Between fields of text; default: found out.")] = None
+    decimal: Annotated[str, typer.Option(metavar="MARK", help="Before the fraction of numbers in text: . or ,")] = "."
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="How text is encoded, e.g. latin-1.")] = "utf-8"
+    numeric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable.",
+            autocompletion=columns,
+        ),
+    ] = None
     format: Annotated[
         str | None,
         typer.Option(
@@ -76,7 +91,6 @@ class TableOptions:
             autocompletion=words("mdlp", "quantile:10", "width:10"),
         ),
     ] = None
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Before the fraction of numbers in text: . or ,")] = "."
     weights: Annotated[
         str | None, typer.Option(help="Column of whole-number multiplicities.", autocompletion=column)
     ] = None

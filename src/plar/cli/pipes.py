@@ -12,13 +12,14 @@ from pathlib import Path
 
 from plar.cli.options import TableOptions
 from plar.errors import PlarError, TableError, unknown_name
+from plar.formats import FORMATS
 
 __all__ = ["INPUTS", "OUTPUTS", "STREAM", "spooled", "suffix", "written"]
 
 #: how stdin and stdout are spelled
 STREAM = "-"
-OUTPUTS = ("csv", "tsv", "ndjson", "parquet", "arrow")
-INPUTS = (*OUTPUTS, "arff")
+OUTPUTS = tuple(suffix[1:] for known in FORMATS for suffix in known.written)
+INPUTS = tuple(suffix[1:] for known in FORMATS for suffix in known.suffixes)
 
 
 def suffix(given: str | None, choices: tuple[str, ...]) -> str:

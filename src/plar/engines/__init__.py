@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
-from plar.table import DecisionTable
+from plar.tables import DecisionTable
 
 if TYPE_CHECKING:
     from plar.engines.cuda import CudaEngine
@@ -98,7 +98,8 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
         if n_jobs is not None:
             raise ParameterError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
         return engine
-    data = data.source if isinstance(data, DecisionTable) else data
+    data = data.rows if isinstance(data, DecisionTable) else data
+    data = data.data if type(data).__name__ == "GranuleRows" else data
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
 from plar.measures import Measure
-from plar.table import DecisionTable
+from plar.options import ReadOptions
+from plar.tables import DecisionTable
 
-__all__ = ["Engine", "Evaluation", "GranuleHandle", "Inner", "MadeGranules"]
+__all__ = ["Engine", "Evaluation", "GranuleHandle", "Inner"]
 
 
 class Inner(NamedTuple):
@@ -109,24 +110,6 @@ class GranuleHandle(Protocol):
         """Granules over some of the conditions."""
 
 
-@runtime_checkable
-class MadeGranules(Protocol):
-    """Granules that a user passes in place of a table."""
-
-    def with_roles(
-        self,
-        decision: Any = None,
-        conditions: Any = None,
-        *,
-        y: Any = None,
-        weights: Any = None,
-        missing: str = "value",
-        na: Any = (),
-        bins: Any = None,
-    ) -> GranuleHandle:
-        """Granules over some of the conditions."""
-
-
 class Engine(ABC):
     """Where and how the evaluation is done. A new engine supplies `name` and `open`; the rest has defaults.
 
@@ -146,7 +129,12 @@ class Engine(ABC):
     def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
         """Prepare the granules for one search; `watch`, if given, takes the place of the engine's own."""
 
-    def read(self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None) -> Any:
+    @property
+    def reads_paths(self) -> bool:
+        """Whether the engine reads files where it runs."""
+        return False
+
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
         """Read a path where the engine runs; None if plar is to read it on this machine."""
         return None
 

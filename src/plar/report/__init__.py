@@ -12,8 +12,8 @@ from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from plar.coding.store import replacing
 from plar.errors import PlarError
+from plar.files import replacing
 from plar.limits import shown_seconds
 from plar.report.curve import curve
 from plar.report.reproduce import python_call, shell_command

@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 __all__ = ["python_call", "shell_command"]
 
 #: settings, with what they are when nobody says: those of reading a file, of the table, of the search
-_FILE: dict[str, Any] = {"header": True, "separator": None, "decimal": "."}
-_TABLE: dict[str, Any] = {"conditions": None, "missing": "value", "na": [], "bins": None, "weights": None}
+_FILE: dict[str, Any] = {"header": True, "separator": None, "decimal": ".", "encoding": "utf-8"}
+_TABLE: dict[str, Any] = {
+    "conditions": None,
+    "missing": "value",
+    "na": [],
+    "bins": None,
+    "numeric": [],
+    "weights": None,
+}
 _SEARCH: dict[str, Any] = {
     "include": [],
     "epsilon": 0.0,
@@ -49,11 +56,9 @@ def python_call(found: Reduct) -> str:
         lines.append("y = ...  # the labels: they were given beside the data")
     if found.source is None:
         lines.append("table = ...  # the data: they were not read from a file")
-    elif not beside and (file := _keywords(found, _FILE)):
-        lines.append(_call("table = plar.read_table", [repr(found.source), *table, *file]))
-        table = []
     else:
         data = repr(found.source)
+        table += _keywords(found, _FILE)
     measure = repr(found.measure)
     if found.measure not in MEASURES:
         lines.append(f"measure = ...  # the measure {found.measure!r}, which is not one of plar's")
@@ -108,9 +113,8 @@ def shell_command(found: Reduct) -> str | None:
         elif isinstance(value, Mapping):  # bins by column
             words += [word for column, rule in value.items() for word in (option, f"{column}={_rule(rule)}")]
         elif isinstance(value, (list, tuple)):
-            if any("," in part or part != part.strip() or not part for part in value):
-                return None
-            words += [option, ",".join(value)]
+            plain = all("," not in part and part == part.strip() and part for part in value)
+            words += [option, ",".join(value)] if plain else [w for part in value for w in (option, part)]
         else:
             words += [option, str(value)]
     return " ".join(map(_quoted, words))

@@ -20,7 +20,7 @@ from plar.engines.spark import SparkEngine
 from plar.errors import TableError
 from plar.reduct import Reduct, from_dict
 from plar.spark.params import ReductParams
-from plar.table import select_columns
+from plar.tables.table import select_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,7 +21,7 @@ from plar.text.dialect import Dialect
 from plar.text.dictionary import Bytes
 from plar.text.tokens import last_row_end
 
-__all__ = ["MAX_LINE", "Chunk", "Chunks", "open_bytes", "read_head"]
+__all__ = ["MAX_LINE", "Chunk", "Chunks", "open_bytes", "read_head", "too_long"]
 
 #: bytes of the longest row that is read: a header of some million names fits
 MAX_LINE = 1 << 26

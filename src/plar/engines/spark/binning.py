@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from plar.bins import Bins, Cuts, NoNumber, Rule
+import numpy as np
+
+from plar.bin_rules import Bins, Cuts
+from plar.bins import NoNumber, cut_columns, warn_left
+from plar.coding.codes import combine
+from plar.coding.series import encode_series
 from plar.engines.spark.session import explained
-from plar.reading.binning import NumberPass, warn_left
-from plar.reading.frames import Roles
-from plar.reading.source import Source
-from plar.reading.spark import bin_places, number_of, present
+from plar.roles import Roles
+from plar.tables.spark import bin_places, number_of, present
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,30 +24,31 @@ _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 _WEIGHT = "w"
 
 
-def bin_rows(frame: DataFrame, roles: Roles, bins: Bins, *, text: bool) -> tuple[DataFrame, Roles]:
-    """Put bin numbers in place of numbers; the roles then know the cuts.
+def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, dict[str, Cuts]]:
+    """Put bin numbers in place of numbers, and tell where each column is cut.
 
     The driver holds the distinct numbers of one column at a time, by decision where that matters.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        Its columns are `roles.used`, then the weights where there are some.
+        Its columns are `roles.read`.
     roles : Roles
-    bins : Bins
+        With bins.
     text : bool
         Values compare as written, blanks around them trimmed.
     """
+    assert roles.bins is not None
     kinds = [f.dataType.typeName() for f in frame.schema.fields]
     counted = _counted(frame, roles, kinds, text)
     cuts: dict[str, Cuts] = {}
     left: dict[str, str] = {}
     for j, name in enumerate(roles.conditions):
-        rule = bins.rule(name)
+        rule = roles.bins.rule(name)
         if rule is None:
             continue
         if kinds[j] not in _NUMBERS and not (text and kinds[j] == "string"):
-            if name in bins.columns:
+            if name in roles.bins.columns:
                 with explained("read the table"):
                     some = counted.filter(counted[f"c{j}"].isNotNull()).head()
                 if some is not None:
@@ -54,13 +57,10 @@ def bin_rows(frame: DataFrame, roles: Roles, bins: Bins, *, text: bool) -> tuple
         if rule.given and kinds[j] in _NUMBERS:
             cuts[name] = rule.cuts
             continue
-        found = _look(counted, replace(roles, bins=bins), j, rule, text)
-        cuts |= found.cuts
-        left |= found.left
+        left |= _look(counted, roles, roles.bins, j, cuts, text)
     warn_left(left)
     places = {j: cuts[name] for j, name in enumerate(roles.conditions) if name in cuts}
-    binned = bin_places(frame, places, text=text, na=roles.na, decimal=bins.decimal)
-    return binned, replace(roles, bins=None, cuts=cuts)
+    return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
 
 
 def _counted(frame: DataFrame, roles: Roles, kinds: list[str], text: bool) -> DataFrame:
@@ -79,23 +79,24 @@ def _counted(frame: DataFrame, roles: Roles, kinds: list[str], text: bool) -> Da
     return numbered.withColumn(_WEIGHT, sql.when(weight == sql.floor(weight), weight)).filter(f"{_WEIGHT} > 0")
 
 
-def _look(counted: DataFrame, roles: Roles, j: int, rule: Rule, text: bool) -> NumberPass:
-    """Count the values of a column, by decision for MDLP."""
+def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, Cuts], text: bool) -> dict[str, str]:
+    """Count the values of a column, by decision for MDLP, and find its cuts; tells what keeps it from being cut."""
     from pyspark.sql import functions as sql
 
-    decision = roles.decision if rule.method == "mdlp" else ()
-    at = len(roles.conditions)
-    keys = [f"c{j}", *(f"c{at + i}" for i in range(len(decision)))]
     name = roles.conditions[j]
+    rule = bins.rule(name)
+    by_class = len(roles.decision) if rule is not None and rule.method == "mdlp" else 0
+    at = len(roles.conditions)
+    keys = [f"c{j}", *(f"c{at + i}" for i in range(by_class))]
     with explained("count the numbers"):
         groups = _collected(counted.groupBy(*keys).agg(sql.sum(_WEIGHT).alias(_WEIGHT)))
-    weight = _WEIGHT
-    while weight in (name, *decision):
-        weight += "_"
-    groups.columns = [name, *decision, weight]
-    source = Source(groups.lazy(), tuple(groups.columns), (), text=text)
-    asked = replace(roles, conditions=(name,), decision=decision, weights=weight, missing="value")
-    return NumberPass(source, asked, {name: rule}).run()
+    column, *decision = (encode_series(groups.to_series(i), roles.na, text=text) for i in range(len(keys)))
+    counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
+    classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
+    left: dict[str, str] = {}
+    decimal = roles.decimal if text else None
+    list(cut_columns([(name, column)], bins, classes, counts, cuts, left=left, decimal=decimal))
+    return left
 
 
 def _collected(frame: DataFrame) -> pl.DataFrame:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from plar.bin_rules import Cuts
 from plar.coding.series import not_flat
 from plar.engines.base import Engine, Evaluation, GranuleHandle
 from plar.engines.spark.binning import bin_rows
@@ -21,10 +22,10 @@ from plar.engines.spark.session import check_session, explained, start_session
 from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
-from plar.reading.frames import Roles
-from plar.reading.spark import SparkRows, select_places
+from plar.options import ReadOptions
 from plar.spark_calls import spark_call
-from plar.table import DecisionTable
+from plar.tables import DecisionTable
+from plar.tables.spark import SparkRows, select_places
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,41 +112,43 @@ class SparkEngine(Engine):
         session: SparkSession = self._own
         return session
 
-    def read(
-        self, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
-    ) -> SparkRows | None:
+    @property
+    def reads_paths(self) -> bool:
+        """Spark reads files where they are."""
+        return True
+
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> SparkRows | None:
         """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
-        return spark_call(read_rows)(self.spark(), path, header=header, separator=separator)
+        return spark_call(read_rows)(self.spark(), path, options)
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
         """Granulate a table where its rows are: on the cluster, or on this machine."""
-        return self._granulate(table) if table.kind == "spark" else table.granulate()
+        return self._granulate(table) if isinstance(table.rows, SparkRows) else table.granulate()
 
     @spark_call
     def _granulate(self, table: DecisionTable) -> SparkGranules:
-        frame: DataFrame = table.source
+        frame: DataFrame = table.rows.data
+        text, roles, cuts = table.rows.text, table.roles, dict[str, Cuts]()
         check_session(frame.sparkSession)
-        roles = Roles(table.conditions, table.decision, table.weights, table.missing, table.na)
         places = {name: j for j, name in enumerate(table.names)}
-        wanted = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
         _check_flat(frame, {name: places[name] for name in roles.used})
         with explained("read the table"):
-            used = select_places(frame, [places[name] for name in wanted])
+            used = select_places(frame, [places[name] for name in roles.read])
             n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
-        if table.bins is not None:
-            used, roles = bin_rows(used, roles, table.bins, text=table.text)
-        parcels = granulated_parcels(used, roles, text=table.text)
+        if roles.bins is not None:
+            used, cuts = bin_rows(used, roles, text=text)
+        parcels = granulated_parcels(used, replace(roles, bins=None), text=text)
         pieces, coding, found, fingerprint = in_one_coding(parcels, roles.missing, int(n))
         lacking = {name: found[name] for name in roles.used if name in found}
         held = hold(pieces, coding, table.conditions, table.decision, table.names, lacking, fingerprint)
-        held.cuts = roles.cuts
+        held.cuts = cuts
         parcels.unpersist()
         return held
 
     def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
         """Values of a condition: all that this machine knows, or some from the cluster."""
         if isinstance(granules, SparkGranules):
-            return _first_values(table.source, table.names.index(granules.conditions[place]))
+            return _first_values(table.rows.data, table.names.index(granules.conditions[place]))
         return super().sample_values(table, granules, place)
 
     def release(self, granules: GranuleHandle) -> None:

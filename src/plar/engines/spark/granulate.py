@@ -18,13 +18,13 @@ from zlib import crc32
 import numpy as np
 
 from plar.coding.fingerprint import Fingerprint, add_fingerprints
+from plar.coding.weights import BadWeight
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, joined_pieces, merged, pack
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows, TableError
 from plar.granules import Granules
-from plar.reading.frames import Roles, granulate_source
-from plar.reading.source import Source
-from plar.reading.weights import BadWeight
+from plar.roles import Roles
+from plar.tables.frames import FrameRows
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -190,7 +190,7 @@ def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: b
     policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
     wanted = replace(roles, missing=policy)
     try:
-        return granulate_source(Source(frame.lazy(), tuple(names), (), text=text), wanted)
+        return FrameRows(frame, tuple(names), frame.lazy(), text).granulate(wanted)
     except NoRows:
         return None
     except BadWeight as error:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint
-from plar.columns import decision_names, missing_policy, positions_of, roles_of, spellings
+from plar.coding.weights import MAX_OBJECTS, too_many
+from plar.columns import positions_of
 from plar.engines.spark.granulate import exchanged
 from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.granules import MAX_OBJECTS, too_many
+from plar.roles import Roles
 from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
@@ -144,29 +145,12 @@ class SparkGranules:
         self.coarse.append(coarse)
         return coarse
 
-    def with_roles(
-        self,
-        decision: Any = None,
-        conditions: Any = None,
-        *,
-        y: Any = None,
-        weights: Any = None,
-        missing: str = "value",
-        na: Any = (),
-        bins: Any = None,
-    ) -> SparkGranules:
+    def with_roles(self, roles: Roles) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
-        for option, given in [("y", y), ("weights", weights), ("na", spellings(na) or None), ("bins", bins)]:
-            if given is not None:
+        for option, given in [("missing", roles.missing != "value"), ("bins", roles.bins), ("numeric", roles.numeric)]:
+            if given:
                 raise TableError(f"The granules are made already. Pass {option}= where the table is granulated.")
-        if missing_policy(missing) != "value":
-            raise TableError(f"Pass missing={missing!r} where the table is granulated; its granules are made already.")
-        if decision is not None and decision_names(self.names, decision) != self.decision:
-            raise TableError(
-                f"The granules were made for the decision {list(self.decision)}. Granulate the table anew."
-            )
-        kept, _ = roles_of(self.names, self.decision, self.conditions if conditions is None else conditions, (), None)
-        return self if kept == self.conditions else self.coarsen(kept)
+        return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
 
     def unpersist(self) -> None:
         """Free the cluster's memory and disks; the granules are of no use any more."""

@@ -12,41 +12,39 @@ from typing import TYPE_CHECKING, Any
 from plar.columns import check_names
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.reading.readers import separator_of, suffix_of
-from plar.reading.spark import SparkRows, select_places
+from plar.formats import known_format, suffix_of
+from plar.options import ReadOptions
+from plar.tables.spark import SparkRows, select_places
+from plar.text.dialect import separator_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["read_rows"]
 
-_TEXT = (".csv", ".tsv", ".tab", ".txt", ".data")
-_JSON = (".ndjson", ".jsonl", ".json")
 
-
-def read_rows(
-    session: SparkSession, path: str | os.PathLike[str], *, header: bool = True, separator: str | None = None
-) -> SparkRows | None:
+def read_rows(session: SparkSession, path: str | os.PathLike[str], options: ReadOptions) -> SparkRows | None:
     """Let Spark read a path; None for formats that plar reads on this machine instead.
 
     Values of text compare as written. A folder is of the format that its name or its first file tells.
     """
-    place = os.fspath(path)
-    suffix, packed = _suffix(session, place)
-    if suffix == ".parquet" and not packed:
+    place, header = os.fspath(path), options.header
+    file = _one_file(session, place)
+    kind, packed = known_format(file), suffix_of(file)[1]
+    if kind == "parquet":
         with explained(f"read {place!r}"):
-            return SparkRows(_found(lambda: session.read.parquet(place), place), False)
-    if suffix in _JSON and packed != ".zst":
+            return SparkRows.open(_found(lambda: session.read.parquet(place), place))
+    if kind in ("ndjson", "json") and packed != ".zst":
         with explained(f"read {place!r}"):
-            return SparkRows(_json(session, place), False)
-    if packed == ".zst" or not (suffix in _TEXT or separator):
+            return SparkRows.open(_json(session, place))
+    if packed == ".zst" or kind not in ("text", None) or (kind is None and not options.separator):
         return None
     with explained(f"read {place!r}"):
         first = _found(lambda: session.read.text(place), place).filter("trim(value) != ''").head()
     if first is None:
         raise TableError(f"{place!r} is empty. A table needs a header and rows.")
     line = first[0].lstrip("\ufeff")
-    mark = separator_of(Path(place), separator, line)
+    mark = separator_of(suffix_of(file)[0], options.separator, line)
     if mark == " ":
         return None
     row = next(csv.reader([line], delimiter=mark))
@@ -60,9 +58,10 @@ def read_rows(
             .option("quote", '"')
             .option("escape", '"')
             .option("mode", "FAILFAST")
+            .option("encoding", options.encoding)
             .csv(place)
         )
-        return SparkRows(frame.toDF(*names), True)
+        return SparkRows.open(frame.toDF(*names), text=True)
 
 
 def _json(session: SparkSession, place: str) -> Any:
@@ -78,15 +77,14 @@ def _json(session: SparkSession, place: str) -> Any:
     return select_places(frame, order)
 
 
-def _suffix(session: SparkSession, place: str) -> tuple[str, str]:
-    """Suffix of a file, of the files of a folder, or of what a glob means."""
-    name = re.sub(r"[*?\]})]+$", "", place.rstrip("/"))
-    suffix = suffix_of(Path(name))
-    if suffix[0] in (*_TEXT, *_JSON, ".parquet"):
-        return suffix
+def _one_file(session: SparkSession, place: str) -> Path:
+    """A file whose name tells the format: this one, one of the folder, or one that a glob means."""
+    name = Path(re.sub(r"[*?\]})]+$", "", place.rstrip("/")))
+    if known_format(name) is not None:
+        return name
     jvm = session.sparkContext._jvm
     if jvm is None:
-        return suffix
+        return name
     with explained(f"find {place!r}"):
         where = jvm.org.apache.hadoop.fs.Path(place)
         system = where.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
@@ -95,8 +93,8 @@ def _suffix(session: SparkSession, place: str) -> tuple[str, str]:
             inside = system.listStatus(status.getPath()) if status.isDirectory() else [status]
             for file in inside:
                 if not file.getPath().getName().startswith(("_", ".")):
-                    return suffix_of(Path(file.getPath().getName()))
-    return suffix
+                    return Path(file.getPath().getName())
+    return name
 
 
 def _found(read: object, place: str) -> DataFrame:

@@ -3,21 +3,84 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from plar.bins import NUMBER, Cuts
+from plar.bin_rules import Cuts
+from plar.bins import NUMBER
+from plar.coding.codes import Column
+from plar.columns import check_names
 from plar.errors import TableError
+from plar.options import ReadOptions
+from plar.roles import Roles, assign
 from plar.spark_calls import spark_call
+from plar.tables.rows import Rows, Selection
 
 __all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places", "sink_rows"]
 
+_WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
-class SparkRows(NamedTuple):
-    """Rows that are on a Spark cluster, and whether they are text, which compares as written."""
 
-    frame: Any
-    text: bool
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkRows(Rows):
+    """Rows that are on a Spark cluster; `data` is their DataFrame.
+
+    Parameters
+    ----------
+    as_text : bool
+        Whether they are text, which compares as written.
+    """
+
+    as_text: bool = False
+
+    @staticmethod
+    def open(frame: Any, *, text: bool = False) -> SparkRows:
+        """Take a DataFrame."""
+        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"), text)
+
+    def __str__(self) -> str:
+        """What it is."""
+        return "spark"
+
+    @property
+    def text(self) -> bool:
+        """Whether values compare as written."""
+        return self.as_text
+
+    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+        """Give the columns their roles; labels cannot lie beside them."""
+        if options.y is not None:
+            raise TableError(
+                "The rows are on a Spark cluster, so y= cannot lie beside them. Make it a column: decision=."
+            )
+        roles = assign(self.names, options)
+        if roles.numeric:
+            raise TableError("Spark compares text as it is written, so numeric= cannot be given. Cast the column.")
+        return roles
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        """Refuse: they are coded on the cluster."""
+        raise TableError("The rows are on a Spark cluster. Use engine='spark', or bring them here: .toPandas().")
+
+    def select(self, selection: Selection) -> Any:
+        """Take columns, on the cluster."""
+        places = selection.places(self.names)
+        cuts = {at: selection.cuts[n] for at, n in zip(places, selection.kept, strict=True) if n in selection.cuts}
+        frame = bin_places(self.data, cuts, text=self.text, na=selection.na, decimal=selection.decimal)
+        return select_places(frame, places)
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Let Spark write columns."""
+        sink_rows(self.select(selection), path)
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a format that Spark does not write."""
+        _writer(path)
+
+
+def _first_values(frame: Any) -> list[Any]:
+    return [row[0].strip() if isinstance(row[0], str) else row[0] for row in frame.head(100)]
 
 
 def select_places(frame: Any, places: Sequence[int]) -> Any:
@@ -84,14 +147,18 @@ def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
     return sql.when(number <= sql.lit(cuts[half]), _tree(number, cuts[:half], first)).otherwise(upper)
 
 
+def _writer(path: str | os.PathLike[str]) -> str:
+    place = os.fspath(path)
+    kind = _WRITERS.get(os.path.splitext(place.rstrip("/"))[1].lower())
+    if kind is None:
+        raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(_WRITERS)}.")
+    return kind
+
+
 @spark_call
 def sink_rows(frame: Any, path: str | os.PathLike[str]) -> None:
     """Let Spark write a folder, which is whole when it holds _SUCCESS."""
-    place = os.fspath(path)
-    writers = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
-    kind = writers.get(os.path.splitext(place.rstrip("/"))[1].lower())
-    if kind is None:
-        raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(writers)}.")
+    place, kind = os.fspath(path), _writer(path)
     writer = frame.write.mode("error")
     writer = writer.option("header", True) if kind == "csv" else writer
     try:

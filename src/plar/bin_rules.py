@@ -1,0 +1,130 @@
+"""What `bins` asks for: which columns are cut into bins, and by which rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from numbers import Real
+from typing import Any, TypeAlias
+
+from plar.columns import resolve
+from plar.errors import ParameterError, TableError, unknown_name
+
+__all__ = ["Bins", "Cuts", "Rule", "Spec", "parse_bins"]
+
+#: what `bins` may be
+Spec: TypeAlias = str | Mapping[Any, str | Sequence[float] | None]
+Cuts: TypeAlias = tuple[float, ...]
+
+_METHODS = ("quantile:k", "width:k", "mdlp")
+_MOST_BINS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one column is cut: by a method, into `k` bins where it takes them, or at `cuts`."""
+
+    method: str
+    k: int = 0
+    cuts: Cuts = ()
+
+    @property
+    def given(self) -> bool:
+        """Whether the cuts are known without a look at the data."""
+        return self.method == "cuts"
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """How the columns of a table are cut.
+
+    Parameters
+    ----------
+    spec : str or dict
+        As it was asked for, in what JSON can hold.
+    default : Rule or None
+        For every condition that holds numbers.
+    columns : mapping of str to Rule
+        For conditions that were named, which must hold numbers.
+    """
+
+    spec: str | dict[str, Any]
+    default: Rule | None = None
+    columns: Mapping[str, Rule] = field(default_factory=dict)
+
+    def rule(self, name: str) -> Rule | None:
+        """How a condition is cut, if it is."""
+        return self.columns.get(name, self.default)
+
+
+def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decision: Sequence[str] = ()) -> Bins | None:
+    """Understand what is asked for, or say what is wrong with it.
+
+    Parameters
+    ----------
+    spec : {"quantile:k", "width:k", "mdlp"}, mapping or None
+    names : sequence of str
+        All columns of the table, to which positions refer.
+    conditions, decision : sequence of str
+
+    Examples
+    --------
+    >>> parse_bins({0: "quantile:4", "b": [0.5, 2]}, ["a", "b", "d"], ["a", "b"]).spec
+    {'a': 'quantile:4', 'b': [0.5, 2.0]}
+    """
+    if spec is None:
+        return None
+    if isinstance(spec, str):
+        return Bins(spec, default=_rule(spec))
+    if not isinstance(spec, Mapping):
+        raise ParameterError(
+            f"The 'bins' parameter must be one of {', '.join(_METHODS)}, or a mapping of columns to these or to "
+            f"lists of cut points. Got {spec!r:.60} instead."
+        )
+    rules: dict[str, Rule] = {}
+    for given, asked in spec.items():
+        name = resolve(names, given, "column of bins")
+        if name in decision:
+            raise TableError(f"{name!r} is the decision, and bins cut conditions only. Cut it before, as a new column.")
+        if name not in conditions:
+            raise unknown_name("condition of bins", name, conditions)
+        if name in rules:
+            raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
+        if asked is not None:
+            rules[name] = _rule(asked)
+    return Bins({name: list(r.cuts) if r.given else _written(r) for name, r in rules.items()}, columns=rules)
+
+
+def _written(rule: Rule) -> str:
+    return f"{rule.method}:{rule.k}" if rule.k else rule.method
+
+
+def _rule(asked: Any) -> Rule:
+    if not isinstance(asked, str):
+        return Rule("cuts", cuts=_given_cuts(asked))
+    method, _, number = asked.strip().partition(":")
+    if method == "mdlp" and not number:
+        return Rule(method)
+    if method not in ("quantile", "width"):
+        raise unknown_name("bins", asked, _METHODS)
+    k = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
+    if not 2 <= k <= _MOST_BINS:
+        raise ParameterError(
+            f"bins={asked!r} needs a number of bins from 2 to {_MOST_BINS}, such as {method + ':10'!r}. "
+            f"Choose one of: {', '.join(_METHODS)}."
+        )
+    return Rule(method, k)
+
+
+def _given_cuts(asked: Any) -> Cuts:
+    listed: list[Any] = list(asked) if hasattr(asked, "__iter__") and not isinstance(asked, Mapping) else [None]
+    fine = all(isinstance(cut, Real) and not isinstance(cut, bool) for cut in listed)
+    cuts = tuple(float(cut) for cut in listed) if fine else ()
+    if not fine or not all(map(math.isfinite, cuts)) or any(a >= b for a, b in pairwise(cuts)):
+        raise ParameterError(
+            f"Cut points are finite numbers in ascending order. Got {asked!r:.60}; "
+            f"pass such a list, or one of: {', '.join(_METHODS)}."
+        )
+    return cuts

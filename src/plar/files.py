@@ -1,0 +1,198 @@
+"""Files: found by path, glob or folder, and written beside their place, then renamed, so whole or not at all."""
+
+from __future__ import annotations
+
+import atexit
+import errno
+import glob
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from plar.errors import TableError
+
+__all__ = ["check_place", "check_readable", "checksum", "find_files", "on_disk", "remove_strays", "replacing"]
+
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)
+
+
+def find_files(path: str | os.PathLike[str]) -> list[Path]:
+    """Files that a path, a glob, or a folder of Parquet files names, sorted."""
+    text = os.fspath(path)
+    if not text:
+        raise TableError("The path is empty. Name a file.")
+    try:
+        place = Path(text).expanduser()
+        if place.is_dir():
+            return _parts(place)
+        if place.exists():
+            return [place]
+    except (OSError, ValueError, RuntimeError) as error:  # too long, with a NUL, or ~ of nobody
+        raise TableError(f"Cannot look for {text!r:.200}: {getattr(error, 'strerror', None) or error}.") from None
+    if any(mark in text for mark in "*?["):
+        found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
+        if found:
+            return found
+        raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
+    raise TableError(f"No such file: {text!r}. Check the path.")
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The files of a table that Spark and others write as a folder; what begins with . or _ is about them."""
+    inside = sorted(p for p in folder.iterdir() if not p.name.startswith((".", "_")))
+    if any(p.is_dir() and "=" in p.name for p in inside):  # divided by the values of some columns
+        inside = sorted(p for p in folder.rglob("*") if p.is_file() and not _is_hidden(p.relative_to(folder)))
+    if inside and all(p.is_file() and p.suffix.lower() == ".parquet" for p in inside):
+        return inside
+    raise TableError(
+        f"{str(folder)!r} is a directory, and not one of Parquet files alone. Name a file, or a glob such as "
+        f"{os.path.join(folder, '*.csv')!r}."
+    )
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a file that cannot be read, or is empty."""
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise TableError(f"Cannot read {str(path)!r}: {error.strerror}. Check its permissions.") from None
+    if empty:
+        raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
+
+
+def on_disk(path: Path) -> Path:
+    """The file itself; of a pipe, which can be read but once, what it holds, in a file that goes with the process."""
+    if not path.is_fifo():
+        return path
+    folder = tempfile.mkdtemp(prefix="plar-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    spool = Path(folder, path.name)
+    with path.open("rb") as source, spool.open("wb") as target:
+        shutil.copyfileobj(source, target, 1 << 20)
+    return spool
+
+
+def check_place(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
+    """Refuse a place where no file can be made, or where one of the inputs is."""
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
+        folder = target.parent
+        if not folder.is_dir():
+            raise TableError(f"Cannot write {str(target)!r}: there is no folder {str(folder)!r}. Make it first.")
+        if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+            raise TableError(f"Cannot write {str(target)!r}: permission denied. Choose another place.")
+        if target.exists() and any(target.samefile(file) for file in inputs if file.exists()):
+            raise TableError(f"{str(target)!r} is the input. Choose another name for the output.")
+        os.lstat(_beside(target))
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TableError(f"Cannot write {str(target)!r:.200}: {reason}. Choose another place.") from None
+
+
+def _beside(target: Path) -> Path:
+    """A new name in the folder of `target`."""
+    return target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part"
+
+
+def _disk_full(error: BaseException) -> int | None:
+    """Number of the error that says that the disk takes no more; polars has it in its message only."""
+    written = re.search(r"\(os error (\d+)\)", str(error))
+    number = getattr(error, "errno", None) or (int(written[1]) if written else None)
+    return number if number in _FULL else None
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
+    """Yield a temporary file in the folder of `path`; it takes the place of `path` if all goes well.
+
+    A link is followed, and a file that is replaced keeps its permissions. What is `durable` is on the disk when this
+    returns, and the old file or the new one whatever happens before.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
+    temporary = _beside(target)
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less what the umask takes
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, target.stat().st_mode & 0o777)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TableError(f"Cannot write {str(path)!r:.200}: {reason}. Choose another place.") from None
+    try:
+        yield temporary
+        if durable:
+            _sync(temporary)
+        temporary.replace(target)
+        if durable:
+            _sync(target.parent)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _REFUSED:
+            raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
+        full = _disk_full(error)
+        if full is None:
+            raise
+        # the machine's fault, not that of the user's input
+        raise OSError(full, f"Cannot write ({os.strerror(full)})", str(target)) from None
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def remove_strays(path: Path) -> None:
+    """Remove what processes that are no more were writing in place of `path`."""
+    mark = re.compile(re.escape(f".{path.name}.") + r"(\d+)-[0-9a-f]{8}\.part")
+    for file in path.parent.iterdir():
+        found = mark.fullmatch(file.name)
+        if found and not _is_alive(int(found[1])):
+            with suppress(OSError):
+                file.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # where one can only be asked by ending it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt" and path.is_dir():  # there folders cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def checksum(text: bytes) -> str:
+    """Hash what is kept, so that damage shows.
+
+    Examples
+    --------
+    >>> checksum(b"as it was") == checksum(b"as it is")
+    False
+    """
+    return blake2b(text, digest_size=16).hexdigest()

@@ -1,0 +1,103 @@
+"""How a table is read, said once: what the public functions, both selectors and the command line are made from."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from plar.columns import by_label
+from plar.errors import ParameterError
+
+__all__ = ["ReadOptions"]
+
+_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadOptions:
+    r"""Options of reading; see `plar.reduce`. What can be judged without the table is judged here.
+
+    Examples
+    --------
+    >>> ReadOptions("play", na="?", separator="tab").separator
+    '\t'
+    """
+
+    decision: Any = None
+    y: Any = None
+    conditions: Any = None
+    drop: Any = ()
+    header: bool = True
+    separator: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    numeric: Any = ()
+    na: Any = ()
+    missing: str = "value"
+    weights: Any = None
+    bins: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense whatever the table is."""
+        if self.missing not in ("value", "drop", "error"):
+            raise ParameterError(f"Unknown missing policy {self.missing!r}. Choose one of: value, drop, error.")
+        if self.decimal not in (".", ","):
+            raise ParameterError(f"The 'decimal' parameter must be '.' or ','. Got {self.decimal!r} instead.")
+        object.__setattr__(self, "na", _spellings(self.na))
+        object.__setattr__(self, "separator", _separator(self.separator))
+        try:
+            found = codecs.lookup(self.encoding).name
+        except (LookupError, TypeError):
+            raise ParameterError(
+                f"Unknown encoding {self.encoding!r}. Pass one of Python's, such as 'latin-1'."
+            ) from None
+        object.__setattr__(self, "encoding", found)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> ReadOptions:
+        """Take the options from the parameters of a function, which has more of them."""
+        return cls(**{field.name: given[field.name] for field in fields(cls)})
+
+    def changed(self) -> set[str]:
+        """Names of the options that are not as they are by themselves."""
+        return {
+            field.name
+            for field in fields(self)
+            if (value := getattr(self, field.name)) is not field.default and not _same(value, field.default)
+        }
+
+    def by_label(self, labels: Collection[int]) -> ReadOptions:
+        """Name the columns by the ints that are their labels; other ints stay positions."""
+        if not labels:
+            return self
+        columns = ("decision", "conditions", "drop", "numeric", "weights")
+        bins = self.bins
+        if isinstance(bins, Mapping):
+            bins = {by_label(name, labels): rule for name, rule in bins.items()}
+        return replace(self, bins=bins, **{name: by_label(getattr(self, name), labels) for name in columns})
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, (list, tuple)) and isinstance(default, tuple):
+        return tuple(value) == default
+    return type(value) is type(default) and bool(value == default)
+
+
+def _spellings(na: Any) -> tuple[str, ...]:
+    given = () if na is None else na
+    words = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    for word in words:
+        if not isinstance(word, str):
+            raise ParameterError(f"na holds spellings of missing, as text. Got {word!r}; pass it as a str.")
+    return tuple(word.strip() for word in words)
+
+
+def _separator(given: Any) -> str | None:
+    if given is None:
+        return None
+    mark = _SEPARATORS.get(given, given) if isinstance(given, str) else given
+    if not isinstance(mark, str) or len(mark) != 1 or not mark.isascii() or mark in '"\n\r':
+        raise ParameterError(f"The separator must be one ASCII character, got {given!r}. Choose , ; | tab or a blank.")
+    return mark

@@ -1,0 +1,93 @@
+"""Which column plays which part: what was asked for, held against the names of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plar.bin_rules import Bins, parse_bins
+from plar.coding.codes import Column
+from plar.columns import decision_names, resolve_all, roles_of
+from plar.errors import TableError
+from plar.options import ReadOptions
+
+__all__ = ["Roles", "assign"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Roles:
+    """The columns of a table by their parts, how missing values count, and numbers become bins.
+
+    Parameters
+    ----------
+    conditions, decision : tuple of str
+    weights : str or None
+        Column of whole-number multiplicities.
+    missing : {"value", "drop", "error"}
+    na : tuple of str
+        Spellings of missing.
+    labels : Column or None
+        The decision where it was given beside the data.
+    bins : Bins or None
+    numeric : tuple of str
+        Columns whose text compares as the numbers that it writes.
+    decimal : {".", ","}
+        The mark before the fraction of a number in text.
+    """
+
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    weights: str | None = None
+    missing: str = "value"
+    na: tuple[str, ...] = ()
+    labels: Column | None = None
+    bins: Bins | None = None
+    numeric: tuple[str, ...] = ()
+    decimal: str = "."
+
+    @property
+    def used(self) -> list[str]:
+        """Columns to be read and compared."""
+        return [*self.conditions, *(self.decision if self.labels is None else ())]
+
+    @property
+    def read(self) -> list[str]:
+        """Columns to be read: conditions, decision, weights."""
+        return [*self.used, *([self.weights] if self.weights is not None else [])]
+
+
+def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = None, label: str = "y") -> Roles:
+    """Give the columns of a table their roles.
+
+    Parameters
+    ----------
+    names : sequence of str
+    options : ReadOptions
+        Its decision is a column, or its y are labels beside the table.
+    labels : Column, optional
+        Those labels, coded, and called `label`.
+
+    Examples
+    --------
+    >>> assign(["a", "b", "w", "d"], ReadOptions("d", drop=["a"], weights=2)).conditions
+    ('b',)
+    """
+    decision: tuple[str, ...] = (label,)
+    if (options.decision is None) == (options.y is None):
+        both = "Both decision and y are given" if options.y is not None else "No decision is given"
+        raise TableError(f"{both}. Pass decision= (--decision), a column of the table, or y=, labels beside it.")
+    if options.y is None:
+        decision = decision_names(names, options.decision)
+        if not decision:
+            raise TableError("The list of decisions is empty. Name at least one column.")
+    among = () if labels is not None else decision
+    conditions, weights = roles_of(names, among, options.conditions, options.drop, options.weights)
+    used = {*conditions, *among}
+    numeric = tuple(name for name in _resolved(names, options.numeric) if name in used)
+    bins = parse_bins(options.bins, names, conditions, decision)
+    return Roles(conditions, decision, weights, options.missing, options.na, labels, bins, numeric, options.decimal)
+
+
+def _resolved(names: Sequence[str], given: Any) -> tuple[str, ...]:
+    return resolve_all(names, given, "numeric column")

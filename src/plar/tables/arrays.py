@@ -1,0 +1,281 @@
+"""Tables that other libraries hold in memory: numpy, pandas and plain columns, coded without polars."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any
+
+import numpy as np
+
+from plar.coding.codes import Column, encode_distinct, encode_matrix, encode_objects, encode_values
+from plar.coding.series import encode_series
+from plar.columns import check_names
+from plar.errors import TableError
+from plar.parallel import in_threads
+from plar.tables.output import check_output, sink_frame
+from plar.tables.rows import Rows, Selection
+
+__all__ = ["MappingRows", "MatrixRows", "PandasRows", "encode_column", "encode_labels", "label_name"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ArrayRows(Rows):
+    """Columns in memory, each of which can be had by its place."""
+
+    @abstractmethod
+    def column(self, place: int) -> Any:
+        """One column, as it is."""
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        """Code these columns."""
+        at = {name: place for place, name in enumerate(self.names)}
+        named = ((self.column(at[name]), name) for name in names)
+        return in_threads(lambda column: encode_column(column[0], na, column[1]), named, self.n_rows)
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Write columns to a file; what has no polars type is written as text."""
+        import polars as pl
+
+        check_output(path)
+        series = []
+        for name, place in zip(selection.kept, selection.places(self.names), strict=True):
+            values = selection.cut(self.column(place), name)
+            try:
+                made = pl.Series(name, values, strict=True)
+            except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
+                made = pl.Series(name, [None], dtype=pl.Object)
+            if made.dtype == pl.Object:
+                made = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
+            series.append(made)
+        sink_frame(pl.DataFrame(series).lazy(), path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatrixRows(_ArrayRows):
+    """A 2-D numpy array, whose columns are x0, x1, …."""
+
+    @staticmethod
+    def open(data: np.ndarray[Any, Any]) -> MatrixRows:
+        """Take an array, if it has rows and columns."""
+        _check_unmasked(data, "A table")
+        if data.ndim != 2 or data.dtype.kind == "V":
+            raise TableError(
+                f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it."
+            )
+        return MatrixRows(data, tuple(f"x{j}" for j in range(data.shape[1])))
+
+    def __str__(self) -> str:
+        """What it is."""
+        return "numpy"
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.data)
+
+    def column(self, place: int) -> Any:
+        """One column, as it is."""
+        return np.ascontiguousarray(self.data[:, place])
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        """Code these columns, a block at a time."""
+        return encode_matrix(self.data, [int(name[1:]) for name in names], na)
+
+    def select(self, selection: Selection) -> Any:
+        """Take columns, in a type that holds their bins too."""
+        places = selection.places(self.names)
+        made = {
+            j: selection.cut(self.data[:, place], name)
+            for j, (name, place) in enumerate(zip(selection.kept, places, strict=True))
+            if name in selection.cuts
+        }
+        kept = self.data[:, places]
+        if made:
+            kept = kept.astype(np.result_type(kept.dtype, *(column.dtype for column in made.values())))
+            for j, column in made.items():
+                kept[:, j] = column
+        return kept
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PandasRows(_ArrayRows):
+    """A pandas DataFrame."""
+
+    @staticmethod
+    def open(data: Any) -> PandasRows:
+        """Take a DataFrame; its labels are names."""
+        return PandasRows(data, check_names([str(label) for label in data.columns], "the DataFrame"))
+
+    def __str__(self) -> str:
+        """What it is."""
+        return "pandas"
+
+    @property
+    def labels(self) -> frozenset[int]:
+        """Labels of columns that are ints."""
+        return _ints(self.data.columns)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.data)
+
+    def column(self, place: int) -> Any:
+        """One column, as it is."""
+        return self.data.iloc[:, place]
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
+        """Code these columns, neighbours of one type together where pandas holds them as one matrix."""
+        dtypes, at = list(self.data.dtypes), {name: place for place, name in enumerate(self.names)}
+        places = [at[name] for name in names]
+        for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
+            own = [place for _, place in run]
+            part = self.data.iloc[:, own[0] : own[-1] + 1]
+            if _is_one_block(part, dtypes[own[0]]):
+                yield from encode_matrix(part.to_numpy(), range(len(own)), na)
+                continue
+            columns = ((part.iloc[:, j], self.names[place]) for j, place in enumerate(own))
+            yield from in_threads(lambda column: encode_column(column[0], na, column[1]), columns, len(part))
+
+    def select(self, selection: Selection) -> Any:
+        """Take columns."""
+        frame = self.data.iloc[:, selection.places(self.names)]
+        if selection.cuts:
+            frame = frame.copy()
+            for j, name in enumerate(selection.kept):
+                if name in selection.cuts:
+                    frame.isetitem(j, selection.cut(frame.iloc[:, j], name))
+        return frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappingRows(_ArrayRows):
+    """Columns of any kind in a mapping, by their names."""
+
+    @staticmethod
+    def open(data: Mapping[Any, Any]) -> MappingRows:
+        """Take a mapping, if it holds columns of one length."""
+        for name, column in data.items():
+            kind = type(column).__name__
+            if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "ndim", 1) != 1:
+                raise TableError(
+                    f"Column {str(name)!r} of the mapping is one {kind}. Pass a list or array of its values."
+                )
+            if isinstance(column, (set, frozenset, Mapping)):
+                raise TableError(f"Column {str(name)!r} of the mapping is a {kind}, which has no rows. Pass a list.")
+            _check_unmasked(column, f"Column {str(name)!r}")
+        lengths = {str(name): len(column) for name, column in data.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
+            raise TableError(f"The columns differ in length: {shown}. Make them the same.")
+        return MappingRows(data, check_names([str(label) for label in data], "the mapping"))
+
+    def __str__(self) -> str:
+        """What it is."""
+        return "mapping"
+
+    @property
+    def labels(self) -> frozenset[int]:
+        """Labels of columns that are ints."""
+        return _ints(self.data)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(next(iter(self.data.values()), ()))
+
+    def column(self, place: int) -> Any:
+        """One column, as it is."""
+        return self.data[next(islice(self.data, place, None))]
+
+    def select(self, selection: Selection) -> Any:
+        """Take columns."""
+        by_name = {str(label): label for label in self.data}
+        return {by_name[name]: selection.cut(self.data[by_name[name]], name) for name in selection.kept}
+
+
+def _ints(labels: Iterable[Any]) -> frozenset[int]:
+    return frozenset(int(v) for v in labels if isinstance(v, (int, np.integer)) and not isinstance(v, bool))
+
+
+def _check_unmasked(values: Any, what: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise TableError(
+            f"{what} is a masked array, which has two kinds of missing. Fill it, e.g. with data.filled(np.nan)."
+        )
+
+
+def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
+    """Code one column of any library.
+
+    Examples
+    --------
+    >>> encode_column([3, 3.0, "3"], (), "x").values
+    [3, '3']
+    """
+    root = type(values).__module__.partition(".")[0]
+    if root == "pandas" and hasattr(values, "factorize"):
+        return _encode_pandas(values, na, name)
+    if root == "polars":
+        return encode_series(values, na)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        import polars as pl
+
+        return encode_series(pl.Series(values), na)
+    if isinstance(values, np.ndarray):
+        return encode_values(values, na, name=name)
+    return encode_objects(values, na, name=name)
+
+
+def _is_one_block(part: Any, dtype: Any) -> bool:
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+        return False
+    first, last = (part.iloc[:, j].to_numpy().base for j in (0, -1))
+    return first is not None and first is last
+
+
+def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
+        return encode_values(series.to_numpy(), na, name=name)
+    try:
+        codes, values = series.factorize()
+    except TypeError:
+        return encode_objects(series, na, name=name)  # says which values cannot be compared
+    lacking = codes < 0
+    distinct = list(values)
+    if lacking.any():
+        codes = np.where(lacking, len(distinct), codes)
+        distinct.append(None)
+    return encode_distinct(codes, distinct, na=na)
+
+
+def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
+    """Code the labels that are given beside a table."""
+    if isinstance(y, (str, bytes, Mapping)) or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
+        raise TableError(f"y holds one label for each row, got {y!r:.60}. To name a column pass decision=.")
+    if isinstance(y, (set, frozenset)):
+        raise TableError(f"y is a {type(y).__name__}, which has no order. Pass one label for each row, as a list.")
+    if getattr(y, "ndim", 1) != 1 or hasattr(y, "columns"):
+        shape = getattr(y, "shape", type(y).__name__)
+        raise TableError(f"y must have one dimension, got shape {shape}. Pass one label for each row.")
+    _check_unmasked(y, "y")
+    return encode_column(y, na, "y")
+
+
+def label_name(y: Any, names: Sequence[str]) -> str:
+    """Name of the labels: their own, or y, with underscores where the table has it already.
+
+    Examples
+    --------
+    >>> label_name([0, 1], ["x", "y"])
+    'y_'
+    """
+    given = getattr(y, "name", None)
+    name = given if isinstance(given, str) and given else "y"
+    while name in names:
+        name += "_"
+    return name

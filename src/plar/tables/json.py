@@ -1,0 +1,176 @@
+"""JSON: one object a line, or an array of objects. Polars reads it, and Python's own reader says what is wrong."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plar.errors import TableError
+from plar.granules import Granules
+from plar.roles import Roles
+from plar.tables.frames import FileRows
+from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
+from plar.text.dialect import decoded
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["JsonRows", "is_array", "json_order", "read_array"]
+
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+}
+_ORDERED = 16  # names up to which polars keeps their order
+_LINES = 10_000
+_EXACT = 1 << 53
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JsonRows(FileRows):
+    """Files of JSON."""
+
+    def granulate(self, roles: Roles) -> Granules:
+        """Group the rows, once no column is known to mix types, which polars would read as one."""
+        self._check(roles.used)
+        return FileRows.granulate(self, roles)
+
+    def explain(self, error: BaseException) -> TableError:
+        """Find the line that made polars fail."""
+        try:
+            for file in self.paths:
+                _inspect(file)
+        except TableError as fault:
+            return fault
+        return FileRows.explain(self, error)
+
+    def _check(self, names: Sequence[str]) -> None:
+        import polars as pl
+
+        schema = self.frame.collect_schema()
+        texts = [name for name in names if schema[name] == pl.String]
+        floats = [name for name in names if schema[name].is_float()]
+        keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
+        other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
+        for file in self.paths:
+            if is_array(file):
+                continue
+            mixed = texts and self.collect(pl.scan_lines(file, glob=False).select(other.any())).item()
+            largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
+            large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
+            if mixed or large:
+                _inspect(file, [*texts, *(floats if large else ())])
+
+
+def is_array(path: Path) -> bool:
+    """Whether a file holds one array of objects."""
+    with open_bytes(path, "utf-8") as file:
+        return read_head(file, path).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+
+
+def _lines(path: Path) -> Generator[str, None, None]:
+    """Lines as text; to be closed where not all are read."""
+    with open_bytes(path, "utf-8") as file:
+        for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
+            if len(line) > MAX_LINE:
+                raise too_long(path, number)
+            yield decoded(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line, path, number, "utf-8")
+
+
+def read_array(path: Path) -> pl.LazyFrame:
+    """Read a file that holds an array of objects."""
+    import polars as pl
+
+    try:
+        rows = json.loads("".join(_lines(path)), object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{str(path)!r}: {error}. Write an array of objects.") from None
+    check = _Types(str(path))
+    for number, row in enumerate(rows, 1):
+        check.add(f"{str(path)!r}, object {number}", row)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.LazyFrame([pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names])
+
+
+def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Names as the first rows have them: polars keeps their order only where a row has few."""
+    if len(names) <= _ORDERED:
+        return tuple(names)
+    left, order = set(names), list[str]()
+    with suppress(ValueError, RecursionError), closing(_lines(path)) as lines:  # which polars has read otherwise
+        for line in islice(lines, _LINES):
+            row = json.loads(line) if line.strip() else {}
+            order += [name for name in row if name in left]
+            left -= set(order)
+            if not left:
+                break
+    return (*order, *sorted(left))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name in found if sum(name == other for other, _ in pairs) > 1)
+        raise ValueError(f"{twice!r} occurs twice")
+    return found
+
+
+class _Types:
+    """The type of every column so far; only columns in `names` count, if they are given."""
+
+    def __init__(self, shown: str, names: Collection[str] | None = None) -> None:
+        self.shown, self.names = shown, names
+        self.kinds: dict[str, str] = {}
+        self.fractions: set[str] = set()
+        self.large: dict[str, int] = {}
+
+    def add(self, where: str, row: Any) -> None:
+        """Take one row; TableError where it is none, or changes the type of a column."""
+        if not isinstance(row, dict):
+            raise TableError(f"{where}: {json.dumps(row)[:40]!r} is no object. Write objects only, one a row.")
+        for name, value in row.items():
+            if self.names is not None and name not in self.names:
+                continue
+            kind = _KINDS.get(type(value))
+            if kind and self.kinds.setdefault(name, kind) != kind:
+                raise TableError(
+                    f"{where}: column {name!r} has {kind} after {self.kinds[name]}. Write all in one type."
+                )
+            if isinstance(value, float):
+                self.fractions.add(name)
+            elif isinstance(value, int) and abs(value) > _EXACT:
+                self.large[name] = value
+            if name in self.large and name in self.fractions:
+                raise TableError(
+                    f"{where}: column {name!r} has fractions, and {self.large[name]}, which no float holds. "
+                    "Write its numbers as text."
+                )
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(_lines(path), 1):
+        if line.strip():
+            where = f"{str(path)!r}, line {number}"
+            try:
+                yield where, json.loads(line, object_pairs_hook=_once)
+            except (ValueError, RecursionError) as error:
+                raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
+
+
+def _inspect(path: Path, names: Iterable[str] | None = None) -> None:
+    """Read line by line: TableError with the first line that is no object, or that changes a column's type."""
+    types = _Types(str(path), None if names is None else set(names))
+    for where, row in _rows(path):
+        types.add(where, row)

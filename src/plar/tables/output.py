@@ -1,0 +1,48 @@
+"""Tables out: rows stream from a lazy frame to a file in the format that its suffix says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from plar.files import check_place, replacing
+from plar.formats import output_format, suffix_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["check_output", "sink_frame"]
+
+_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {
+    "": "uncompressed",
+    ".gz": "gzip",
+    ".zst": "zstd",
+}
+
+
+def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
+    """Refuse an output that cannot be written, or is one of the inputs, before any work is done."""
+    output_format(Path(path))
+    check_place(path, inputs)
+
+
+def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
+    """Write a lazy frame; polars' errors pass through, and nothing is left behind."""
+    import polars as pl
+
+    kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
+    with replacing(path) as temporary:
+        if kind == "parquet":
+            frame.sink_parquet(temporary)
+        elif kind == "ipc":
+            frame.sink_ipc(temporary)
+        elif kind == "ndjson":
+            frame.sink_ndjson(temporary, compression=_PACKED[packed], check_extension=False)
+        else:
+            mark = "\t" if suffix == ".tsv" else ","
+            written = pl.selectors.binary().bin.encode("hex")  # CSV has no bytes
+            frame.with_columns(written).sink_csv(
+                temporary, separator=mark, compression=_PACKED[packed], check_extension=False
+            )

@@ -1,0 +1,199 @@
+"""What every kind of table can do; `plar.tables.table` chooses the class by what the data are."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.bin_rules import Cuts
+from plar.bins import apply, cut_columns
+from plar.coding.codes import Column, combine
+from plar.coding.weights import check_labels, row_weights
+from plar.errors import TableError
+from plar.granules import Granules
+from plar.limits import check_memory
+from plar.options import ReadOptions
+from plar.roles import Roles, assign
+from plar.tables.output import check_output
+
+__all__ = ["Rows", "Selection", "assembled", "granulate_columns"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Columns to take, in this order, and where some of them are cut into bins; `na` and `decimal` as of reading."""
+
+    kept: tuple[str, ...]
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
+    na: tuple[str, ...] = ()
+    decimal: str = "."
+
+    def cut(self, values: Any, name: str, *, text: bool = False) -> Any:
+        """A column as it is, or its bins."""
+        if name not in self.cuts:
+            return values
+        if text:  # where nothing is missing too
+            return apply(values, self.cuts[name], name, na=(*self.na, ""), decimal=self.decimal)
+        return apply(values, self.cuts[name], name, na=self.na)
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Where the columns stand in a table."""
+        at = {name: place for place, name in enumerate(names)}
+        return [at[name] for name in self.kept]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows(ABC):
+    """Opened data of one kind: nothing is read yet but what tells the names.
+
+    Parameters
+    ----------
+    data : object
+        As given, or what reads it.
+    names : tuple of str
+        All columns, in table order.
+    """
+
+    data: Any
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """What it is, in a word or two."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read here."""
+        return ()
+
+    @property
+    def text(self) -> bool:
+        """Whether values compare as written, blanks around them trimmed."""
+        return False
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What the data themselves say the decision is."""
+        return ()
+
+    @property
+    def labels(self) -> frozenset[int]:
+        """Labels of columns that are ints, where a library has such."""
+        return frozenset()
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are at least, as far as that is known."""
+        return 0
+
+    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+        """Give the columns their roles."""
+        return assign(self.names, options, labels, label)
+
+    @abstractmethod
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        """Code these columns, in turn; can be asked for again."""
+
+    def granulate(self, roles: Roles) -> Granules:
+        """Read the rows and return the distinct ones with their multiplicities."""
+        return granulate_columns(self, roles)
+
+    @abstractmethod
+    def select(self, selection: Selection) -> Any:
+        """Take columns, in the same kind of table."""
+
+    @abstractmethod
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Write what `select` takes."""
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a place where `sink` could not write."""
+        check_output(path, self.files)
+
+
+def granulate_columns(rows: Rows, roles: Roles) -> Granules:
+    """Code the columns, where numbers are cut into bins one after the other, and find equal rows."""
+    check_memory("Coding the columns", rows.n_rows * len(roles.used))  # a byte a cell at least
+    if roles.bins is None:
+        coded = list(rows.encode(roles.read, roles.na))
+        k = len(roles.conditions)
+        beside, counts = coded[k:], np.ones(len(coded[0].codes), np.int64)
+        del coded[k:]
+        return assembled(roles, lambda: _emptied(coded), beside, counts)
+    beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
+    decided = beside[0] if roles.labels is None else roles.labels
+    decimal = roles.decimal if rows.text else None  # text of typed tables is no number
+    counts = np.ones(len(decided.codes), np.int64)
+    return assembled(roles, lambda: rows.encode(roles.conditions, roles.na), beside, counts, decimal=decimal)
+
+
+def _emptied(columns: list[Column]) -> Iterable[Column]:
+    """Give the columns away, so that each can be freed when it is replaced."""
+    columns.reverse()
+    while columns:
+        yield columns.pop()
+
+
+def assembled(
+    roles: Roles,
+    conditions: Callable[[], Iterable[Column]],
+    beside: list[Column],
+    counts: NDArray[np.int64],
+    *,
+    decimal: str | None = None,
+    grouped: bool = False,
+) -> Granules:
+    """Make granules of coded columns, in which numbers are cut into bins where that is asked for.
+
+    Parameters
+    ----------
+    roles : Roles
+    conditions : function
+        Codes the conditions, one after the other; it is called again only to find rows without missing values for bins.
+    beside : list of Column
+        The decision, if it is part of the table, and the weights, if there are any.
+    counts : (n,) array of int64
+        For how many rows each one stands.
+    decimal : str, optional
+        Text that writes numbers with this mark before the fraction can be cut.
+    grouped : bool
+        The rows are known to be distinct, but for what `Column.merged` says.
+    """
+    if roles.labels is not None:
+        check_labels(roles.labels, len(counts))
+    if roles.weights is not None:
+        counts, grouped = row_weights(beside.pop(), counts), False
+    decision = beside if roles.labels is None else [roles.labels]
+    columns, cuts = conditions(), dict[str, Cuts]()
+    if roles.bins is not None:
+        counted = counts.copy()
+        if roles.missing == "drop":
+            for column in (*decision, *conditions()):
+                if column.missing is not None:
+                    counted[column.codes == column.missing] = 0
+        classes, _ = combine(decision)
+        named = zip(roles.conditions, columns, strict=True)
+        columns = cut_columns(_checked(named, len(counts)), roles.bins, classes, counted, cuts, decimal=decimal)
+    return Granules.from_columns(
+        zip(roles.conditions, columns, strict=True),
+        zip(roles.decision, decision, strict=True),
+        counts,
+        missing=roles.missing,
+        grouped=grouped and roles.bins is None,
+        cuts=cuts,
+    )
+
+
+def _checked(named: Iterable[tuple[str, Column]], n_labels: int) -> Iterable[tuple[str, Column]]:
+    """Refuse columns of another length than the labels, before anything is made of both."""
+    for name, column in named:
+        if len(column.codes) != n_labels:
+            raise TableError(f"y has {n_labels} labels for {len(column.codes)} rows. Pass one label for each row.")
+        yield name, column

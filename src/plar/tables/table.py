@@ -1,0 +1,304 @@
+"""A decision table: rows of any kind, whose columns have roles. The data stay what and where they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plar.bin_rules import Cuts, parse_bins
+from plar.columns import ColumnName, by_label, resolve, resolve_all
+from plar.errors import TableError, unknown_name
+from plar.files import check_readable, find_files, on_disk
+from plar.formats import format_of
+from plar.granules import Granules, granules_in
+from plar.options import ReadOptions
+from plar.roles import Roles
+from plar.tables.arrays import MappingRows, MatrixRows, PandasRows, encode_labels, label_name
+from plar.tables.frames import open_frame
+from plar.tables.granules import GranuleRows
+from plar.tables.rows import Rows, Selection
+from plar.tables.spark import SparkRows
+from plar.tables.text import TextRows
+from plar.tables.typed import open_typed
+
+__all__ = ["DecisionTable", "open_rows", "open_table", "select_columns", "with_roles"]
+
+_TEXT = ("text", "arff", "dat")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DecisionTable:
+    """A table whose columns have roles; what `plar.read_table` returns and every function of plar takes.
+
+    Parameters
+    ----------
+    rows : Rows
+        The data, opened.
+    roles : Roles
+        Which columns are conditions, decision and weights, and how values are taken.
+    options : ReadOptions
+        How it was asked to be read.
+    path : str or None
+        The file, glob or folder, as it was given.
+    """
+
+    rows: Rows
+    roles: Roles
+    options: ReadOptions
+    path: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in table order."""
+        return self.rows.names
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The columns to choose from."""
+        return self.roles.conditions
+
+    @property
+    def decision(self) -> tuple[str, ...]:
+        """The decision columns."""
+        return self.roles.decision
+
+    @property
+    def weights(self) -> str | None:
+        """Column of whole-number multiplicities."""
+        return self.roles.weights
+
+    @property
+    def is_granulated(self) -> bool:
+        """Whether the rows are granules already."""
+        return isinstance(self.rows, GranuleRows)
+
+    def __repr__(self) -> str:
+        """Tell the roles on one line, not the rows."""
+        decision = ", ".join(map(repr, self.decision))
+        return (
+            f"<DecisionTable: {self.rows}, {len(self.names)} columns, {len(self.conditions)} conditions, "
+            f"decision {decision}>"
+        )
+
+    def granulate(self) -> Granules:
+        """Read the rows and return the distinct ones with their multiplicities.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> open_table(np.array([[1, 0], [1, 0], [2, 1]]), ReadOptions(-1)).granulate().counts.tolist()
+        [2, 1]
+        """
+        granules = self.rows.granulate(self.roles)
+        if not self.is_granulated:
+            granules = replace(granules, names=self.names, text=self.rows.text)
+        return granules.as_numbers(self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
+
+    def columns(self, given: Any, kind: str = "attribute") -> tuple[str, ...]:
+        """Names of conditions that are given by name, label or position.
+
+        Examples
+        --------
+        >>> open_table({"a": [1], "b": [2], "d": [3]}, ReadOptions("d")).columns([1, "a"])
+        ('b', 'a')
+        """
+        known = set(self.conditions)
+        found = resolve_all(self.names, by_label(given, self.rows.labels), kind)
+        for name in found:
+            if name not in known:
+                raise unknown_name("condition", name, self.conditions)
+        return found
+
+    def select(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None = None) -> Any:
+        """Take columns, with all rows and their values as they are.
+
+        Parameters
+        ----------
+        names : iterable of str or int
+        cuts : mapping of str to tuple of float, optional
+            Cut points of columns that come out as bin numbers; missing stays missing.
+
+        Returns
+        -------
+        table of the same kind as the source
+            Those columns in table order, then the decision where it is part of the table; for a path a polars
+            DataFrame.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> open_table(np.array([[1, 5, 0], [2, 6, 1]]), ReadOptions(-1)).select(["x1"])
+        array([[5, 0],
+               [6, 1]])
+        """
+        return self.rows.select(self._selection(names, cuts))
+
+    def sink(
+        self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
+    ) -> None:
+        """Write what `select` returns to a file, in a stream; its suffix says the format.
+
+        The file appears whole or not at all, and never in place of the input.
+        """
+        self.rows.sink(self._selection(names, cuts), path)
+
+    def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
+        beside = () if self.roles.labels is not None else self.decision
+        given = by_label(list(names), self.rows.labels)
+        return _selection(self.rows, resolve_all(self.names, given, "attribute"), beside, cuts, self.options)
+
+    def settings(self) -> dict[str, Any]:
+        """What was asked for, with the names of the columns, as JSON can hold it."""
+        roles, options = self.roles, self.options
+        taken = {*roles.decision, roles.weights}
+        every: Sequence[str] = [name for name in self.names if name not in taken]
+        if self.is_granulated:
+            every = self.rows.data.conditions
+        return {
+            "conditions": None if roles.conditions == tuple(every) else list(roles.conditions),
+            "missing": roles.missing,
+            "na": list(roles.na),
+            "weights": roles.weights,
+            "bins": None if roles.bins is None else roles.bins.spec,
+            "decimal": options.decimal,
+            "header": bool(options.header),
+            "separator": options.separator,
+            "encoding": options.encoding,
+            "numeric": list(roles.numeric),
+            "y": roles.labels is not None,
+        }
+
+    def check_agrees(self, options: ReadOptions) -> None:
+        """Refuse options other than those that the table was made with."""
+        asked = options.by_label(self.rows.labels)
+        roles, names = self.roles, self.names
+        differs: dict[str, Callable[[], bool]] = {
+            "decision": lambda: resolve_all(names, asked.decision, "decision") != roles.decision,
+            "y": lambda: True,
+            "conditions": lambda: resolve_all(names, asked.conditions, "condition") != roles.conditions,
+            "drop": lambda: not set(roles.conditions).isdisjoint(resolve_all(names, asked.drop, "column to drop")),
+            "na": lambda: set(asked.na) != set(roles.na),
+            "weights": lambda: resolve(names, asked.weights, "weights column") != roles.weights,
+            "bins": lambda: parse_bins(asked.bins, names, roles.conditions, roles.decision) != roles.bins,
+            "numeric": lambda: set(resolve_all(names, asked.numeric, "numeric column")) != set(roles.numeric),
+        }
+        for option in sorted(options.changed()):
+            same = getattr(options, option) == getattr(self.options, option) if option not in differs else None
+            if not same and (same is False or differs[option]()):
+                raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
+
+
+def open_table(data: Any, options: ReadOptions) -> DecisionTable:
+    """Take any data as a decision table.
+
+    Parameters
+    ----------
+    data : path, glob, pandas or polars frame, Arrow table, 2-D array, mapping of columns, Granules or DecisionTable
+        Anything with the Arrow stream protocol counts as an Arrow table.
+    options : ReadOptions
+        Where the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means
+        that label; else, as everywhere, a position.
+
+    Examples
+    --------
+    >>> open_table({"a": [1, 2], "d": [0, 1]}, ReadOptions("d"))
+    <DecisionTable: mapping, 2 columns, 1 conditions, decision 'd'>
+    """
+    if isinstance(data, DecisionTable):
+        data.check_agrees(options)
+        return data
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
+    return with_roles(open_rows(data, options), options, path)
+
+
+def with_roles(rows: Rows, options: ReadOptions, path: str | None = None) -> DecisionTable:
+    """Give the columns of opened data their roles."""
+    options = options.by_label(rows.labels)
+    if options.decision is None and options.y is None and rows.declared:
+        options = replace(options, decision=list(rows.declared))
+    labels, label = None, "y"
+    if options.decision is None and options.y is not None:
+        labels, label = encode_labels(options.y, options.na), label_name(options.y, rows.names)
+    return DecisionTable(rows, rows.assign(options, labels, label), options, path)
+
+
+def open_rows(data: Any, options: ReadOptions) -> Rows:
+    """Tell what the data are, and open them."""
+    if isinstance(data, (str, os.PathLike)):
+        return _open_path(data, options)
+    if isinstance(data, Rows):
+        return data
+    root = type(data).__module__.partition(".")[0]
+    if isinstance(data, Granules) or type(data).__name__ == "SparkGranules":
+        return GranuleRows(data, data.names)
+    if root == "pyspark" and hasattr(data, "sparkSession"):
+        return SparkRows.open(data)
+    if isinstance(data, np.ndarray):
+        return MatrixRows.open(data)
+    if root == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
+        return PandasRows.open(data)
+    if isinstance(data, Mapping):
+        return MappingRows.open(data)
+    if hasattr(data, "collect_schema") or (hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")):
+        return open_frame(data)
+    raise TableError(
+        f"Cannot take {type(data).__name__} as a table. Pass a path, a pandas or polars DataFrame, an Arrow "
+        "table, a mapping of columns or a 2-D numpy array."
+    )
+
+
+def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Rows:
+    """Open a file, or all files of a glob or folder as one table; they follow each other in sorted order."""
+    files = find_files(path)
+    granules = granules_in(path, files)
+    if granules is not None:
+        return GranuleRows(granules, granules.names, tuple(files))
+    kinds = {format_of(file, as_text=options.separator is not None) for file in files}
+    if len(kinds) > 1:
+        raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
+    kind = kinds.pop()
+    files = [on_disk(file) for file in files]
+    for file in files:
+        check_readable(file)
+    return TextRows.open(files, kind, options) if kind in _TEXT else open_typed(path, files, kind, options)
+
+
+def _selection(
+    rows: Rows, chosen: Iterable[str], decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
+) -> Selection:
+    """Columns to keep, in table order, then the decision."""
+    kept = set(chosen) - set(decision)
+    return Selection(
+        (*(name for name in rows.names if name in kept), *decision),
+        {name: points for name, points in (cuts or {}).items() if name in kept},
+        options.na,
+        options.decimal,
+    )
+
+
+def select_columns(
+    data: Any,
+    attributes: Sequence[str],
+    decision: Sequence[str] = (),
+    cuts: Mapping[str, Cuts] | None = None,
+    options: ReadOptions | None = None,
+) -> Any:
+    """Take attributes of any table that has them, in table order, then the decision columns that it has.
+
+    Those that have `cuts` come out as bin numbers; the options say how they are written in text.
+
+    Examples
+    --------
+    >>> select_columns({"b": [1], "a": [2], "d": [3]}, ["a", "b"], ["d"])
+    {'b': [1], 'a': [2], 'd': [3]}
+    """
+    if isinstance(data, DecisionTable):
+        return data.select(attributes, cuts)
+    how = options or ReadOptions()
+    rows = open_rows(data, how)
+    kept = resolve_all(rows.names, attributes, "attribute")
+    return rows.select(_selection(rows, kept, [name for name in decision if name in rows.names], cuts, how))

@@ -1,0 +1,101 @@
+"""Text files: CSV and its kin, ARFF and KEEL's .dat. Values compare as written, blanks around them trimmed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from plar.coding.codes import Column
+from plar.coding.weights import BadWeight, whole
+from plar.granules import Granules
+from plar.options import ReadOptions
+from plar.roles import Roles
+from plar.tables.output import check_output, sink_frame
+from plar.tables.rows import Rows, Selection, assembled
+from plar.text.numbers import warn_of_spellings
+from plar.text.reader import CodedRows, open_text
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["TextRows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextRows(Rows):
+    """Rows of text files; `data` is what reads them."""
+
+    @staticmethod
+    def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextRows:
+        """Open files of one format (text, arff, or dat: either), whose first lines tell the names."""
+        found = open_text(files, kind, header=options.header, separator=options.separator, encoding=options.encoding)
+        return TextRows(found, found.names)
+
+    def __str__(self) -> str:
+        """What it is."""
+        return f"path {self.data.shown}"
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that are read."""
+        found: tuple[Path, ...] = self.data.files
+        return found
+
+    @property
+    def text(self) -> bool:
+        """Values compare as written."""
+        return True
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """What a KEEL file says its decision is."""
+        found: tuple[str, ...] = self.data.decision
+        return found
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        """Code these columns, row by row."""
+        found: list[Column] = self.data.read(names, na, group=False).columns
+        return found
+
+    def granulate(self, roles: Roles) -> Granules:
+        """Read the rows once, and return the distinct ones."""
+        found: CodedRows = self.data.read(roles.read, roles.na, group=roles.labels is None)
+        k, columns = len(roles.conditions), found.columns
+        _check_weights(found, roles)
+        if roles.bins is None:
+            named = zip(roles.used, columns, strict=False)  # weights stand behind them
+            warn_of_spellings({name: column for name, column in named if name not in roles.numeric})
+        conditions, beside = columns[:k], columns[k:]
+        distinct = found.distinct and not any(column.merged for column in columns)
+        columns.clear()
+        return assembled(roles, lambda: conditions, beside, found.counts, decimal=roles.decimal, grouped=distinct)
+
+    def select(self, selection: Selection) -> pl.DataFrame:
+        """Read columns into a polars DataFrame, as they are written."""
+        import polars as pl
+
+        found = self.data.read(selection.kept, group=False, trim=False).columns
+        return pl.DataFrame(
+            [
+                selection.cut(pl.Series(name, column.values, dtype=pl.String).gather(column.codes), name, text=True)
+                for name, column in zip(selection.kept, found, strict=True)
+            ]
+        )
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Write columns to a file."""
+        check_output(path, self.files)
+        sink_frame(self.select(selection).lazy(), path)
+
+
+def _check_weights(found: CodedRows, roles: Roles) -> None:
+    """Refuse a weight that is no whole number, with its line."""
+    if roles.weights is None:
+        return
+    place = len(roles.read) - 1
+    for code, value in enumerate(found.columns[place].values):
+        if whole(value) is None:
+            raise BadWeight(value, found.where(place, code))
