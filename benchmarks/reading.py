@@ -12,7 +12,6 @@ import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
@@ -23,16 +22,21 @@ from plar import datasets
 from plar.engines import LocalEngine
 from plar.measures import SCE
 
-ROWS, COLUMNS = 100_000, 2_000
+MAKE = """
+import sys, numpy as np, polars as pl
+table = np.random.default_rng(0).integers(0, 8, (2001, 100_000), np.int8)
+np.save(sys.argv[1] + ".npy", table)
+names = [*(f"x{j}" for j in range(2000)), "d"]
+pl.DataFrame(dict(zip(names, table.astype(np.int64)))).write_parquet(sys.argv[1] + ".parquet")
+"""
 
 
-def small_integers() -> Path:
-    """A table of 8 values, as a file of columns."""
-    path = HERE / "small_integers.npy"
-    if not path.exists():
-        rng = np.random.default_rng(0)
-        np.save(path, rng.integers(0, 8, (COLUMNS + 1, ROWS), np.int8))
-    return path
+def small_integers(suffix: str) -> str:
+    """A table of 100,000 × 2,000 of 8 values, and a decision, as an array of columns or a Parquet file."""
+    path = HERE / "small_integers"
+    if not path.with_suffix(".parquet").exists():  # made by another process: a child's peak begins with its parent's
+        process(sys.executable, "-c", MAKE, str(path), repeat=1)
+    return str(path.with_suffix(suffix))
 
 
 NUMPY = """
@@ -50,7 +54,7 @@ def numpy() -> None:
     for dtype in ("int8", "int64", "float64"):
         seconds, peaks, answers = {}, {}, set()
         for order in ("F", "C"):
-            command = (sys.executable, "-c", NUMPY, str(small_integers()), dtype, order)
+            command = (sys.executable, "-c", NUMPY, small_integers(".npy"), dtype, order)
             runs = [process(*command, repeat=1) for _ in range(3)]
             peaks[order] = max(peak for _, peak, _ in runs)
             seconds[order] = min(float(out.split()[0]) for *_, out in runs)
@@ -66,14 +70,8 @@ READ = "import polars; assert polars.read_parquet({path!r}).shape == (100000, 20
 
 
 def parquet() -> None:
-    import polars as pl
-
-    path = HERE / "small_integers.parquet"
-    if not path.exists():
-        table = np.load(small_integers())
-        names = [*(f"x{j}" for j in range(COLUMNS)), "d"]
-        pl.DataFrame(dict(zip(names, table.astype(np.int64), strict=True))).write_parquet(path)
-    ours, reading = GRANULATE.format(path=str(path)), READ.format(path=str(path))
+    path = small_integers(".parquet")
+    ours, reading = GRANULATE.format(path=path), READ.format(path=path)
     process(sys.executable, "-c", ours, repeat=1)
     reference, _, _ = process(sys.executable, "-c", reading)
     seconds, peak, _ = process(sys.executable, "-c", ours)
@@ -148,4 +146,4 @@ def median_of(times: list[tuple[float, float, float]]) -> tuple[float, float, fl
 
 
 if __name__ == "__main__":
-    run((numpy, parquet, bins, first_step, scikit_rough), "reading.json")
+    run((numpy, parquet, bins, scikit_rough, first_step), "reading.json")

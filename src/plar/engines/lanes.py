@@ -110,10 +110,10 @@ def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows
         # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
         for i in range(np.uint64(0), m, np.uint64(8)):
             for g in range(np.uint64(8)):
-                k, w = g * np.uint64(8), i // np.uint64(8)
-                a0, a1, a2, a3 = words[k, w], words[k + _ONE, w], words[k + _TWO, w], words[k + _THREE, w]
-                k += _FOUR
-                a4, a5, a6, a7 = words[k, w], words[k + _ONE, w], words[k + _TWO, w], words[k + _THREE, w]
+                c, w = np.uint64(g) * np.uint64(8), np.uint64(i) // np.uint64(8)
+                a0, a1, a2, a3 = words[c, w], words[c + _ONE, w], words[c + _TWO, w], words[c + _THREE, w]
+                c += _FOUR
+                a4, a5, a6, a7 = words[c, w], words[c + _ONE, w], words[c + _TWO, w], words[c + _THREE, w]
                 a0, a4 = _swap(a0, a4, s4, m4)
                 a1, a5 = _swap(a1, a5, s4, m4)
                 a2, a6 = _swap(a2, a6, s4, m4)
