@@ -344,7 +344,7 @@ def test_not_utf8_names_the_line(tmp_path: Path) -> None:
         ("t.arff", ARFF.encode() + b"\xff,true,1,c0\n", 15),
         ("t.csv.gz", gzip.compress(b"a,d\n1,x\n\xff,y\n"), 3),
     ]:
-        with pytest.raises(TableError, match=rf"line {line}: byte 0xff is not UTF-8\. Convert"):
+        with pytest.raises(TableError, match=rf"line {line}: byte 0xff is not UTF-8\. Pass its encoding"):
             read_table(write(tmp_path, name, text), -1).granulate()
 
 
