@@ -29,7 +29,7 @@ def read_rows(
 ) -> SparkRows | None:
     """Let Spark read a path; None for formats that plar reads on this machine instead.
 
-    Values of text compare as written. A folder is of the format that its name or its first file tells.
+    Values of text compare as written. The format of a folder is that of its name or of its first file.
     """
     place = os.fspath(path)
     suffix, packed = _suffix(session, place)
