@@ -336,7 +336,7 @@ except plar.PlarError as error:
 def test_ulimit_is_known_before_it_is_hit(kind: str) -> None:
     done = subprocess.run([sys.executable, "-c", LITTLE, kind], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.match(r"The engine 'local', .* needs about 54\.4 MB more, and this machine gives it 20 MB\.", done.stdout)
+    assert re.match(r"The engine 'local', .* needs about 54\.4 MB more, but only 20 MB is available\.", done.stdout)
 
 
 def test_without_a_limit_only_the_hopeless_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,7 +345,7 @@ def test_without_a_limit_only_the_hopeless_is_refused(monkeypatch: pytest.Monkey
     assert machine > 1 << 28
     monkeypatch.setattr(LocalEngine, "memory_need", lambda self, granules: 2 * machine)
     with pytest.raises(
-        MemoryLimitExceeded, match=r"The engine 'local', .* needs about .* more, and this machine gives it .*"
+        MemoryLimitExceeded, match=r"The engine 'local', .* needs about .* more, but only .* is available"
     ):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
     monkeypatch.setattr(LocalEngine, "memory_need", lambda self, granules: machine // 2)
@@ -433,7 +433,7 @@ def test_a_table_too_large_for_its_control_group(tmp_path: Path, group: Path, ki
     del frame
     done = in_group(group, PLAR, "reduce", path, "-d", "c0")
     assert done.returncode == 2, "the kernel was faster"
-    assert re.fullmatch(r"Error: .* this machine gives it 700 MB\. Choose fewer columns, .*\n", done.stderr)
+    assert re.fullmatch(r"Error: .* but only 700 MB is available\. Choose fewer columns, .*\n", done.stderr)
 
 
 def test_a_bomb_in_a_control_group(tmp_path: Path, group: Path) -> None:

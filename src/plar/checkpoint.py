@@ -1,7 +1,7 @@
-"""What a search has found so far, kept in a file, so that a run that was killed goes on where it was.
+"""What a search has found so far, kept in a file, so that a killed run can resume.
 
 The file is JSON with a checksum. It describes the data and what was asked of them, by which it is refused where it does
-not fit; then come the core and every step done. Engines have no say in it: what one began another can end.
+not fit; then come the core and every step done. It does not depend on the engine: one can resume what another began.
 """
 
 from __future__ import annotations

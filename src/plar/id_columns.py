@@ -37,6 +37,6 @@ def warn_id_columns(engine: Engine, table: DecisionTable, granules: GranuleHandl
         shown = ", ".join(f"'{printable(name)}'" for name in islice(found, _SHOWN))
         more = f" and {len(found) - _SHOWN} more columns" if len(found) > _SHOWN else ""
         warn(
-            f"Nearly every row has a value of its own in {shown}{more}: such a column alone tells all rows apart, and "
-            "a reduct of it means nothing. Cut numbers into bins, bins='mdlp' (--bins mdlp), or leave them out."
+            f"Nearly every row has a value of its own in {shown}{more}: such a column alone distinguishes all rows, "
+            "and a reduct of it means nothing. Cut numbers into bins, bins='mdlp' (--bins mdlp), or leave them out."
         )

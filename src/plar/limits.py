@@ -1,4 +1,4 @@
-"""How much time and memory a call may take, and how much memory this process has and holds."""
+"""Limits of time and memory, and how much memory this process has and holds."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _left_by_ulimit() -> list[int]:
 
 @contextmanager
 def memory_limited(limit: int | None) -> Iterator[None]:
-    """Let `check_memory` hold what is done inside to so many bytes."""
+    """Make `check_memory` enforce a limit within this block."""
     token = _limit.set(limit)
     try:
         yield
@@ -191,7 +191,7 @@ def memory_limited(limit: int | None) -> Iterator[None]:
 
 
 def check_memory(doing: str, need: int = 0) -> bool:
-    """Refuse to go on where this process holds, or is about to need, more than the call or the machine allows.
+    """Raise if this process holds, or is about to need, more than the call or the machine allows.
 
     Parameters
     ----------
@@ -206,20 +206,23 @@ def check_memory(doing: str, need: int = 0) -> bool:
         Whether the user has set a limit.
     """
     limit, spare = _limit.get(), 0
-    known = "the memory limit is"
+    is_set = limit is not None
     if limit is not None:
         held = resident_memory()
     elif (limit := machine_memory()) is None:
         return False
     elif need:  # what is held now may be freed before
-        known, held, limit = "this machine gives it", 0, min([limit, *_left_by_ulimit()])
+        held, limit = 0, min([limit, *_left_by_ulimit()])
     else:  # a little further on the kernel ends the process
-        known, held, spare = "this machine gives it", resident_memory(), min(limit // 10, _SPARE)
+        held, spare = resident_memory(), min(limit // 10, _SPARE)
     if held + need > limit - spare:
         taken = f"needs about {shown_bytes(need)} more" if need else f"holds {shown_bytes(held)} already"
         beside = f", {shown_bytes(held)} are held already" if need and held else ""
+        known = (
+            f"and the memory limit is {shown_bytes(limit)}" if is_set else f"but only {shown_bytes(limit)} is available"
+        )
         raise MemoryLimitExceeded(
-            f"{doing} {taken}{beside}, and {known} {shown_bytes(limit)}. "
+            f"{doing} {taken}{beside}, {known}. "
             "Choose fewer columns, use bins for numbers, raise the limit, or take the engine 'spark'."
         )
-    return _limit.get() is not None
+    return is_set

@@ -60,9 +60,9 @@ def _curve(found: Reduct, ax: Any) -> None:
     marker = "o" if len(values) <= 30 else "."
     ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)
     ax.plot(range(len(values)), values, color=CURVE, marker=marker, markersize=5, linewidth=1.8)
-    told = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
+    label = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
     ax.annotate(
-        told,
+        label,
         (0.02, found.theta_all),
         xycoords=("axes fraction", "data"),
         xytext=(0, -4),  # the curve never comes here

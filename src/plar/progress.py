@@ -1,4 +1,4 @@
-"""What a person sees of a long run, on stderr: one live line on a terminal, or a line a step."""
+"""Progress of a long run on stderr: one live line on a terminal, or a line per step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NARROW = 60
 
 
 class Display:
-    """The present phase, and how far it is; a `progress` callback for `plar.reduce`.
+    """The current phase and its progress; a `progress` callback for `plar.reduce`.
 
     Parameters
     ----------
@@ -71,29 +71,29 @@ class Display:
             self._live.refresh()  # however short it is, it is seen
 
     def granulated(self, n_granules: int, n_objects: int) -> None:
-        """Tell what was read."""
+        """Print what was read."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "objects", monotonic() - self._began)
         self._tell("granules", *size, f"{n_objects:,} objects, {n_granules:,} granules", *pace)
 
     def estimated(self, *memory: int) -> None:
-        """Tell the bytes of the coded table and those that the engine takes beside it, if they are known."""
+        """Print the bytes of the coded table and those that the engine takes beside it, if known."""
         if memory:
             coded, need = map(shown_bytes, memory)
             self._tell("memory", f"{coded} for the coded table", f"about {need} more for the search")
 
     def on_step(self, step: Step) -> None:
-        """Tell what a greedy step found."""
+        """Print what a greedy step found."""
         facts = f"Θ(D|R) {step.theta:.6g}", f"{step.active:,} objects still mixed"
         pace = _pace(len(step.candidates), "candidates", step.seconds)
         self._tell(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
 
     def watch(self, job: JobProgress) -> None:
-        """Take note of how far a pass over the candidates is."""
+        """Note the progress of a pass over the candidates."""
         self._job = job
 
     def end(self) -> None:
-        """Tell that the last phase is over."""
+        """Print that the last phase is over."""
         if self._phase == "certificate":
             self._tell("certificate", shown_seconds(monotonic() - self._began))
 
@@ -111,7 +111,7 @@ class Display:
 
     @property
     def share(self) -> float | None:
-        """How much of the pass is done, of 1; None if nobody knows."""
+        """How much of the pass is done, of 1; None if unknown."""
         return self._job.done / self._job.total if self._job and self._job.total else None
 
     @property
@@ -133,10 +133,10 @@ class Display:
         return ", ".join(facts)
 
     def _reading(self, seconds: float) -> list[str]:
-        """How far the file is read, as far as the system tells what this process reads."""
+        """How far the file is read, where the system counts the bytes that this process reads."""
         read = _bytes_read() - self._read_before
         share = read / self._total
-        if not 0 < share < 1:  # read to its end, or a second time; or nobody knows
+        if not 0 < share < 1:  # read to its end, or a second time; or unknown
             return [shown_bytes(self._total)]
         pace = [f"{shown_bytes(int(read / seconds))}/s", f"{_clock(seconds / share - seconds)} left"]
         return [f"{shown_bytes(read)} of {shown_bytes(self._total)}", *(pace if seconds >= 0.1 else [])]
@@ -173,7 +173,7 @@ def _clock(seconds: float) -> str:
 
 
 def tell_resumed(phase: str, done: int, total: int) -> None:
-    """Tell that a checkpoint is gone on from: a `progress` callback that tells nothing else."""
+    """Print that the search resumes from a checkpoint: a `progress` callback that prints nothing else."""
     if phase == "resume":
         steps = f"core and {done:,} step{'s' * (done != 1)}" if done else "core"
         print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)

@@ -71,9 +71,9 @@ class Certificate:
     preserved : bool
         Θ(D|R) = Θ(D|C).
     redundant : tuple of str
-        Attributes that could each go alone without changing Θ(D|R).
+        Attributes that are individually removable: without any one of them Θ(D|R) stays.
     minimal : bool
-        None could.
+        None is.
     """
 
     preserved: bool
@@ -187,7 +187,7 @@ class Reduct:
     def report(self, path: str | os.PathLike[str], command: str | None = None) -> None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
 
-        The page loads nothing from elsewhere. It tells what was reduced to what, how the attributes were found and
+        The page loads nothing from elsewhere. It says what was reduced to what, how the attributes were found and
         what is proven about them, and shows every candidate of every step.
 
         Parameters
@@ -392,7 +392,7 @@ def _summary(found: Reduct) -> list[str]:
             f"Θ(D|R) = {found.theta:.6g}: these attributes tell less than all of them together ({found.theta_all:.6g})."
         )
     if certificate.redundant:
-        lines.append(f"Could go alone: {_listed(certificate.redundant)}.")
+        lines.append(f"Individually removable (use --minimal): {_listed(certificate.redundant)}.")
     elif found.attributes:
         lines.append("Minimal: without any one of them something is lost.")
     elif certificate.preserved:

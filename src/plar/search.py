@@ -200,7 +200,7 @@ class _Search:
         self.clock.lap("search")
 
     def forget(self) -> None:
-        """Trust nothing but the steps that are done: whatever ran was interrupted."""
+        """Keep only the steps that are done: whatever ran was interrupted."""
         self.evaluation = None
         steps = self.journal.steps
         self.active = steps[-1].active if steps else self.active
@@ -215,7 +215,7 @@ class _Search:
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:
-            # what could go is then judged by what R itself tells
+            # redundancy is then judged by Θ(D|R) itself
             coarse = granules.coarsen([names[a] for a in chosen])
             evaluation, places = self.engine.open(coarse, measure, self.watch), {a: i for i, a in enumerate(chosen)}
             theta = self.theta_all if preserved else evaluation.value_all
@@ -252,7 +252,7 @@ class _Search:
 
 
 def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:
-    """Attributes whose inner significance exceeds ε; for ε = 0 whoever is not exactly equal."""
+    """Attributes whose inner significance exceeds ε; for ε = 0 those that are not exactly equal."""
     if epsilon == 0:
         return [a for a, found in enumerate(inner) if not found.equal]
     divisor = Fraction(measure.normaliser(n_objects) or 1)
@@ -314,14 +314,14 @@ def _done(evaluation: Evaluation, measure: Measure, n_objects: int, tolerance: f
 
 
 def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:
-    """Which of the attributes could go alone."""
+    """Attributes that are individually removable."""
     inner = evaluation.without_each([places[a] for a in chosen])
     return [a for a, found in zip(chosen, inner, strict=True) if found.equal]
 
 
 def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]:
     """Groups of conditions of which some may be equal: as many values, and as significant at first."""
-    # what the first step did not offer was in R already, and whoever equals it adds nothing then
+    # what the first step did not offer was in R already, and an equal column adds nothing then
     first = steps[0].candidates if steps else {}
     groups: dict[tuple[int, float], list[int]] = {}
     for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):

@@ -144,8 +144,8 @@ class HadoopEvaluation(SubsetEvaluation):
     def _last_words(self) -> str:
         self._log.seek(0)
         said = [line.strip() for line in self._log if line.strip()]
-        telling = [line for line in said if re.search(r"(Exception|Error)\b", line)]
-        return (telling or said or ["the driver ended without a word"])[0]
+        naming = [line for line in said if re.search(r"(Exception|Error)\b", line)]
+        return (naming or said or ["the driver ended without a message"])[0]
 
     def close(self) -> None:
         """End the driver and take the files away."""

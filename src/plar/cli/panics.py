@@ -35,7 +35,7 @@ def panics_hidden() -> Iterator[None]:
             yield
         finally:
             sys.stderr = before
-            with suppress(OSError):  # nobody may be left to read it
+            with suppress(OSError):  # its reader may be gone
                 direct.flush()
             os.dup2(direct.fileno(), 2)
             held.seek(0)

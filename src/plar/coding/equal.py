@@ -1,4 +1,4 @@
-"""Columns that carry the same information: equal up to what their values are called, so U/{a} = U/{b}."""
+"""Columns that carry the same information: equal up to the names of their values, so U/{a} = U/{b}."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def class_sums(
 
 
 def alike(sums: Iterable[tuple[int, NDArray[np.uint64]]]) -> list[list[int]]:
-    """Groups of columns whose classes have the same sums: they are equal, or a hash lies.
+    """Groups of columns whose classes have the same sums: they are equal, or a hash collision.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """The local engine: numba kernels, threads without the GIL.
 
-Rows stand class of U/R by class, decision by decision. Classes that no refinement can change leave for good. Columns of
-few values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are gathered column by
-column.
+Rows stand class of U/R by class, decision by decision. Classes that no refinement can change are dropped.
+Columns of few values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are gathered
+column by column.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class LocalEvaluation:
         return (score for scores in done for score in scores)
 
     def _noting(self, n_tasks: int, candidates: int, *, whole: bool) -> Callable[[list[tuple[int, int]]], None] | None:
-        # a task tells the whole Θ of its candidates if it is over all rows
+        # a task knows the whole Θ of its candidates only if it covers all rows
         if self.watch is None:
             return None
         tally, least = Tally(self.watch, n_tasks, candidates), (math.inf, -1)

@@ -1,4 +1,4 @@
-"""A reduct as one page that anybody can open: no network, light and dark, on a phone and on paper."""
+"""A reduct as one self-contained HTML page: no network, light and dark, on a phone and on paper."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["page", "write"]
 
-#: rows of a table that are shown before somebody asks for all
+#: rows of a table that are shown at first
 ROWS = 50
 #: names of a list that are shown, and of candidates that did not tie
 NAMES, RUNNERS_UP = 6, 3
@@ -164,7 +164,7 @@ def _chosen(found: Reduct) -> list[dict[str, Any]]:
 
 
 def _groups(found: Reduct) -> list[tuple[tuple[str, ...], set[str]]] | None:
-    """Columns of the same information, and which of them are chosen; None where nobody has asked for them."""
+    """Columns of the same information, and which of them are chosen; None where they were not asked for."""
     chosen = set(found.attributes)
     return None if found.equivalent is None else [(group, set(group) & chosen) for group in found.equivalent]
 
@@ -218,11 +218,11 @@ def _first_round(found: Reduct) -> list[dict[str, Any]]:
 
 
 def _settings(found: Reduct) -> list[tuple[str, str]]:
-    told: Mapping[str, Any] = {"measure": found.measure, "engine": found.engine, **found.settings}
-    return [(name, _told(value)) for name, value in told.items()]
+    shown: Mapping[str, Any] = {"measure": found.measure, "engine": found.engine, **found.settings}
+    return [(name, _shown(value)) for name, value in shown.items()]
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     if value is None or value in ([], (), {}):
         return "none"
     if isinstance(value, bool):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["python_call", "shell_command"]
 
-#: settings, with what they are when nobody says: those of reading a file, of the table, of the search
+#: settings with their defaults: those of reading a file, of the table, of the search
 _FILE: dict[str, Any] = {"header": True, "separator": None, "decimal": ".", "encoding": "utf-8"}
 _TABLE: dict[str, Any] = {
     "conditions": None,
@@ -79,7 +79,7 @@ def _keywords(found: Reduct, defaults: Mapping[str, Any]) -> list[str]:
 
 
 def _asked(found: Reduct, defaults: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The settings that differ from what they are by themselves."""
+    """The settings that differ from their defaults."""
     for name, default in defaults.items():
         value = found.settings.get(name, default)
         if value != default and value not in ((), {}):
@@ -87,7 +87,7 @@ def _asked(found: Reduct, defaults: Mapping[str, Any]) -> Iterator[tuple[str, An
 
 
 def shell_command(found: Reduct) -> str | None:
-    """Write the command that gives this result; None where the shell has no words for it.
+    """Write the command that gives this result; None where no command can.
 
     Examples
     --------

@@ -108,10 +108,10 @@ def why_unavailable() -> str | None:
 
 
 def _on_device(method: Callable[P, R]) -> Callable[P, R]:
-    """Turn the driver's word for too little memory into ours, and mute numba's about launches that are small."""
+    """Turn the driver's out-of-memory error into ours, and suppress numba's warnings about small launches."""
 
     @wraps(method)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=".*under-utilization")
@@ -124,7 +124,7 @@ def _on_device(method: Callable[P, R]) -> Callable[P, R]:
                 "there (CudaEngine(memory=...)), or use the engine 'local'."
             ) from error
 
-    return told
+    return guarded
 
 
 class CudaEvaluation:

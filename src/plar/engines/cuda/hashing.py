@@ -42,8 +42,8 @@ def _scattered(key: np.uint64) -> np.uint64:
 
 @device
 def _add_to_slot(key: np.uint64, weight: np.uint64, slots: Array, first: np.uint64, capacity: np.uint64) -> np.uint64:
-    # Adds to the count of the key, which takes a slot if it had none, and tells which. A slot is a key and its count;
-    # capacity is a power of two.
+    # Adds to the count of the key, which takes a slot if it had none, and returns the slot. A slot is a key and its
+    # count; capacity is a power of two.
     slot = U(_scattered(key)) & (capacity - _1)
     while True:
         place = _2 * (first + slot)

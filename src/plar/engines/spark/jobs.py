@@ -1,4 +1,4 @@
-"""Jobs on a cluster, and how far they are."""
+"""Jobs on a cluster, and their progress."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def sent_once(measure: Measure) -> Measure:
     return _Sent(*parts, pickled=dumps(measure))
 
 
-#: told the tasks done, out of how many, the least Θ so far with its attribute, and the seconds left
+#: called with the tasks done, out of how many, the least Θ so far with its attribute, and the seconds left
 Tell: TypeAlias = Callable[[int, int, tuple[int, int] | None, float | None], None]
 
 
 @spark_call
 def run_watched(rdd: RDD[Any], function: Any, tasks: Sequence[int], tell: Tell | None = None) -> list[Any]:
-    """Run a function of a partition's records on some partitions; whoever waits tells how far it is."""
+    """Run a function of a partition's records on some partitions; the thread that waits reports the progress."""
     context = rdd.context
     if tell is None:
         return list(context.runJob(rdd, function, tasks))

@@ -26,7 +26,7 @@ __all__ = ["read_rows"]
 def read_rows(session: SparkSession, path: str | os.PathLike[str], options: ReadOptions) -> SparkRows | None:
     """Let Spark read a path; None for formats that plar reads on this machine instead.
 
-    Values of text compare as written. A folder is of the format that its name or its first file tells.
+    Values of text compare as written. The format of a folder is that of its name or of its first file.
     """
     place, header = os.fspath(path), options.header
     file = _one_file(session, place)

@@ -22,7 +22,7 @@ from plar.engines.spark.granulate import itself, together
 from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
 from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes
 from plar.engines.spark.session import explained
-from plar.engines.spark.spread import (
+from plar.engines.spark.spread_classes import (
     Now,
     Survey,
     added_up,
@@ -96,7 +96,7 @@ class RowsEvaluation:
         """Θ(D|B∖{a}) for every a of B."""
         if attributes is None:
             return leave_one_out(self._held, self._measure, self.theta_all)
-        # Θ(D|B) = Θ(D|C), so that what B alone tells is enough
+        # Θ(D|B) = Θ(D|C), so the granules of B alone are enough
         coarse = self._held.coarsen([self._held.conditions[a] for a in attributes])
         with explained("evaluate the reduct"):
             facts = coarse.pieces.flatMap(partial(_facts, coding=coarse.coding, measure=self._measure)).collect()
@@ -183,8 +183,8 @@ class RowsEvaluation:
     def _numbers(self) -> RDD[Any]:
         """For every spread piece, the numbers of its classes, the same wherever a class is."""
         assert self._spread is not None
-        told = partial(class_records, now=self._now, n=self._n, labelled=False)
-        records = self._spread.mapPartitionsWithIndex(told).partitionBy(self._n, itself)
+        described = partial(class_records, now=self._now, n=self._n, labelled=False)
+        records = self._spread.mapPartitionsWithIndex(described).partitionBy(self._n, itself)
         answers = records.mapPartitionsWithIndex(partial(numbered, now=self._now))
         return answers.partitionBy(self._spread.getNumPartitions(), itself).mapPartitions(in_order)
 

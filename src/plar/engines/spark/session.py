@@ -1,4 +1,4 @@
-"""Sessions: start one or take one as it is, and say in one line what is wrong with a cluster."""
+"""Spark sessions: start one or use a given one, and explain failures in one line."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def why_unavailable() -> str | None:
         where = f"JAVA_HOME is {home!r}, which has no bin/java" if home else "no java was found"
         return f"needs Java {needed} or newer and {where}; {remedy}"
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+        printed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"needs Java {needed} or newer, and {java!r} does not run ({error}); {remedy}"
-    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    found = re.search(r'version "(?:1\.)?(\d+)', printed)
     if found and int(found[1]) < needed:
         return f"needs Java {needed} or newer and {java!r} is Java {found[1]}; {remedy}"
     return None
@@ -165,7 +165,7 @@ def _await_executors(session: SparkSession, master: str) -> None:
 
 @contextmanager
 def _interrupts_later() -> Iterator[list[int]]:
-    """Note Ctrl-C while a JVM starts, which nobody would end if this thread left now."""
+    """Defer Ctrl-C while a JVM starts: an exception now would leave the JVM running for ever."""
     pressed: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield pressed
@@ -179,7 +179,7 @@ def _interrupts_later() -> Iterator[list[int]]:
 
 @contextmanager
 def _stderr_to(log: Path) -> Iterator[None]:
-    """Let a JVM started meanwhile write its messages to a file, not between ours."""
+    """Send the messages of a JVM started meanwhile to a file."""
     sys.stderr.flush()
     before = os.dup(2)
     with log.open("wb") as file:
@@ -202,7 +202,7 @@ def check_session(session: Any) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep pyspark's remarks on the versions of other packages back."""
+    """Suppress pyspark's warnings about the versions of other packages."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         yield
@@ -241,10 +241,10 @@ def _explanation(text: str, doing: str) -> Exception:
 
 
 def _reason(text: str, said: list[str]) -> str:
-    """The line that says most."""
+    """The most informative line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in said + lines if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
+    naming = [line for line in said + lines if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
     caused = [line for line in said + lines if line.startswith("Caused by: ")]
-    line = (caused or telling or lines or said or ["no reason was given"])[-1 if caused else 0]
+    line = (caused or naming or lines or said or ["no reason was given"])[-1 if caused else 0]
     line = re.sub(r"^Caused by: ", "", line)
     return line if line.endswith(".") else line + "."

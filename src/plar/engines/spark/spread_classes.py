@@ -195,11 +195,11 @@ def _theta_of_cells(scorer: Scorer, decisions: Index, weights: NDArray[np.int64]
 
 
 def numbered(bucket: int, records: Iterable[tuple[int, Records]], now: Now) -> Iterator[tuple[int, Any]]:
-    """Tell every piece the numbers of its classes."""
+    """Send every piece the numbers of its classes."""
     parts = [part for _, part in records]
     if not parts:
         return
-    # in an order that the values alone decide, so that all pieces are told the same, also by a task that runs again
+    # in an order that the values alone decide, so that all pieces get the same numbers, even if a task runs again
     met = _Met(parts, now)
     firsts = met.order[met.starts[:-1]]
     rank = np.empty(met.n_classes, np.int64)
