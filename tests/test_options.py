@@ -74,7 +74,7 @@ def test_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
 
 def test_theta_takes_the_decision_by_name_only() -> None:
     with pytest.raises(TypeError):
-        plar.theta({"a": [0, 1], "d": [0, 1]}, "d", ["a"])  # type: ignore[misc]
+        plar.theta({"a": [0, 1], "d": [0, 1]}, "d", ["a"])  # type: ignore[call-arg]
 
 
 def test_whole_numbers_are_labels_in_every_option() -> None:
@@ -121,13 +121,17 @@ def test_numbers_written_in_several_ways(tmp_path: Path) -> None:
 
 def test_masked_arrays_and_sets_are_refused() -> None:
     masked = np.ma.array([1, 2], mask=[False, True])
-    for data, options in [({"a": masked, "d": [0, 1]}, {"decision": "d"}), ({"a": [1, 2]}, {"y": masked})]:
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        ({"a": masked, "d": [0, 1]}, {"decision": "d"}),
+        ({"a": [1, 2]}, {"y": masked}),
+    ]
+    for data, options in cases:
         with pytest.raises(plar.TableError, match="masked array"):
             plar.reduce(data, **options)
     with pytest.raises(plar.TableError, match="is a set, which has no rows"):
         plar.reduce({"a": {1, 2}, "d": [0, 1]}, "d")
     sklearn = pytest.importorskip("plar.sklearn")
-    for X, y in [(np.ma.array([[1], [2]], mask=[[0], [1]]), [0, 1]), ([[1], [2]], masked)]:
+    for X, y in [(np.ma.array([[1], [2]], mask=[[False], [True]]), [0, 1]), ([[1], [2]], masked)]:
         with pytest.raises(plar.TableError, match="masked array"):
             sklearn.ReductSelector().fit(X, y)
 
@@ -169,7 +173,8 @@ def test_files_of_other_types_are_read_where_nothing_is_lost(tmp_path: Path) -> 
     for i, series in enumerate([pl.Series([3, 4]), pl.Series([3.0, None]), pl.Series([3, 5], dtype=pl.UInt8)]):
         pl.DataFrame({"a": series, "d": [0, 1]}).write_parquet(tmp_path / f"n{i}.parquet")
     assert set(plar.granulate(tmp_path / "n*.parquet", "d").dictionaries[0]) == {3.0, 4.0, 5.0, None}
-    for i, dtype in enumerate([pl.Enum(["x", "y"]), pl.Enum(["y", "z"]), pl.String]):
+    kinds: list[Any] = [pl.Enum(["x", "y"]), pl.Enum(["y", "z"]), pl.String]
+    for i, dtype in enumerate(kinds):
         pl.DataFrame({"a": pl.Series(["y"], dtype=dtype), "d": [0]}).write_parquet(tmp_path / f"e{i}.parquet")
     assert plar.granulate(tmp_path / "e*.parquet", "d").n_objects == 3
     (tmp_path / "big.ndjson").write_text('{"a":9007199254740993,"d":0}\n{"a":1.5,"d":1}\n')
