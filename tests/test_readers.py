@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from plar.api import read_table
-from plar.errors import TableError
+from plar.errors import ParameterError, TableError
 from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.tables.table import open_rows
@@ -375,7 +375,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_table("nowhere.csv", 0)
     with pytest.raises(TableError, match="is a directory"):
         read_table(tmp_path, 0)
-    with pytest.raises(TableError, match="one ASCII character"):
+    with pytest.raises(ParameterError, match="one ASCII character"):
         read_table(write(tmp_path, "t.csv", body(",")), 0, separator="::")
     with pytest.raises(TableError, match="The path is empty"):
         read_table("", 0)

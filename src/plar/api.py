@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from plar.bin_rules import Spec
 from plar.checkpoint import Journal
@@ -361,9 +361,8 @@ def granulate(
     with memory_limited(as_bytes(memory_limit)):
         if progress:
             progress("read", 0, 0)
-        granules: Any = granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress)
-    made: Granules = granules
-    return made
+        made: Any = granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress)
+    return cast(Granules, made)
 
 
 def read_table(
@@ -385,10 +384,6 @@ def read_table(
     r"""Open a file, a folder of Parquet files, or all files of a glob, as one decision table.
 
     Parameters are those of `reduce`, which takes a path as well: this is for a table that is used more than once.
-
-    Returns
-    -------
-    DecisionTable
 
     Examples
     --------

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Bins, Cuts, Rule
-from plar.coding.codes import Column, encode_distinct
+from plar.coding.codes import Column
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_strings
 from plar.errors import TableError, warn
@@ -35,7 +35,7 @@ __all__ = [
     "cut_columns",
     "find_cuts",
     "looks_continuous",
-    "numbers_column",
+    "number_of",
     "place",
     "warn_left",
 ]
@@ -95,11 +95,12 @@ def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequenc
     found = np.empty(len(values))
     for i, value in enumerate(values):
         lacking = na and isinstance(value, str) and (value if decimal is None else value.strip()) in na
-        found[i] = math.nan if lacking else _number(value, decimal)
+        found[i] = math.nan if lacking else number_of(value, decimal)
     return found
 
 
-def _number(value: Any, decimal: str | None) -> float:
+def number_of(value: Any, decimal: str | None) -> float:
+    """One value as a float, as of `as_numbers`."""
     if value is None:
         return math.nan
     if isinstance(value, str):
@@ -233,7 +234,7 @@ def cut_columns(
 
 def _is_odd(value: Any, decimal: str | None) -> bool:
     with suppress(NoNumber):
-        _number(value, decimal)
+        number_of(value, decimal)
         return False
     return True
 
@@ -251,28 +252,6 @@ def warn_left(left: Mapping[str, str]) -> None:
     comma = any(_is_comma_number(value) for value in left.values())
     remedy = "Pass decimal=',' (--decimal ,)" if comma else "Name what means missing in na= (--na)"
     warn(f"Not cut into bins, because of values that are no numbers: {shown}{more}. {remedy}.")
-
-
-def numbers_column(column: Column, name: str, decimal: str) -> Column:
-    """Let text compare as the numbers that it writes.
-
-    Examples
-    --------
-    >>> numbers_column(Column(np.array([0, 1, 2], np.uint8), ["1", "1.0", "2"]), "a", ".").values
-    [1.0, 2.0]
-    """
-    if not any(isinstance(value, str) for value in column.values):
-        return column
-    values = []
-    for value in column.values:
-        try:
-            values.append(_number(value, decimal) if isinstance(value, str) else value)
-        except NoNumber:
-            raise TableError(
-                f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
-                "or leave the column out of numeric."
-            ) from None
-    return encode_distinct(column.codes, values, na=())
 
 
 def apply(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bin_rules import Bins, Cuts
-from plar.bins import cut_columns, numbers_column
+from plar.bin_rules import Cuts
 from plar.coding.assemble import settle
 from plar.coding.codes import Column, combine, union
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
@@ -25,7 +24,6 @@ from plar.errors import TableError
 from plar.files import find_files
 from plar.granule_files import Stored, holds_granules, read_granules, write_granules
 from plar.partition import Codes, Index, distinct
-from plar.roles import Roles
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
 
@@ -218,58 +216,7 @@ class Granules:
         """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
         return replace(self, columns=SingleUse(self.columns))
 
-    def with_roles(self, roles: Roles) -> Granules:
-        """Granules over the conditions of these roles, with their policy for missing values and their bins.
-
-        Examples
-        --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
-        >>> granules.with_roles(Roles(("a",), ("d",))).conditions
-        ('a',)
-        """
-        kept = roles.conditions
-        granules = self if kept == self.conditions else self.coarsen(kept)
-        if roles.missing != "value" and granules.n_missing:
-            granules = granules._regrouped(*granules._named(), missing=roles.missing)
-        return granules if roles.bins is None else granules._binned(roles.bins, roles.decimal)
-
-    def as_numbers(self, names: Collection[str], decimal: str = ".") -> Granules:
-        """Let the text of some columns compare as the numbers that it writes: 1, 1.0 and 01 are one value then."""
-        if not names:
-            return self
-        conditions, decision = (
-            [(name, numbers_column(column, name, decimal) if name in names else column) for name, column in part]
-            for part in self._named()
-        )
-        return self._regrouped(conditions, decision)
-
-    def _regrouped(
-        self, conditions: list[tuple[str, Column]], decision: list[tuple[str, Column]], missing: str = "value"
-    ) -> Granules:
-        made = Granules.from_columns(
-            conditions, decision, self.counts, missing=missing, names=self.names, cuts=self.cuts
-        )
-        return replace(made, text=self.text)
-
-    def _binned(self, bins: Bins, decimal: str) -> Granules:
-        """Cut the conditions that hold numbers, of text files also written ones, and are not cut yet."""
-        for name in bins.columns:
-            if name in self.cuts:
-                raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
-        cuts = dict(self.cuts)
-        known = [(name, column) for name, column in self._named()[0] if name not in cuts]
-        written = decimal if self.text else None  # text of typed tables is no number
-        cut = cut_columns(known, bins, self.classes, self.counts, cuts, decimal=written)
-        made = dict(zip((name for name, _ in known), cut, strict=True))
-        coded = [
-            made.get(name) or Column(codes, values)
-            for name, codes, values in zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        ]
-        columns, dictionaries = (tuple(c.codes for c in coded), tuple(c.values for c in coded))
-        return regroup(replace(self, columns=columns, dictionaries=dictionaries, cuts=cuts))
-
-    def _named(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
+    def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
         coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
         decision = []
@@ -341,7 +288,7 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        write_granules(path, Stored(*self._named(), self.counts, self.names, self.cuts, self.text))
+        write_granules(path, Stored(*self.named_columns(), self.counts, self.names, self.cuts, self.text))
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:

@@ -22,7 +22,7 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions
 from plar.reduct import Reduct
 from plar.search import Options
-from plar.tables.arrays import encode_column
+from plar.tables.arrays import check_unmasked, encode_column
 
 try:
     from sklearn.base import BaseEstimator
@@ -40,15 +40,8 @@ __all__ = ["ReductSelector"]
 
 
 def _fixed_bins(selector: ReductSelector) -> bool:
-    """Whether bins do not depend on the data; those that do are found from all rows, which batches have not."""
     bins = selector.bins
-    fixed = bins is None or (isinstance(bins, Mapping) and not any(isinstance(a, str) for a in bins.values()))
-    if not fixed:
-        raise AttributeError(
-            f"bins={bins!r} are found from all rows, so there is no partial_fit. Name the cut points: "
-            "bins={column: [1.5, 3]}."
-        )
-    return True
+    return bins is None or (isinstance(bins, Mapping) and not any(isinstance(a, str) for a in bins.values()))
 
 
 class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -233,7 +226,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _cut(self, selected: Any, library: str | None) -> Any:
         """The selected columns with bins for numbers where there are cut points."""
         names = [self.reduct_.conditions[j] for j in self.get_support(indices=True)]
-        cuts, na = self.reduct_.cuts, self._na()
+        cuts, na = self.reduct_.cuts, ReadOptions(na=self.na).na
         for j, name in enumerate(names):
             if name not in cuts:
                 continue
@@ -310,13 +303,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         at = {name: place for place, name in enumerate(self.reduct_.conditions)}
         return [at[name] for name in names]
 
-    def _na(self) -> tuple[str, ...]:
-        found: tuple[str, ...] = ReadOptions(na=self.na).na
-        return found
-
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X with its names and number of columns looked at; a frame as it is, anything else as an array."""
-        _check_unmasked(X, "X")
+        check_unmasked(X, "X")
         frame = _library(X) is not None
         if frame:
             check_names([str(label) for label in X.columns], "X")
@@ -364,7 +353,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         )
         # the granules were made with these
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
-        read = {"na": list(self._na()), "bins": None if bins is None else bins.spec, "y": True}
+        read = {"na": list(ReadOptions(na=self.na).na), "bins": None if bins is None else bins.spec, "y": True}
         reduct = replace(reduct, settings={**reduct.settings, **read})
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
@@ -379,16 +368,9 @@ def _library(X: Any) -> str | None:
     return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
 
 
-def _check_unmasked(values: Any, what: str) -> None:
-    if isinstance(values, np.ma.MaskedArray):
-        raise TableError(
-            f"{what} is a masked array, which has two kinds of missing. Fill it, e.g. with data.filled(np.nan)."
-        )
-
-
 def _labels(y: Any) -> NDArray[Any]:
     """Y as an array in which nothing is missing."""
-    _check_unmasked(y, "y")
+    check_unmasked(y, "y")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")

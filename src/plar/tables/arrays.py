@@ -19,7 +19,7 @@ from plar.parallel import in_threads
 from plar.tables.output import check_output, sink_frame
 from plar.tables.rows import Rows, Selection
 
-__all__ = ["MappingRows", "MatrixRows", "PandasRows", "encode_column", "encode_labels", "label_name"]
+__all__ = ["MappingRows", "MatrixRows", "PandasRows", "check_unmasked", "encode_column", "encode_labels", "label_name"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class MatrixRows(_ArrayRows):
     @staticmethod
     def open(data: np.ndarray[Any, Any]) -> MatrixRows:
         """Take an array, if it has rows and columns."""
-        _check_unmasked(data, "A table")
+        check_unmasked(data, "A table")
         if data.ndim != 2 or data.dtype.kind == "V":
             raise TableError(
                 f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it."
@@ -167,7 +167,7 @@ class MappingRows(_ArrayRows):
                 )
             if isinstance(column, (set, frozenset, Mapping)):
                 raise TableError(f"Column {str(name)!r} of the mapping is a {kind}, which has no rows. Pass a list.")
-            _check_unmasked(column, f"Column {str(name)!r}")
+            check_unmasked(column, f"Column {str(name)!r}")
         lengths = {str(name): len(column) for name, column in data.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
@@ -202,7 +202,8 @@ def _ints(labels: Iterable[Any]) -> frozenset[int]:
     return frozenset(int(v) for v in labels if isinstance(v, (int, np.integer)) and not isinstance(v, bool))
 
 
-def _check_unmasked(values: Any, what: str) -> None:
+def check_unmasked(values: Any, what: str) -> None:
+    """Refuse a masked array."""
     if isinstance(values, np.ma.MaskedArray):
         raise TableError(
             f"{what} is a masked array, which has two kinds of missing. Fill it, e.g. with data.filled(np.nan)."
@@ -262,7 +263,7 @@ def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
     if getattr(y, "ndim", 1) != 1 or hasattr(y, "columns"):
         shape = getattr(y, "shape", type(y).__name__)
         raise TableError(f"y must have one dimension, got shape {shape}. Pass one label for each row.")
-    _check_unmasked(y, "y")
+    check_unmasked(y, "y")
     return encode_column(y, na, "y")
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from plar.bin_rules import parse_bins
-from plar.coding.codes import Column
+from plar.bin_rules import Bins, parse_bins
+from plar.bins import NoNumber, cut_columns, number_of
+from plar.coding.codes import Column, encode_distinct
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
-from plar.granules import Granules
+from plar.granules import Granules, regroup
 from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection
 
-__all__ = ["GranuleRows"]
+__all__ = ["GranuleRows", "as_numbers"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,8 +73,10 @@ class GranuleRows(Rows):
 
     def granulate(self, roles: Roles) -> Granules:
         """Granules over some of the conditions."""
-        made: Granules = self.data.with_roles(roles)
-        return made
+        if isinstance(self.data, Granules):
+            return with_roles(self.data, roles)
+        held: Granules = self.data.with_roles(roles)
+        return held
 
     def select(self, selection: Selection) -> Any:
         """Refuse: the rows are not there any more."""
@@ -90,3 +93,57 @@ class GranuleRows(Rows):
     def _no_rows(self) -> TableError:
         where = repr(str(self.paths[0])) if self.paths else "The table"
         return TableError(f"{where} holds granules, not rows.")
+
+
+def with_roles(granules: Granules, roles: Roles) -> Granules:
+    """Granules over the conditions of these roles, with their policy for missing values and their bins."""
+    made = granules if roles.conditions == granules.conditions else granules.coarsen(roles.conditions)
+    if roles.missing != "value" and made.n_missing:
+        made = _regrouped(made, *made.named_columns(), missing=roles.missing)
+    return made if roles.bins is None else _binned(made, roles.bins, roles.decimal)
+
+
+def _regrouped(
+    granules: Granules,
+    conditions: list[tuple[str, Column]],
+    decision: list[tuple[str, Column]],
+    missing: str = "value",
+) -> Granules:
+    kept = granules.counts, granules.names, granules.cuts
+    made = Granules.from_columns(conditions, decision, kept[0], missing=missing, names=kept[1], cuts=kept[2])
+    return replace(made, text=granules.text)
+
+
+def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
+    """Cut the conditions that hold numbers, of text files also written ones, and are not cut yet."""
+    cuts = dict(granules.cuts)
+    for name in bins.columns:
+        if name in cuts:
+            raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
+    named = dict(granules.named_columns()[0])
+    left = [(name, column) for name, column in named.items() if name not in cuts]
+    written = decimal if granules.text else None  # text of typed tables is no number
+    cut = cut_columns(left, bins, granules.classes, granules.counts, cuts, decimal=written)
+    named |= dict(zip((name for name, _ in left), cut, strict=True))
+    columns, dictionaries = (tuple(c.codes for c in named.values()), tuple(c.values for c in named.values()))
+    return regroup(replace(granules, columns=columns, dictionaries=dictionaries, cuts=cuts))
+
+
+def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
+    """Let the text of some columns compare as the numbers that it writes: 1, 1.0 and 01 are one value then."""
+    conditions, decision = (
+        [(name, _numbers(column, name, decimal) if name in names else column) for name, column in part]
+        for part in granules.named_columns()
+    )
+    return _regrouped(granules, conditions, decision)
+
+
+def _numbers(column: Column, name: str, decimal: str) -> Column:
+    try:
+        values = [number_of(value, decimal) if isinstance(value, str) else value for value in column.values]
+    except NoNumber as error:
+        raise TableError(
+            f"Column {name!r} is to compare as numbers, and holds {error.value!r}. Name it in na= if it means missing, "
+            "or leave the column out of numeric."
+        ) from None
+    return encode_distinct(column.codes, values, na=())

@@ -19,7 +19,7 @@ from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.arrays import MappingRows, MatrixRows, PandasRows, encode_labels, label_name
 from plar.tables.frames import open_frame
-from plar.tables.granules import GranuleRows
+from plar.tables.granules import GranuleRows, as_numbers
 from plar.tables.rows import Rows, Selection
 from plar.tables.spark import SparkRows
 from plar.tables.text import TextRows
@@ -96,7 +96,7 @@ class DecisionTable:
         granules = self.rows.granulate(self.roles)
         if not self.is_granulated:
             granules = replace(granules, names=self.names, text=self.rows.text)
-        return granules.as_numbers(self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
+        return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
 
     def columns(self, given: Any, kind: str = "attribute") -> tuple[str, ...]:
         """Names of conditions that are given by name, label or position.

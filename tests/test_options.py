@@ -1,0 +1,270 @@
+"""Reading options are said once: every way in has their names and defaults, and they mean the same everywhere."""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import plar
+from plar.cli.options import TableOptions
+from plar.options import ReadOptions
+from plar.report.reproduce import python_call, shell_command
+
+READING = {field.name: field.default for field in fields(ReadOptions)}
+
+
+@pytest.mark.parametrize("name", ["reduce", "core", "theta", "significance", "granulate", "read_table"])
+def test_functions_have_the_options_of_reading(name: str) -> None:
+    parameters = inspect.signature(getattr(plar, name)).parameters
+    beside = {"y"} if name == "read_table" else set()
+    assert {key: parameters[key].default for key in READING.keys() - beside} == {
+        key: value for key, value in READING.items() if key not in beside
+    }
+    first = {"reduce": ("decision", "y"), "core": ("decision", "y"), "granulate": ("decision", "y")}
+    for key in READING.keys() - {*first.get(name, ("decision",) if name == "read_table" else ())} - beside:
+        assert parameters[key].kind is inspect.Parameter.KEYWORD_ONLY
+
+
+def test_the_shell_has_the_options_of_reading() -> None:
+    known = {field.name: field.default for field in fields(TableOptions)}
+    assert known.keys() - {"file", "format"} == READING.keys() - {"y"}
+    assert {key: known[key] or None for key in known if key in READING} == {
+        key: value or None for key, value in READING.items() if key != "y"
+    }
+
+
+def test_selectors_have_the_options_that_make_sense_for_them() -> None:
+    sklearn = pytest.importorskip("plar.sklearn")
+    parameters = inspect.signature(sklearn.ReductSelector).parameters
+    shared = READING.keys() & parameters.keys()
+    assert shared == {"missing", "na", "bins", "numeric"}
+    assert all(parameters[key].default == READING[key] for key in shared)
+    spark = pytest.importorskip("plar.spark")
+    parameters = inspect.signature(spark.ReductSelector).parameters
+    shared = READING.keys() & parameters.keys()
+    assert shared == {"missing", "na"}
+    assert all(parameters[key].default == READING[key] for key in shared)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoding": "latin-0"}, "Unknown encoding 'latin-0'"),
+        ({"separator": ",,"}, "must be one ASCII character"),
+        ({"decimal": ";"}, "'decimal' parameter must be"),
+        ({"conditions": {"a"}}, "as a set, which has no order"),
+    ],
+)
+def test_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(plar.ParameterError, match=message):
+        plar.reduce({"a": [1, 2], "d": [0, 1]}, "d", **options)
+
+
+def test_theta_takes_the_decision_by_name_only() -> None:
+    with pytest.raises(TypeError):
+        plar.theta({"a": [0, 1], "d": [0, 1]}, "d", ["a"])  # type: ignore[call-arg]
+
+
+def test_whole_numbers_are_labels_in_every_option() -> None:
+    frame = pd.DataFrame({2021: [1, 2, 3], 0: [1, 1, 2], 5: [0, 1, 1]})
+    assert "0" in plar.reduce(frame, 5, include=[0]).attributes
+    assert plar.theta(frame, [0], decision=5) == plar.theta(frame, ["0"], decision=5)
+    assert plar.significance(frame, [2021], decision=5).keys() == {"2021", "0"}
+
+
+def test_transform_reads_as_the_fit_did(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("0;1,5;x\n1;2,5;y\n2;?;y\n3;4,5;x\n")
+    found = plar.reduce(
+        path, -1, header=False, separator=";", decimal=",", na="?", bins={1: [2.0]}, include=[1], weights=None
+    )
+    assert found.transform(path).rows() == [("0", 0, "x"), ("1", 1, "y"), ("2", None, "y"), ("3", 1, "x")]
+    assert found.settings["bins"] == {"x1": [2.0]}
+    scope: dict[str, Any] = {}
+    exec(python_call(found), scope)
+    assert scope["r"].attributes == found.attributes
+    command = shell_command(found)
+    assert command is not None
+    assert "--no-header --separator ';' --decimal , --na '?' --bins x1=2.0" in command
+
+
+def test_na_counts_where_bins_are_applied() -> None:
+    frame = pd.DataFrame({"a": [0.5, "?", 3.0, 9], "d": [0, 1, 1, 0]})
+    found = plar.reduce(frame, "d", na="?", bins={"a": [1.0]}, include=["a"])
+    assert found.transform(frame)["a"].isna().tolist() == [False, True, False, False]
+    sklearn = pytest.importorskip("plar.sklearn")
+    selector = sklearn.ReductSelector(na="?", bins={"a": [1.0]}, include=["a"]).fit(frame[["a"]], frame["d"])
+    assert selector.transform(frame[["a"]])[:, 0].tolist()[0] == 0
+
+
+def test_numbers_written_in_several_ways(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('"a,b",c,d\n1,1,x\n2,1,y\n01,1,x\n1.0,1,x\n')
+    assert plar.granulate(path, "d").cardinalities == (4, 1)
+    for data in (path, pl.read_csv(path, infer_schema=False), plar.granulate(path, "d")):
+        assert plar.granulate(data, "d", numeric="a,b").cardinalities == (2, 1)
+    with pytest.raises(plar.TableError, match="'d' is to compare as numbers, and holds 'x'"):
+        plar.granulate(path, "d", numeric=["d"])
+
+
+def test_masked_arrays_and_sets_are_refused() -> None:
+    masked = np.ma.array([1, 2], mask=[False, True])
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        ({"a": masked, "d": [0, 1]}, {"decision": "d"}),
+        ({"a": [1, 2]}, {"y": masked}),
+    ]
+    for data, options in cases:
+        with pytest.raises(plar.TableError, match="masked array"):
+            plar.reduce(data, **options)
+    with pytest.raises(plar.TableError, match="is a set, which has no rows"):
+        plar.reduce({"a": {1, 2}, "d": [0, 1]}, "d")
+    sklearn = pytest.importorskip("plar.sklearn")
+    for X, y in [(np.ma.array([[1], [2]], mask=[[False], [True]]), [0, 1]), ([[1], [2]], masked)]:
+        with pytest.raises(plar.TableError, match="masked array"):
+            sklearn.ReductSelector().fit(X, y)
+
+
+# -- files ---------------------------------------------------------------------------------------------------
+
+
+def test_names_of_files_are_no_patterns(tmp_path: Path) -> None:
+    (tmp_path / "a[1].ndjson").write_text('{"a":1,"d":0}\n{"a":2,"d":1}\n')
+    (tmp_path / "a1.ndjson").write_text('{"a":7,"d":7}\n')
+    assert plar.granulate(tmp_path / "a[1].ndjson", "d").dictionaries == ([1, 2],)
+    pl.DataFrame({"a": [1, 2], "d": [0, 1]}).write_parquet(tmp_path / "x.jsonl.parquet")
+    assert plar.reduce(tmp_path / "x.jsonl.parquet", "d").attributes == ("a",)
+
+
+_TIME = datetime.datetime(2020, 1, 1, 0, 0, 0, 1500)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pl.Series([_TIME]).cast(pl.Datetime("us")), pl.Series([_TIME]).cast(pl.Datetime("ms"))),
+        (pl.Series([_TIME]).dt.replace_time_zone("UTC"), pl.Series([_TIME]).dt.replace_time_zone("Europe/Rome")),
+        (pl.Series([2**53 + 1]), pl.Series([1.5])),
+        (pl.Series(["1.5"]).cast(pl.Decimal(10, 2)), pl.Series([1.5])),
+    ],
+)
+def test_files_of_other_types_are_not_cast_with_loss(tmp_path: Path, one: Any, other: Any, suffix: str) -> None:
+    for name, series in (("t1", one), ("t2", other)):
+        frame = pl.DataFrame({"a": series, "d": [1]})
+        frame.write_parquet(tmp_path / f"{name}.parquet")
+        frame.write_ipc(tmp_path / f"{name}.arrow")
+    with pytest.raises(plar.TableError, match=r"Column 'a' is .* in '.*t2\.\w+' and .* in '.*t1\.\w+'"):
+        plar.granulate(tmp_path / f"t*.{suffix}", "d")
+
+
+def test_files_of_other_types_are_read_where_nothing_is_lost(tmp_path: Path) -> None:
+    for i, series in enumerate([pl.Series([3, 4]), pl.Series([3.0, None]), pl.Series([3, 5], dtype=pl.UInt8)]):
+        pl.DataFrame({"a": series, "d": [0, 1]}).write_parquet(tmp_path / f"n{i}.parquet")
+    assert set(plar.granulate(tmp_path / "n*.parquet", "d").dictionaries[0]) == {3.0, 4.0, 5.0, None}
+    kinds: list[Any] = [pl.Enum(["x", "y"]), pl.Enum(["y", "z"]), pl.String]
+    for i, dtype in enumerate(kinds):
+        pl.DataFrame({"a": pl.Series(["y"], dtype=dtype), "d": [0]}).write_parquet(tmp_path / f"e{i}.parquet")
+    assert plar.granulate(tmp_path / "e*.parquet", "d").n_objects == 3
+    (tmp_path / "big.ndjson").write_text('{"a":9007199254740993,"d":0}\n{"a":1.5,"d":1}\n')
+    with pytest.raises(plar.TableError, match="line 2: column 'a' has fractions, and 9007199254740993"):
+        plar.granulate(tmp_path / "big.ndjson", "d")
+
+
+def test_folders_that_are_divided_keep_their_columns(tmp_path: Path) -> None:
+    for year, kind in [(2020, "a"), (2021, "b")]:
+        folder = tmp_path / "h" / f"year={year}" / f"kind={kind}"
+        folder.mkdir(parents=True)
+        pl.DataFrame({"a": [1, 2], "d": [0, year]}).write_parquet(folder / "p.parquet")
+    for path in (tmp_path / "h", tmp_path / "h/year=*/kind=*/*.parquet", tmp_path / "h/**/*.parquet"):
+        table = plar.read_table(path, "d")
+        assert table.names == ("a", "d", "year", "kind")
+        assert table.select(["year", "kind"]).rows()[2] == (2021, "b", 0)
+    assert plar.read_table(folder / "p.parquet", "d").names == ("a", "d")
+
+
+def test_json_arrays_and_excel(tmp_path: Path) -> None:
+    for text in ('[{"a":1,"d":"x"},\n {"a":2,"d":"y"}]', '{"a":1,"d":"x"}\n{"a":2,"d":"y"}\n'):
+        (tmp_path / "t.json").write_text(text)
+        assert plar.granulate(tmp_path / "t.json", "d").dictionaries == ([1, 2],)
+    (tmp_path / "t.json").write_text('[{"a":1},{"a":"x"}]')
+    with pytest.raises(plar.TableError, match="object 2: column 'a' has text after a number"):
+        plar.granulate(tmp_path / "t.json", "a")
+    try:
+        import fastexcel  # type: ignore[import-not-found] # noqa: F401
+    except ImportError:
+        (tmp_path / "t.xlsx").write_bytes(b"PK")
+        with pytest.raises(plar.TableError, match=r"needs fastexcel, .*plar\[excel\]"):
+            plar.granulate(tmp_path / "t.xlsx", "d")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX's")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_pipe_is_read_once(tmp_path: Path, suffix: str) -> None:
+    frame = pl.DataFrame({"a": [1, 1], "b": [2, 3], "d": ["x", "y"]})
+    (frame.write_csv if suffix == "csv" else frame.write_parquet)(tmp_path / "whole")
+    os.mkfifo(tmp_path / f"t.{suffix}")
+    whole = (tmp_path / "whole").read_bytes()
+    writer = threading.Thread(target=(tmp_path / f"t.{suffix}").write_bytes, args=(whole,))
+    writer.start()
+    assert plar.reduce(tmp_path / f"t.{suffix}", "d").attributes == ("b",)
+    writer.join()
+
+
+# -- the shell -----------------------------------------------------------------------------------------------
+
+
+def shell(folder: Path, *words: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "plar", *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_columns_with_commas_and_outputs_in_the_shell(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('"a,b",c,e,d\n1,1,1,x\n2,1,1,y\n')
+    assert shell(tmp_path, "core", "t.csv", "-d", "d", "--conditions", "a,b", "--conditions", "c,e")[1] == "a,b\n"
+    assert shell(tmp_path, "theta", "t.csv", "-d", "-1", "-a", "a,b", "-a", "1,e")[1] == "0.0\n"
+    same = shell(tmp_path, "reduce", "t.csv", "-d", "d", "--checkpoint", "X.csv", "-o", "X.csv")
+    assert same[0] == 2
+    assert "both name 'X.csv'" in same[2]
+    long = shell(tmp_path, "reduce", "t.csv", "-d", "d", "-o", "x" * 250 + ".csv")
+    assert (long[0], long[1]) == (2, "")
+    assert "File name too long" in long[2]
+
+
+def test_granule_files_keep_their_source(tmp_path: Path) -> None:
+    path = tmp_path / "g.parquet"
+    plar.granulate({"a": [0.5, 1.5, 2.5], "d": [0, 0, 1]}, "d").save(path)
+    found = plar.reduce(path, bins={0: [1.0]})
+    assert (found.source, found.settings["bins"]) == (str(path), {"a": [1.0]})
+
+
+def test_outputs_keep_permissions_and_links(tmp_path: Path) -> None:
+    table = plar.read_table("examples/tic_tac_toe.csv", "x_wins")
+    (tmp_path / "real.csv").touch(0o600)
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    table.sink(["top_left"], tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "real.csv").stat().st_size > 0
+
+
+def test_granules_of_several_types_merge_as_in_memory(tmp_path: Path) -> None:
+    values = [1, "1", None, 2.5, True, b"x"]
+    granules = plar.granulate({"a": values, "d": [*range(6)]}, "d")
+    granules.save(tmp_path / "g.parquet")
+    again = plar.Granules.open(tmp_path / "g.parquet")
+    assert len(granules.merge(again)) == len(granules)
+    assert again.fingerprint() == granules.fingerprint()
