@@ -77,7 +77,7 @@ class TextRows(Rows):
         """Read columns into a polars DataFrame, as they are written."""
         import polars as pl
 
-        found = self.data.read(selection.kept, group=False, trim=False).columns
+        found = self.data.read(selection.kept, [""], group=False, trim=False).columns
         return pl.DataFrame(
             [
                 selection.cut(pl.Series(name, column.values, dtype=pl.String).gather(column.codes), name, text=True)
@@ -98,4 +98,4 @@ def _check_weights(found: CodedRows, roles: Roles) -> None:
     place = len(roles.read) - 1
     for code, value in enumerate(found.columns[place].values):
         if whole(value) is None:
-            raise BadWeight(value, found.where(place, code))
+            raise BadWeight(value, found.where(place, code) + ",")
