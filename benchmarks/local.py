@@ -10,7 +10,6 @@ Files that are generated or too big for the repository live in .bench/.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from functools import partial
@@ -19,7 +18,7 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from bars import HERE, PEER, Skip, best, data_folder, process, report, run, weka_file
+from bars import best, data_folder, process, report, run
 
 import plar
 from plar import datasets
@@ -32,23 +31,6 @@ PLAR = str(Path(sys.executable).parent / "plar")
 
 # --- against scikit-rough -------------------------------------------------------------------------------------
 
-
-def scikit_rough() -> None:
-    python = HERE / "skrough" / "bin" / "python"
-    if not python.exists():
-        raise Skip("scikit-rough is not installed in .bench/skrough; 'make bench' does it")
-    x, y = datasets.random_table(100_000, 20, values=4, classes=3, seed=1)
-    path = HERE / "peer.npy"
-    np.save(path, np.column_stack([x, y]))
-    peer, attributes, *_ = json.loads(subprocess.check_output([str(python), "-c", PEER, str(path), "5"], text=True))
-    found = plar.reduce(x, y=y)
-    assert found.certificate.preserved
-    assert len(found.attributes) <= len(attributes)
-    report("100,000 × 20: core + reduct + certificate from arrays : scikit-rough, no core",
-           best(lambda: plar.reduce(x, y=y), 15), peer, 10, at_least=True)  # fmt: skip
-
-
-# --- SDSS shape -----------------------------------------------------------------------------------------------
 
 CLASSES = (1, 10, 100, 1_000, 4_000, 20_000, 100_000)
 
@@ -194,51 +176,6 @@ def nine_datasets() -> None:
     report("nine datasets × 4 measures, from granules : import sklearn.feature_selection", best(run, 3), reference, 1.5)
 
 
-def kdd99() -> None:
-    path = str(data_folder() / "kddcup.data_10_percent.gz")
-    read = f"import polars; assert polars.read_csv({path!r}, has_header=False).shape == (494021, 42)"
-    command = (PLAR, "reduce", path, "--no-header", "--decision", "-1", "--json")
-    process(*command, repeat=1)
-    reference, _, _ = process(sys.executable, "-c", read)
-    ours, peak, out = process(*command)
-    found = json.loads(out)
-    assert found["n_objects"] == 494_021
-    assert found["certificate"]["preserved"]
-    report(f"KDD99 10 %, plar reduce, whole process ({peak:.0f} MB) : polars reads it", ours, reference, 4)
-
-
-WEKA_COUNT = """
-import polars as pl
-frame = pl.scan_csv({path!r}, has_header=False, skip_rows={skip}, comment_prefix="%")
-frame = frame.group_by(pl.all()).agg(pl.len())
-assert frame.collect(engine="streaming").height == 1048575
-"""
-
-
-def weka15360() -> None:
-    path = weka_file()
-    with path.open() as lines:
-        skip = next(i for i, line in enumerate(lines, 1) if line.strip().lower() == "@data")
-    command = (PLAR, "reduce", str(path), "--decision", "-1", "--json")
-    reference, _, _ = process(sys.executable, "-c", WEKA_COUNT.format(path=str(path), skip=skip), repeat=2)
-    ours, peak, out = process(*command, repeat=2)
-    found = json.loads(out)
-    assert (found["n_objects"], found["n_granules"]) == (15_360_000, 1_048_575)
-    assert found["consistent"]
-    assert found["certificate"]["preserved"]
-    report("WEKA15360, plar reduce, whole process : polars counts its distinct rows", ours, reference, 1.5)
-    report("WEKA15360, plar reduce, peak memory : 2 GB", peak, 2048, 1, "MB")
-
-
-def tic_tac_toe() -> None:
-    command = (PLAR, "reduce", "examples/tic_tac_toe.csv", "--decision", "x_wins", "--json")
-    process(*command, repeat=1)
-    reference, _, _ = process(sys.executable, "-c", "import numba, polars", repeat=7)
-    ours, _, out = process(*command, repeat=7)
-    assert len(json.loads(out)["attributes"]) == 8
-    report("plar reduce tic_tac_toe.csv, second run, whole process : import numba, polars", ours, reference, 2)
-
-
 def growth() -> None:
     def seconds(rows: int, columns: int) -> float:
         x, y = datasets.sdss_like(rows, columns)
@@ -255,6 +192,6 @@ def growth() -> None:
 
 if __name__ == "__main__":
     run(
-        (tic_tac_toe, nine_datasets, scikit_rough, kdd99, weka15360, growth, memory, iterations, with_each),
+        (nine_datasets, growth, memory, iterations, with_each),
         "local.json",
     )
