@@ -74,8 +74,8 @@ def on_spark(data: Any) -> bool:
     >>> on_spark("table.csv")
     False
     """
-    kind = type(data)
-    return kind.__module__.startswith(("pyspark.sql", "plar.engines.spark")) or kind.__name__ == "SparkRows"
+    held = data.rows.data if isinstance(data, DecisionTable) else data
+    return type(held).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
 
 
 def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None) -> Engine:
@@ -98,8 +98,6 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
         if n_jobs is not None:
             raise ParameterError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
         return engine
-    data = data.rows if isinstance(data, DecisionTable) else data
-    data = data.data if type(data).__name__ == "GranuleRows" else data
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])
