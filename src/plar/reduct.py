@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from plar.errors import ParameterError, TableError, printable
+from plar.errors import ParameterError, TableError
 from plar.files import checksum, replacing
-from plar.limits import shown_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,7 +162,9 @@ class Reduct:
 
     def __str__(self) -> str:
         """What a person wants to read."""
-        return "\n".join(_summary(self))
+        from plar.report.summary import summary
+
+        return "\n".join(summary(self))
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -368,52 +369,3 @@ def from_json(kind: Any, value: Any) -> Any:
     if kind is Any or (type(value) is kind and kind is not float):
         return value
     raise TypeError
-
-
-def _summary(found: Reduct) -> list[str]:
-    certificate = found.certificate
-    facts = [f"{found.n_objects:,} objects", f"{found.n_granules:,} granules"]
-    facts += ["one decision only: nothing to tell apart"] if found.n_classes == 1 else []
-    facts += ["consistent" if found.consistent else "inconsistent: equal objects with different decisions"]
-    end = "" if found.complete else "; stopped before the goal was met"
-    lines = [
-        ", ".join(facts),
-        f"{len(found.conditions):,} attributes → {len(found.attributes):,}, measure {found.measure}{end}",
-        "",
-        f"core    {_listed(found.core)}",
-        f"reduct  {_listed(found.attributes)}",
-        *_steps(found.steps),
-        "",
-    ]
-    if certificate.preserved:
-        lines.append(f"Θ(D|R) = {found.theta:.6g}: these attributes tell exactly as much as all of them together.")
-    else:
-        lines.append(
-            f"Θ(D|R) = {found.theta:.6g}: these attributes tell less than all of them together ({found.theta_all:.6g})."
-        )
-    if certificate.redundant:
-        lines.append(f"Individually removable (use --minimal): {_listed(certificate.redundant)}.")
-    elif found.attributes:
-        lines.append("Minimal: without any one of them something is lost.")
-    elif certificate.preserved:
-        lines.append("None is needed.")
-    return [*lines, f"{shown_seconds(sum(found.seconds.values()))}, engine {found.engine}"]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(printable, names)) or "(empty)"
-
-
-def _steps(steps: Sequence[Step]) -> list[str]:
-    if not steps:
-        return []
-    shown = [printable(step.attribute) for step in steps]
-    width = max(9, *(len(name) for name in shown))
-    head = f"{'step':>6}  {'attribute':<{width}}  {'significance':>12}  {'Θ(D|R)':>12}  {'still mixed':>12}  ties"
-    lines = ["", head]
-    for i, (name, step) in enumerate(zip(shown, steps, strict=True), 1):
-        ties = f"  {_listed(step.ties[1:4])}{' …' if len(step.ties) > 4 else ''}" if len(step.ties) > 1 else ""
-        lines.append(
-            f"{i:>6}  {name:<{width}}  {step.significance:>12.6g}  {step.theta:>12.6g}  {step.active:>12,}{ties}"
-        )
-    return lines
