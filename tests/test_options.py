@@ -112,11 +112,13 @@ def test_na_counts_where_bins_are_applied() -> None:
 def test_numbers_written_in_several_ways(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('"a,b",c,d\n1,1,x\n2,1,y\n01,1,x\n1.0,1,x\n')
-    assert plar.granulate(path, "d").cardinalities == (4, 1)
-    for data in (path, pl.read_csv(path, infer_schema=False), plar.granulate(path, "d")):
+    with pytest.warns(plar.PlarWarning, match=r"several ways in 'a,b', such as '1' and '01'.*numeric='a,b'"):
+        plain = plar.granulate(path, "d")
+    assert plain.cardinalities == (4, 1)
+    for data in (path, pl.read_csv(path, infer_schema=False), plain):
         assert plar.granulate(data, "d", numeric="a,b").cardinalities == (2, 1)
     with pytest.raises(plar.TableError, match="'d' is to compare as numbers, and holds 'x'"):
-        plar.granulate(path, "d", numeric=["d"])
+        plar.granulate(path, "d", numeric=["a,b", "d"])
 
 
 def test_masked_arrays_and_sets_are_refused() -> None:

@@ -120,9 +120,9 @@ def built_upon_ascii(encoding: str) -> bool:
 
 def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
     """Read the first bytes, or some more behind `head`; as many as there are, and none at the end of the file."""
-    if len(head) > MAX_LINE:
+    if len(head) >= MAX_LINE:
         raise too_long(path, head.count(b"\n") + 1)
-    room = bytearray(max(_HEAD, 3 * len(head)))
+    room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
     n = _fill(file, memoryview(room))
     return head + bytes(memoryview(room)[:n])
 
@@ -136,6 +136,12 @@ def _fill(file: Any, room: memoryview) -> int:
             break
         n += got
     return n
+
+
+def _skip(file: Any, size: int) -> None:
+    """Read over the header."""
+    while size and (some := file.read(min(size, _CHUNK))):
+        size -= len(some)
 
 
 @dataclass(slots=True)
@@ -160,14 +166,16 @@ class Chunks:
 
     Parameters
     ----------
-    files : sequence of (path, open file, bytes that were read of its rows already)
+    files : sequence of (path, open file, bytes of its header)
     dialect : Dialect
+    encoding : str
     """
 
-    def __init__(self, files: Sequence[tuple[Path, Any, bytes]], dialect: Dialect) -> None:
-        self._files, self._dialect = files, dialect
+    def __init__(self, files: Sequence[tuple[Path, Any, int]], dialect: Dialect, encoding: str) -> None:
+        self._files, self._dialect, self._encoding = files, dialect, encoding
         self._lock, self._number, self._at = Lock(), 0, 0
-        self._left = files[0][2]
+        #: of the file that is read now: bytes behind the last whole row, and bytes dealt out
+        self._left, self._dealt = b"", 0
         #: nobody needs more
         self.over = False
 
@@ -181,20 +189,21 @@ class Chunks:
                     self._number += 1
                     return filled
                 self._at += 1
-                self._left = self._files[self._at][2] if self._at < len(self._files) else b""
+                self._dealt = 0
             return None
 
     def _read(self, chunk: Chunk) -> Chunk | None:
         check_memory("Reading the table")
-        path, file, _ = self._files[self._at]
+        _, file, size = self._files[self._at]
+        if not self._dealt:
+            _skip(file, size)
         n = 0
         while True:
             held = self._left if not n else bytes(memoryview(chunk.room)[:n])
-            size = len(chunk.room) - _SPARE
-            if len(held) * 2 > size:
-                if len(held) > 2 * MAX_LINE:
-                    raise too_long(path, 0)
-                chunk = Chunk.of(4 * max(len(held), size // 2))
+            if len(held) * 2 > len(chunk.room) - _SPARE:
+                if len(held) >= MAX_LINE:
+                    raise self._too_long()
+                chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
             room = memoryview(chunk.room)[len(held) : len(chunk.room) - _SPARE]
             got = _fill(file, room)
@@ -205,13 +214,25 @@ class Chunks:
                 if chunk.room[n - 1] != 10:
                     chunk.room[n] = 10
                     n += 1
-                chunk.end, self._left = n, b""
-                return chunk
+                return self._whole(chunk, n, n)
             end = self._row_end(chunk, n)
             if end:
-                self._left = bytes(memoryview(chunk.room)[end:n])
-                chunk.end = end
-                return chunk
+                return self._whole(chunk, end, n)
+
+    def _whole(self, chunk: Chunk, end: int, n: int) -> Chunk:
+        chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
+        self._dealt += end
+        return chunk
+
+    def _too_long(self) -> TableError:
+        """Say which row is too long; its line is counted only now."""
+        path, _, left = self._files[self._at]
+        left += self._dealt
+        line = 1
+        with open_bytes(path, self._encoding) as file:
+            while left and (some := file.read(min(left, _CHUNK))):
+                line, left = line + some.count(b"\n"), left - len(some)
+        return too_long(path, line)
 
     def _row_end(self, chunk: Chunk, n: int) -> int:
         """Where the last whole row ends, 0 if there is none."""

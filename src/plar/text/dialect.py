@@ -17,6 +17,7 @@ from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR
 __all__ = ["Dialect", "Header", "decoded", "delimited_header", "separator_of"]
 
 _SEPARATORS = ",;\t|"
+_BLANK_LINES = 10_000
 _NAMED_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 
 
@@ -123,6 +124,8 @@ def delimited_header(
     """Read the names of a delimited file; None if its first row may go on behind `head`."""
     lines = head.split(b"\n")[:-1]
     skip = next((i for i, line in enumerate(lines) if line.strip(b" \r\t")), len(lines))
+    if skip >= _BLANK_LINES:
+        raise TableError(f"{str(path)!r} begins with {_BLANK_LINES:,} blank lines. A table needs a header and rows.")
     if skip == len(lines):
         return None
     texts = (decoded(line, path, skip + i, encoding) for i, line in enumerate(lines[skip:], 1))

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,8 +136,8 @@ class TextFile:
             opened = []
             for path, header in zip(self.files, self.headers, strict=True):
                 file = stack.enter_context(open_bytes(path, self.encoding))
-                opened.append((path, file, _skipped(file, header.size)))
-            chunks = Chunks(opened, dialect)
+                opened.append((path, file, header.size))
+            chunks = Chunks(opened, dialect, self.encoding)
 
             first = chunks.next(None)
             if first is None or workers[0].read(first):
@@ -288,14 +288,6 @@ def _every(work: Callable[[Worker], None], workers: Sequence[Worker]) -> None:
     with ThreadPoolExecutor(len(workers)) as pool:
         for future in [pool.submit(copy_context().run, work, worker) for worker in workers]:
             future.result()
-
-
-def _skipped(file: Any, size: int) -> bytes:
-    """Read over the header."""
-    left = size
-    while left > 0:
-        left -= len(file.read(min(left, 1 << 20)) or b"x" * left)
-    return b""
 
 
 # -- headers ---------------------------------------------------------------------------------------------------
