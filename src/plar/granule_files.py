@@ -186,10 +186,10 @@ def holds_granules(path: Path) -> bool:
 
 def _metadata(path: Path) -> str | None:
     """What `write_granules` notes in a file; None for any other file."""
-    import polars as pl
-
     if not _is_parquet(path):
         return None
+    import polars as pl  # which takes as long as all of a short run, and text does not need it
+
     check_threads()
     try:
         return pl.read_parquet_metadata(path).get(_KEY)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -285,6 +284,8 @@ def _every(work: Callable[[Worker], None], workers: Sequence[Worker]) -> None:
     if len(workers) == 1:
         work(workers[0])
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(len(workers)) as pool:
         for future in [pool.submit(copy_context().run, work, worker) for worker in workers]:
             future.result()
