@@ -7,10 +7,11 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from plar.bin_rules import Spec
 from plar.checkpoint import Journal
+from plar.columns import ColumnName as Column
 from plar.columns import column_list
 from plar.engines import as_engine
 from plar.engines.base import Engine
@@ -26,9 +27,6 @@ from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.tables import DecisionTable, open_table
 
 __all__ = ["core", "granulate", "read_table", "reduce", "significance", "theta"]
-
-#: a column by name, or by position (negative from the end)
-Column: TypeAlias = str | int
 
 
 def reduce(
