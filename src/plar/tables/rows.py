@@ -23,7 +23,7 @@ from plar.options import ReadOptions
 from plar.roles import Roles, assign
 from plar.tables.output import check_output
 
-__all__ = ["Rows", "Selection", "assembled", "granulate_columns"]
+__all__ = ["Rows", "Selection", "assembled", "emptied", "granulate_columns"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +126,7 @@ def granulate_columns(rows: Rows, roles: Roles) -> Granules:
         k = len(roles.conditions)
         beside, counts = coded[k:], np.ones(len(coded[0].codes), np.int64)
         del coded[k:]
-        return assembled(roles, lambda: _emptied(coded), beside, counts)
+        return assembled(roles, lambda: emptied(coded), beside, counts)
     beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
     decided = beside[0] if roles.labels is None else roles.labels
     decimal = roles.decimal if rows.text else None  # text of typed tables is no number
@@ -134,7 +134,7 @@ def granulate_columns(rows: Rows, roles: Roles) -> Granules:
     return assembled(roles, lambda: rows.encode(roles.conditions, roles.na), beside, counts, decimal=decimal)
 
 
-def _emptied(columns: list[Column]) -> Iterable[Column]:
+def emptied(columns: list[Column]) -> Iterable[Column]:
     """Give the columns away, so that each can be freed when it is replaced."""
     columns.reverse()
     while columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.output import check_output, sink_frame
-from plar.tables.rows import Rows, Selection, assembled
+from plar.tables.rows import Rows, Selection, assembled, emptied
 from plar.text.numbers import warn_of_spellings
 from plar.text.reader import CodedRows, open_text
 
@@ -71,7 +72,9 @@ class TextRows(Rows):
         conditions, beside = columns[:k], columns[k:]
         distinct = found.distinct and not any(column.merged for column in columns)
         columns.clear()
-        return assembled(roles, lambda: conditions, beside, found.counts, decimal=roles.decimal, grouped=distinct)
+        again = roles.bins is not None and roles.missing == "drop"
+        given = partial(list, conditions) if again else partial(emptied, conditions)
+        return assembled(roles, given, beside, found.counts, decimal=roles.decimal, grouped=distinct)
 
     def select(self, selection: Selection) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""

@@ -155,10 +155,7 @@ class TextFile:
                     # a fault ends it all: whoever has rows before it has them already
                     chunks.over = chunks.over or chunk is not None
 
-            try:
-                _every(work, workers)
-            finally:
-                chunks.over = True
+            _every(work, workers, chunks)
         return workers
 
     def _threads(self, n_jobs: int) -> int:
@@ -279,16 +276,19 @@ class TextFile:
         return texts
 
 
-def _every(work: Callable[[Worker], None], workers: Sequence[Worker]) -> None:
-    """Let all workers work at once, under the limits of the caller."""
+def _every(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: Chunks) -> None:
+    """Let all workers work at once, under the limits of the caller; an interrupt ends them after their chunk."""
     if len(workers) == 1:
         work(workers[0])
         return
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(len(workers)) as pool:
-        for future in [pool.submit(copy_context().run, work, worker) for worker in workers]:
-            future.result()
+        try:
+            for future in [pool.submit(copy_context().run, work, worker) for worker in workers]:
+                future.result()
+        finally:
+            chunks.over = True
 
 
 # -- headers ---------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ class Rows:
             for (w, block), runs in zip(self._blocks, self._runs, strict=True):
                 lut, offsets = luts[w]
                 _place_codes(block.parts[number], runs, lut, offsets[group], out)
-                block.parts[number] = out[:0]
+                block.parts[number] = np.empty((0, 0), np.uint8)
             for j, codes in zip(range(group.start, group.stop), out, strict=True):
                 values = columns[j].values
                 found[j] = Column(smallest_codes(codes, len(values)), values, columns[j].merged)
