@@ -20,8 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
-from plar.api import Column, reduce
+from plar.api import reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
+from plar.columns import ColumnName as Column
 from plar.engines.base import Engine
 from plar.engines.progress_hooks import Watch
 from plar.errors import EngineFailed, EngineUnavailable

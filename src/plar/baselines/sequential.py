@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from plar.api import Column, reduce
+from plar.api import reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
+from plar.columns import ColumnName as Column
 from plar.engines.base import Engine
 from plar.engines.progress_hooks import Watch
 from plar.granules import Granules

@@ -9,8 +9,9 @@ from numbers import Integral
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from plar.api import Column, reduce
+from plar.api import reduce
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
+from plar.columns import ColumnName as Column
 from plar.engines import SparkEngine, as_engine
 from plar.engines.base import Engine
 from plar.engines.progress_hooks import Watch
