@@ -88,7 +88,7 @@ def test_joblib(files: list[str], backend: str) -> None:
             joblib.Parallel()(joblib.delayed(bad_weights)(path) for path in files)
 
 
-#: granules made before can be searched in a forked process, a file be read only where polars had not begun
+#: granules made before can be searched in a forked process, and text be read; typed files only if polars had not begun
 FORKED = """
 import multiprocessing, sys
 import plar
@@ -114,21 +114,27 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("begun", ["fresh", "begun"])
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_multiprocessing(files: list[str], tmp_path: Path, method: str, begun: str) -> None:
-    script = tmp_path / "script.py"
+@pytest.mark.parametrize(
+    ("method", "begun", "kind"),
+    [
+        *((method, begun, "csv") for method in ("fork", "spawn", "forkserver") for begun in ("fresh", "begun")),
+        *(("fork", begun, "parquet") for begun in ("fresh", "begun")),
+    ],
+)
+def test_multiprocessing(tmp_path: Path, method: str, begun: str, kind: str) -> None:
+    path, frame, script = tmp_path / f"t.{kind}", table(0), tmp_path / "script.py"
+    frame.write_csv(path) if kind == "csv" else frame.write_parquet(path)
     script.write_text(FORKED)
-    command = [sys.executable, "-W", "ignore", str(script), method, begun, files[0]]
+    command = [sys.executable, "-W", "ignore", str(script), method, begun, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    right = str([plar.reduce(files[0], "d").attributes] * 4)
-    if (method, begun) == ("fork", "begun"):
-        searched, refused = done.stdout.splitlines()
-        assert searched == right
-        assert refused.startswith("refused: This process was forked from one that had used polars")
+    right = str([plar.reduce(path, "d").attributes] * 4)
+    *searched, read = done.stdout.splitlines()
+    assert searched == ([right] if (method, begun) == ("fork", "begun") else [])
+    if (method, begun, kind) == ("fork", "begun", "parquet"):
+        assert read.startswith("refused: This process was forked from one that had used polars")
     else:
-        assert done.stdout.splitlines() == [right]
+        assert read == right
 
 
 def copied(folder: Path) -> Path:

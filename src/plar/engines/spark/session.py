@@ -222,7 +222,7 @@ def explained(doing: str) -> Iterator[None]:
 
 
 def _explanation(text: str, doing: str) -> Exception:
-    ours = re.findall(r"^(?:plar\.errors|plar\.reading\.\w+)\.(\w+): (.+)$", text, re.MULTILINE)
+    ours = re.findall(r"^plar\.[\w.]+\.(\w+): (.+)$", text, re.MULTILINE)
     if ours:
         kind, message = ours[-1]
         return getattr(errors, kind, TableError)(message)
