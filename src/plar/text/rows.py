@@ -32,6 +32,8 @@ _TRIED, _DISTINCT = 1 << 14, 0.75
 #: columns that are kept side by side where there are many
 _SIDE_BY_SIDE, _MANY_COLUMNS = 16, 64
 
+#: rows that are looked for together
+_TOGETHER = 32
 _ZERO, _ONE, _HALF, _LOW = np.uint64(0), np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
@@ -97,7 +99,7 @@ class Window:
         if n_codes > 256 and self._kept.itemsize == 1:
             self._kept = self._kept.astype(np.uint32)
         while True:
-            until, made = _group_rows(
+            until, made, _ = _group_rows(
                 rows,
                 first,
                 last,
@@ -198,41 +200,53 @@ def _group_rows(
     counts: Counts,
     chunks: Index,
     made: int,
-) -> tuple[np.int64, np.int64]:
+) -> tuple[np.int64, np.int64, np.uint64]:
     """Add rows to those that are kept, each distinct one once; returns the row where room ended, and how many are kept.
 
+    The third that is returned only keeps the compiler from leaving out what asks the memory beforehand.
     A slot holds the upper half of a row's hash, and its place plus one; `chunks` says where each was seen first.
     """
     mask = np.uint64(len(slots)) - _ONE
     width, room = np.uint64(rows.shape[1]), np.uint64(len(kept))
-    n = np.uint64(made)
-    for r in range(np.uint64(first), np.uint64(last)):
-        found = _ZERO
-        for j in range(width):
-            found += (np.uint64(rows[r, j]) + _ONE) * factors[j]
-        found = mix(found)
-        at = found & mask
-        g = _ZERO
-        while slots[at] != 0:
-            if slots[at] >> _HALF == found >> _HALF:
-                g = (slots[at] & _LOW) - _ONE
-                same = _ZERO
-                while same < width and kept[g, same] == rows[r, same]:
-                    same += _ONE
-                if same == width:
-                    break
-            at = (at + _ONE) & mask
-        if slots[at] == 0:
-            if n == room:
-                return np.int64(r), np.int64(n)
+    n, end, touched = np.uint64(made), np.uint64(last), _ZERO
+    found = np.empty(_TOGETHER, np.uint64)
+    for begin in range(np.uint64(first), end, np.uint64(_TOGETHER)):
+        stop = min(begin + np.uint64(_TOGETHER), end)
+        # memory is slow to answer, so it is asked for all of these rows before any of them is looked for
+        for r in range(begin, stop):
+            total = _ZERO
             for j in range(width):
-                kept[n, j] = rows[r, j]
-            hashes[n], counts[n], chunks[n] = found, 0, chunk
-            g = n
-            n += _ONE
-            slots[at] = (found >> _HALF << _HALF) | n
-        counts[g] += 1
-    return np.int64(last), np.int64(n)
+                total += (np.uint64(rows[r, j]) + _ONE) * factors[j]
+            found[r - begin] = mix(total)
+            touched ^= slots[found[r - begin] & mask]
+        for r in range(begin, stop):
+            slot = slots[found[r - begin] & mask]
+            if slot != 0:
+                touched ^= np.uint64(kept[(slot & _LOW) - _ONE, 0]) ^ np.uint64(counts[(slot & _LOW) - _ONE])
+        for r in range(begin, stop):
+            own = found[r - begin]
+            at = own & mask
+            g = _ZERO
+            while slots[at] != 0:
+                if slots[at] >> _HALF == own >> _HALF:
+                    g = (slots[at] & _LOW) - _ONE
+                    other = np.uint32(0)
+                    for j in range(width):
+                        other |= np.uint32(kept[g, j]) ^ rows[r, j]
+                    if other == 0:
+                        break
+                at = (at + _ONE) & mask
+            if slots[at] == 0:
+                if n == room:
+                    return np.int64(r), np.int64(n), touched
+                for j in range(width):
+                    kept[n, j] = rows[r, j]
+                hashes[n], counts[n], chunks[n] = own, 0, chunk
+                g = n
+                n += _ONE
+                slots[at] = (own >> _HALF << _HALF) | n
+            counts[g] += 1
+    return np.int64(last), np.int64(n), touched
 
 
 @jit

@@ -256,9 +256,11 @@ def tokenize(
                         short[byte, column] = code
                     rows[n_rows, column] = code - np.uint32(1)
                 else:
-                    text = arena if inside else data
-                    if not known:
-                        word = word_of(text, start, length)
+                    # a name for one array or the other would count references, which costs more than all the rest
+                    if inside:
+                        word = word_of(arena, start, length)
+                    elif not known:
+                        word = word_of(data, start, length)
                     meta = (column << COLUMN) | (length << _ONE) | flag
                     # most are found at once; a call that hands all arrays on costs more than that
                     at = mix(word ^ (meta * SPREAD)) & mask
@@ -269,10 +271,13 @@ def tokenize(
                         or metas[entry - np.uint32(1)] != meta
                         or length > _EIGHT
                     ):
-                        at, entry = find_entry(text, start, word, meta, slots, words, metas, places, arena)
+                        if inside:
+                            at, entry = find_entry(arena, start, word, meta, slots, words, metas, places, arena)
+                        else:
+                            at, entry = find_entry(data, start, word, meta, slots, words, metas, places, arena)
                     if entry == 0:
-                        for n in range(length):
-                            arena[filled + n] = text[start + n]
+                        for n in range(_ZERO if inside else length):  # else it is there already
+                            arena[filled + n] = data[start + n]
                         metas[made], words[made], places[made] = meta, word, filled
                         firsts[made] = (chunk << np.uint64(32)) | line
                         codes[made] = n_codes[column]
