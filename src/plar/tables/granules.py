@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from plar.bin_rules import Bins, parse_bins
-from plar.bins import NoNumber, cut_columns, number_of
+from plar.bins import cut_columns
 from plar.coding.codes import Column, encode_distinct
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
@@ -17,6 +17,7 @@ from plar.granules import Granules, regroup
 from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection
+from plar.text.numbers import written_number
 
 __all__ = ["GranuleRows", "as_numbers"]
 
@@ -139,11 +140,11 @@ def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Gran
 
 
 def _numbers(column: Column, name: str, decimal: str) -> Column:
-    try:
-        values = [number_of(value, decimal) if isinstance(value, str) else value for value in column.values]
-    except NoNumber as error:
-        raise TableError(
-            f"Column {name!r} is to compare as numbers, and holds {error.value!r}. Name it in na= if it means missing, "
-            "or leave the column out of numeric."
-        ) from None
+    values = [written_number(value, decimal) if isinstance(value, str) else value for value in column.values]
+    for value, number in zip(column.values, values, strict=True):
+        if number is None and value is not None:
+            raise TableError(
+                f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
+                "or leave the column out of numeric."
+            )
     return encode_distinct(column.codes, values, na=())

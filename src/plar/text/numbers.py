@@ -2,55 +2,39 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from plar.coding.codes import Column
-from plar.errors import TableError, warn
-from plar.partition import smallest_codes
+from plar.errors import warn
 
-__all__ = ["as_numeric", "warn_of_spellings"]
+__all__ = ["warn_of_spellings", "written_number"]
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _SHOWN = 5
+#: digits that Python makes a number of without being asked
+_DIGITS = 4000
 
 
-def _number(text: str, decimal: str) -> int | float | None:
-    """The number that is written; whole ones exactly, others as the nearest float; None if it is none."""
+def written_number(text: str, decimal: str = ".") -> int | float | None:
+    """The number that is written: whole ones exactly, others as the nearest float; None if it is none.
+
+    Examples
+    --------
+    >>> written_number("007"), written_number("1,50", ","), written_number("9007199254740993.0"), written_number("1e999")
+    (7, 1.5, 9007199254740993, None)
+    """
     if decimal != ".":
         text = text.replace(".", "?").replace(decimal, ".")
     if not _NUMBER.fullmatch(text):
         return None
-    return int(text) if _WHOLE.fullmatch(text) and len(text) < 1000 else float(text)
-
-
-def as_numeric(column: Column, decimal: str, name: str, where: Callable[[int], str]) -> Column:
-    """Turn text into numbers, so that values compare as such; `where` tells the place of a code, for messages.
-
-    Examples
-    --------
-    >>> column = Column(np.array([0, 1, 2, 3], np.uint8), ["1", "1.0", "01", None])
-    >>> found = as_numeric(column, ".", "a", str)
-    >>> found.codes.tolist(), found.values
-    ([0, 0, 0, 1], [1, None])
-    """
-    places: dict[Any, int] = {}
-    lut = np.empty(len(column.values), np.uint32)
-    for code, value in enumerate(column.values):
-        number = None if value is None else _number(value, decimal)
-        if number is None and value is not None:
-            raise TableError(
-                f"{where(code)}: {value!r} in column {name!r} is no number, though the column compares as numbers. "
-                "Name it in na= if it means missing, or leave the column out of numeric=."
-            )
-        lut[code] = places.setdefault(number, len(places))
-    if len(places) == len(lut):
-        return Column(column.codes, list(places), column.merged)
-    return Column(smallest_codes(lut[column.codes], len(places)), list(places), merged=True)
+    whole = text.rstrip("0").rstrip(".") if "." in text else text
+    if _WHOLE.fullmatch(whole) and len(whole) < _DIGITS:
+        return int(whole)
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
 def _twice(values: Sequence[str | None]) -> tuple[str, str] | None:
@@ -69,7 +53,7 @@ def _twice(values: Sequence[str | None]) -> tuple[str, str] | None:
         return None
     seen: dict[int | float, str] = {}
     for value in written:
-        number = _number(value, ".")
+        number = written_number(value)
         if number is None:
             return None
         if seen.setdefault(number, value) != value:
