@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 
 from plar.partition import Codes
 
-__all__ = ["SingleUse"]
+__all__ = ["GIVE_BACK", "SingleUse", "give_back_memory"]
 
 #: giving less than this back to the system costs more than it is worth: other threads wait for it
-_TRIM = 1 << 28
+GIVE_BACK = 1 << 28
+
+
+def give_back_memory() -> None:
+    """Let the system have what is freed: glibc would keep it for arrays yet to come."""
+    with suppress(AttributeError, OSError):  # which other systems' libraries do not have
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class SingleUse(Sequence[Codes]):
@@ -50,10 +56,9 @@ class SingleUse(Sequence[Codes]):
             self._laid[place] = rows, lane
             self._columns[place] = None
         self._freed += rows.nbytes  # threads that meet here may lose some, which does no harm
-        if self._freed >= _TRIM:
+        if self._freed >= GIVE_BACK:
             self._freed = 0
-            with suppress(AttributeError, OSError):  # glibc's; it would keep what is freed for columns yet to come
-                ctypes.CDLL(None).malloc_trim(0)
+            give_back_memory()
 
     def __len__(self) -> int:
         return len(self._columns)

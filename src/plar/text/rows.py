@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column
 from plar.coding.factorize import mix
+from plar.coding.single_use import GIVE_BACK, give_back_memory
 from plar.jit import jit
 from plar.parallel import in_threads
 from plar.partition import smallest_codes
@@ -157,7 +158,7 @@ class Rows:
         """Give every column its codes; blocks are freed as they are not needed any more."""
         found = list(columns)
 
-        def assemble(number: int, group: slice) -> None:
+        def assemble(number: int, group: slice) -> int:
             own = columns[group]
             most = max(len(column.values) for column in own)
             out = np.empty((len(own), self.n_rows), np.min_scalar_type(max(most - 1, 0)))
@@ -168,10 +169,15 @@ class Rows:
             for j, codes in zip(range(group.start, group.stop), out, strict=True):
                 values = columns[j].values
                 found[j] = Column(smallest_codes(codes, len(values)), values, columns[j].merged)
+            return out.nbytes
 
         tasks = list(enumerate(groups_of(len(columns))))
-        for _ in in_threads(lambda task: assemble(*task), tasks, self.n_rows * len(columns) // len(tasks)):
-            pass
+        freed = 0
+        for size in in_threads(lambda task: assemble(*task), tasks, self.n_rows * len(columns) // len(tasks)):
+            freed += size
+            if freed >= GIVE_BACK:
+                freed = 0
+                give_back_memory()
         return found
 
     def counts(self) -> NDArray[np.int64]:
