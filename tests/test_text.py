@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 import random
 from collections import Counter
 from itertools import product
@@ -13,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import TURNS
 
 from plar.errors import TableError
 from plar.text import chunks, reader, rows, worker
 from plar.text.reader import CodedRows, open_text
 
-#: how many random files; `make nightly` sets more
-FILES = int(os.environ.get("PLAR_FUZZ_FILES", "600"))
+#: how many random files
+FILES = 350 * TURNS
 
 Row = tuple[str | None, ...]
 
