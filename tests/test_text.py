@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
 import random
 from collections import Counter
 from itertools import product
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from conftest import TURNS
 
+import plar
 from plar.errors import TableError
 from plar.text import chunks, reader, rows, worker
 from plar.text.reader import CodedRows, open_text
@@ -169,8 +171,23 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     table = open_text([path], encoding=encoding)
     assert table.names == ("a", word)
     assert rows_of(table.read(table.names)) == [(word, "1"), ("x", "2")]
-    with pytest.raises(TableError, match="Unknown encoding 'klingon'"):
-        open_text([path], encoding="klingon")
+    with pytest.raises(plar.ParameterError, match="Unknown encoding 'klingon'"):
+        plar.read_table(path, "a", encoding="klingon")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted as Linux tells them")
+def test_a_glob_of_more_files_than_can_be_open(tmp_path: Path) -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    paths = [tmp_path / f"t{j:03}.csv" for j in range(150)]
+    for j, path in enumerate(paths):
+        path.write_text(f"a,d\n{j},x\n")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
+    try:
+        assert len(open_text(paths).read(["a", "d"], n_jobs=2).counts) == 150
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_byte_order_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:

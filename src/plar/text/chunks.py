@@ -7,11 +7,11 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -162,22 +162,29 @@ class Chunk:
 
 
 class Chunks:
-    """Deals out the rows of open files, one after the other.
+    """Deals out the rows of files, one after the other, of which one is open at a time; to be used in a `with`.
 
     Parameters
     ----------
-    files : sequence of (path, open file, bytes of its header)
+    files : sequence of (path, bytes of its header)
     dialect : Dialect
     encoding : str
     """
 
-    def __init__(self, files: Sequence[tuple[Path, Any, int]], dialect: Dialect, encoding: str) -> None:
+    def __init__(self, files: Sequence[tuple[Path, int]], dialect: Dialect, encoding: str) -> None:
         self._files, self._dialect, self._encoding = files, dialect, encoding
         self._lock, self._number, self._at = Lock(), 0, 0
         #: of the file that is read now: bytes behind the last whole row, and bytes dealt out
         self._left, self._dealt = b"", 0
+        self._open, self._file = ExitStack(), cast(Any, None)
         #: nobody needs more
         self.over = False
+
+    def __enter__(self) -> Chunks:
+        return self
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._open.__exit__(*error)
 
     def next(self, chunk: Chunk | None) -> Chunk | None:
         """Put the next rows into a chunk, or into a larger one; None if there are no more."""
@@ -188,15 +195,16 @@ class Chunks:
                     filled.number, filled.file = self._number, self._at
                     self._number += 1
                     return filled
-                self._at += 1
-                self._dealt = 0
+                self._open.close()
+                self._at, self._dealt, self._file = self._at + 1, 0, None
             return None
 
     def _read(self, chunk: Chunk) -> Chunk | None:
         check_memory("Reading the table")
-        _, file, size = self._files[self._at]
-        if not self._dealt:
-            _skip(file, size)
+        if self._file is None:
+            path, size = self._files[self._at]
+            self._file = self._open.enter_context(open_bytes(path, self._encoding))
+            _skip(self._file, size)
         n = 0
         while True:
             held = self._left if not n else bytes(memoryview(chunk.room)[:n])
@@ -206,7 +214,7 @@ class Chunks:
                 chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
             room = memoryview(chunk.room)[len(held) : len(chunk.room) - _SPARE]
-            got = _fill(file, room)
+            got = _fill(self._file, room)
             n = len(held) + got
             if not n:
                 return None
@@ -226,7 +234,7 @@ class Chunks:
 
     def _too_long(self) -> TableError:
         """Say which row is too long; its line is counted only now."""
-        path, _, left = self._files[self._at]
+        path, left = self._files[self._at]
         left += self._dealt
         line = 1
         with open_bytes(path, self._encoding) as file:

@@ -18,7 +18,6 @@ __all__ = ["Dialect", "Header", "decoded", "delimited_header", "separator_of"]
 
 _SEPARATORS = ",;\t|"
 _BLANK_LINES = 10_000
-_NAMED_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,6 @@ class Header:
 def separator_of(suffix: str, given: str | None, line: str) -> str:
     """Separator of a text file: the one given, or what its suffix or its first line shows."""
     if given is not None:
-        given = _NAMED_SEPARATORS.get(given, given)
-        if len(given) != 1 or not given.isascii() or given in '"\n\r':
-            raise TableError(f"The separator must be one ASCII character, got {given!r}. Choose , ; | tab or a blank.")
         return given
     if suffix in (".tsv", ".tab"):
         return "\t"

@@ -6,9 +6,7 @@ in which values first appear in the file, and with it the codes, so that nothing
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +20,7 @@ from plar.columns import check_names
 from plar.errors import NoRows, TableError
 from plar.parallel import usable_cores
 from plar.text import tokens
-from plar.text.chunks import Chunk, Chunks, built_upon_ascii, open_bytes
+from plar.text.chunks import Chunk, Chunks, built_upon_ascii
 from plar.text.dialect import Header, decoded
 from plar.text.dictionary import Dictionary, merged
 from plar.text.headers import read_header
@@ -131,13 +129,8 @@ class TextFile:
         dialect = self.headers[0].dialect
         n_jobs = self._threads(n_jobs)
         workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
-        with ExitStack() as stack:
-            opened = []
-            for path, header in zip(self.files, self.headers, strict=True):
-                file = stack.enter_context(open_bytes(path, self.encoding))
-                opened.append((path, file, header.size))
-            chunks = Chunks(opened, dialect, self.encoding)
-
+        files = [(path, header.size) for path, header in zip(self.files, self.headers, strict=True)]
+        with Chunks(files, dialect, self.encoding) as chunks:
             first = chunks.next(None)
             if first is None or workers[0].read(first):
                 return workers[:1]
@@ -324,10 +317,6 @@ def open_text(
     >>> [column.values for column in rows.columns], rows.counts.tolist()
     ([['1', '2'], ['x', 'y']], [2, 1])
     """
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise TableError(f"Unknown encoding {encoding!r}. Choose one that Python knows, e.g. utf-8, latin-1.") from None
     headers = [read_header(file, kind, header, separator, encoding) for file in files]
     first = headers[0]
     for file, other in zip(files, headers, strict=True):
