@@ -65,6 +65,20 @@ def best(function: Callable[[], Any], repeat: int = 5) -> float:
     return min(times)
 
 
+def timed_steps(evaluation: Any, n_attributes: int, steps: int = 5) -> tuple[list[float], list[int]]:
+    """Seconds of each of some greedy steps, and the attributes that they chose."""
+    times: list[float] = []
+    chosen: list[int] = []
+    for _ in range(steps):
+        began = time.perf_counter()
+        candidates = [a for a in range(n_attributes) if a not in chosen]
+        thetas = evaluation.with_each(candidates)
+        chosen.append(candidates[thetas.index(min(thetas))])
+        evaluation.select(chosen[-1])
+        times.append(time.perf_counter() - began)
+    return times, chosen
+
+
 def process(*command: str, repeat: int = 3) -> tuple[float, float, str]:
     """Run a whole process: least seconds, largest peak memory in MB, output of the last."""
     seconds, peak, out = [], 0.0, ""

@@ -18,7 +18,7 @@ from statistics import mean, median
 from typing import Any
 
 import numpy as np
-from bars import best, data_folder, process, report, run
+from bars import best, data_folder, process, report, run, timed_steps
 
 import plar
 from plar import datasets
@@ -120,14 +120,7 @@ def iterations() -> None:
         # once before the clock runs: kernels loaded, memory of the machine under this one's at hand
         LocalEngine(n_jobs=1).open(granules, SCE).with_each(range(x.shape[1]))
         evaluation = LocalEngine(n_jobs=1).open(granules, SCE)
-        times, chosen = [], []
-        for _ in range(5):
-            began = time.perf_counter()
-            candidates = [a for a in range(x.shape[1]) if a not in chosen]
-            thetas = evaluation.with_each(candidates)
-            chosen.append(candidates[thetas.index(min(thetas))])
-            evaluation.select(chosen[-1])
-            times.append(time.perf_counter() - began)
+        times, chosen = timed_steps(evaluation, x.shape[1])
         assert evaluation.theta == expected_theta(granules, tuple(chosen))
         ours = mean(times) / x.size * 1e9
         if weighted:

@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
-from bars import HERE, PEER, Skip, best, data_folder, process, report, run, weka_file
+from bars import HERE, PEER, Skip, best, data_folder, process, report, run, timed_steps, weka_file
 
 import plar
 from plar import datasets
@@ -241,14 +240,8 @@ def first_step() -> None:
     x, y = datasets.sdss_like()
     granules = plar.granulate(x, y=y)
     LocalEngine().open(granules, SCE).with_each(range(x.shape[1]))  # kernels loaded
-    evaluation, times, chosen = LocalEngine().open(granules.for_one_search(), SCE), [], []
-    for _ in range(5):
-        began = time.perf_counter()
-        candidates = [a for a in range(x.shape[1]) if a not in chosen]
-        thetas = evaluation.with_each(candidates)
-        chosen.append(candidates[thetas.index(min(thetas))])
-        evaluation.select(chosen[-1])
-        times.append(time.perf_counter() - began)
+    evaluation = LocalEngine().open(granules.for_one_search(), SCE)
+    times, chosen = timed_steps(evaluation, x.shape[1])
     again = LocalEngine(n_jobs=1, lanes=False).open(granules.coarsen(chosen), SCE)
     assert again.theta_all == evaluation.theta
     report("SDSS shape, first step, all threads : mean of the next", times[0], mean(times[1:]), 3)

@@ -308,7 +308,9 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
     if not held:
         return None
     if len(held) < len(files):
-        raise TableError(f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them singly.")
+        raise TableError(
+            f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
+        )
     return reduce(Granules.merge, map(_read_one, held))
 
 

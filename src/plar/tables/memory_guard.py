@@ -1,4 +1,4 @@
-"""Polars at work, with an eye on the memory: it cannot be stopped, but whoever waits for it can leave."""
+"""Watch the memory while polars reads: it cannot be stopped, but the caller can give up waiting for it."""
 
 from __future__ import annotations
 

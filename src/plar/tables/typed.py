@@ -107,7 +107,7 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     for name, values in columns.items():
         if len(values) < len(files):
             raise TableError(
-                f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them singly."
+                f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
             )
         whole = all(value is None or _is_whole(value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String

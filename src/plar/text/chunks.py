@@ -177,7 +177,7 @@ class Chunks:
         #: of the file that is read now: bytes behind the last whole row, and bytes dealt out
         self._left, self._dealt = b"", 0
         self._open, self._file = ExitStack(), cast(Any, None)
-        #: nobody needs more
+        #: whether to stop dealing out
         self.over = False
 
     def __enter__(self) -> Chunks:

@@ -145,7 +145,7 @@ class TextFile:
                             break
                     worker.finish()
                 finally:
-                    # a fault ends it all: whoever has rows before it has them already
+                    # a fault ends the reading: all rows before it are dealt out already
                     chunks.over = chunks.over or chunk is not None
 
             _every(work, workers, chunks)
