@@ -17,7 +17,7 @@ from conftest import TURNS
 
 import plar
 from plar.errors import TableError
-from plar.text import chunks, reader, rows, worker
+from plar.text import chunks, reader, repeats, worker
 from plar.text.reader import CodedRows, open_text
 
 #: how many random files
@@ -77,15 +77,14 @@ def some_text(pick: random.Random, separator: str) -> str:
 
 @pytest.fixture(params=[None, 64], ids=["usual sizes", "tiny sizes"])
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The usual sizes, or chunks, windows and blocks so small that even small files have many."""
+    """The usual sizes, or chunks, blocks and room for distinct rows so small that even small files have many."""
     if request.param:
         monkeypatch.setattr(chunks, "_CHUNK", request.param)
         monkeypatch.setattr(chunks, "_HEAD", 16)
         monkeypatch.setattr(reader, "_SHARED", request.param)
-        monkeypatch.setattr(rows, "_WINDOW", 1)
-        monkeypatch.setattr(rows, "_LEAST_WINDOW", 1)
-        monkeypatch.setattr(rows, "_TRIED", 8)
-        monkeypatch.setattr(rows, "_FEWEST", 3)
+        monkeypatch.setattr(worker, "_WINDOW", request.param)
+        monkeypatch.setattr(worker, "_LEAST_WINDOW", request.param)
+        monkeypatch.setattr(repeats, "_TRIED", 8)
         monkeypatch.setattr(worker, "_FEWEST", 3)
         monkeypatch.setattr(worker, "_AT_ONCE", 1)
         monkeypatch.setattr(worker, "_BLOCK", 1)

@@ -18,7 +18,7 @@ import numpy as np
 from plar.errors import TableError
 from plar.limits import check_memory
 from plar.text.dialect import Dialect
-from plar.text.dictionary import Bytes
+from plar.text.distinct import SPARE, Bytes
 from plar.text.tokens import last_row_end
 
 __all__ = ["MAX_LINE", "Chunk", "Chunks", "open_bytes", "read_head", "too_long"]
@@ -28,8 +28,6 @@ MAX_LINE = 1 << 26
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
-#: bytes behind a chunk that may be looked at
-_SPARE = 8
 
 
 def too_long(path: Path, line: int) -> TableError:
@@ -157,7 +155,7 @@ class Chunk:
     @staticmethod
     def of(size: int) -> Chunk:
         """Make room for so many bytes."""
-        room = bytearray(size + _SPARE)
+        room = bytearray(size + SPARE)
         return Chunk(room, np.frombuffer(room, np.uint8))
 
 
@@ -208,12 +206,12 @@ class Chunks:
         n = 0
         while True:
             held = self._left if not n else bytes(memoryview(chunk.room)[:n])
-            if len(held) * 2 > len(chunk.room) - _SPARE:
+            if len(held) * 2 > len(chunk.room) - SPARE:
                 if len(held) >= MAX_LINE:
                     raise self._too_long()
                 chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
-            room = memoryview(chunk.room)[len(held) : len(chunk.room) - _SPARE]
+            room = memoryview(chunk.room)[len(held) : len(chunk.room) - SPARE]
             got = _fill(self._file, room)
             n = len(held) + got
             if not n:

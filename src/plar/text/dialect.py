@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from plar.errors import TableError
-from plar.text.dictionary import Bytes
-from plar.text.rows import Words
+from plar.text.distinct import Bytes, Words
 from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR
 
 __all__ = ["Dialect", "Header", "decoded", "delimited_header", "separator_of"]

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from plar.coding.factorize import mix
 from plar.jit import jit
-from plar.text.rows import Counts, Index, Words, longer
+from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, longer
 
-__all__ = ["COLUMN", "SPREAD", "Bytes", "Dictionary", "eight_bytes", "find_entry", "merged", "word_of"]
+__all__ = ["COLUMN", "SPREAD", "Dictionary", "find_entry", "merged", "word_of"]
 
-Bytes = NDArray[np.uint8]
 #: bits of a meta below the column
 COLUMN = np.uint64(40)
 #: times a meta, added to the word of which the hash is taken
@@ -107,18 +102,6 @@ def merged(dictionaries: Sequence[Dictionary]) -> tuple[list[NDArray[np.uint32]]
         entries.append(places)
     master.made, master.filled = int(state[0]), int(state[1])
     return entries, master
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def eight_bytes(_: Any, data: Any, at: Any) -> Any:
-    """Load eight bytes, wherever they begin, the first one lowest."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        place = builder.gep(array.data, [arguments[1]])
-        return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
-
-    return types.uint64(data, at), generate
 
 
 @jit

@@ -10,8 +10,8 @@ import numpy as np
 
 from plar.coding.factorize import mix
 from plar.jit import jit
-from plar.text.dictionary import COLUMN, SPREAD, Bytes, eight_bytes, find_entry, word_of
-from plar.text.rows import Counts, Index, Words
+from plar.text.dictionary import COLUMN, SPREAD, find_entry, word_of
+from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
 
 __all__ = [
     "BLANK",
@@ -40,7 +40,7 @@ EMPTY = np.uint64(256)
 _ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 _CR, _LF, _BACKSLASH = np.uint8(13), np.uint8(10), np.uint8(92)
 _NONE = np.uint32(0xFFFFFFFF)
-_EACH, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_EACH = np.uint64(0x0101010101010101)
 
 
 @jit
@@ -67,13 +67,6 @@ def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
 
 
 @jit
-def _stops(eight: np.uint64, mark: np.uint64) -> np.uint64:
-    """The highest bit of the first byte that is the mark, which is given eight times; higher bits mean nothing."""
-    other = eight ^ mark
-    return (other - _EACH) & ~other & _HIGH
-
-
-@jit
 def tokenize(
     data: Bytes,
     end: np.uint64,
@@ -95,6 +88,7 @@ def tokenize(
     n_codes: Index,
     arena: Bytes,
     rows: Index,
+    lines: Index,
 ) -> int:
     """Code the rows of a chunk until its end, or until there is no room for another one; returns how it ended.
 
@@ -123,7 +117,9 @@ def tokenize(
         padded and quoted, its place in the arena, where it was seen first, and its code.
     n_codes : (columns,) array
     rows : (n, columns) array
-        Out: the codes. How many rows there are follows from where the next one begins: returned in state[5].
+        Out: the codes. How many rows there are is returned in state[5].
+    lines : (n,) array
+        Out: the line of each row.
     """
     fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
     pos, line = np.uint64(state[0]), np.uint64(state[1])
@@ -221,7 +217,7 @@ def tokenize(
                     break
             else:
                 eight = eight_bytes(data, i)
-                found = _stops(eight, marks[0]) | _stops(eight, marks[1]) | _stops(eight, marks[2])
+                found = matches(eight, marks[0]) | matches(eight, marks[1]) | matches(eight, marks[2])
                 if found:
                     before = ((found & (~found + _ONE)) >> np.uint64(7)) - _ONE
                     word, known = eight & before, True
@@ -300,6 +296,7 @@ def tokenize(
         if j != fields:
             ended, fault_line = RAGGED, line
             break
+        lines[n_rows] = line
         n_rows += _ONE
         pos = i + _ONE
         line += breaks + _ONE

@@ -12,13 +12,16 @@ from plar.text import tokens
 from plar.text.chunks import Chunk
 from plar.text.dialect import Dialect
 from plar.text.dictionary import Dictionary
-from plar.text.rows import Block, Window, groups_of, narrow, type_of
+from plar.text.repeats import Repeats
+from plar.text.rows import Block, groups_of, narrow, type_of
 
 __all__ = ["Fault", "Worker"]
 
 #: cells that are coded at a time, and that a block may have
 _AT_ONCE, _BLOCK = 1 << 19, 1 << 23
 _FEWEST = 64
+#: bytes that the distinct rows of all threads may take, and of one thread at the least, before they are put away
+_WINDOW, _LEAST_WINDOW = 1 << 28, 1 << 25
 _NONE = 0xFFFFFFFF
 
 
@@ -56,7 +59,8 @@ class Worker:
         self.n_codes = np.zeros(used, np.uint32)
         self.dictionary = Dictionary.of(max(1024, 2 * used), 1 << 16)
         self._rows = np.empty((max(_FEWEST, _AT_ONCE // used), used), np.uint32)
-        self._window = Window(used, n_jobs) if group else None
+        self._lines = np.empty(len(self._rows), np.uint32)
+        self._repeats = Repeats(used, max(_WINDOW // n_jobs, _LEAST_WINDOW)) if group else None
         self._groups = groups_of(used)
         self._open: Block | None = None
         self.blocks: list[Block] = []
@@ -70,13 +74,17 @@ class Worker:
 
     def read(self, chunk: Chunk) -> bool:
         """Code the rows of a chunk; whether there is a fault in it."""
-        known, dialect = self.dictionary, self._dialect
+        known, dialect, repeats = self.dictionary, self._dialect, self._repeats
+        data, end, lines, before = chunk.data, chunk.end, None, known.made
+        lines_are_rows = not dialect.multiline or chunk.room.find(dialect.quotes.encode(), 0, end) < 0
+        if repeats is not None and lines_are_rows and (new := repeats.new_lines(data, end)):
+            data, end, lines = new
         state, ended = np.array([0, 1, known.made, known.filled, 0, 0], np.int64), tokens.ROOM
         while ended == tokens.ROOM:
-            known.reserve(len(self.n_codes), chunk.end - int(state[0]))
+            known.reserve(len(self.n_codes), end - int(state[0]))
             ended = tokens.tokenize(
-                chunk.data,
-                np.uint64(chunk.end),
+                data,
+                np.uint64(end),
                 dialect.kinds,
                 dialect.runs,
                 dialect.padded,
@@ -95,26 +103,28 @@ class Worker:
                 self.n_codes,
                 known.arena,
                 self._rows,
+                self._lines,
             )
             known.made, known.filled, n_rows = int(state[2]), int(state[3]), int(state[5])
-            if n_rows:
-                self._keep(n_rows, chunk.number)
-        self.lines[chunk.number] = chunk.file, int(state[1]) - 1
+            if repeats is not None:
+                from_lines = None if lines is None else self._lines[:n_rows]
+                repeats.add(self._rows[:n_rows], from_lines, chunk.number, int(self.n_codes.max()))
+            elif n_rows:
+                self._append(self._rows[:n_rows], chunk.number)
+        line, n_lines = int(state[1]), int(state[1]) - 1
+        if lines is not None:
+            # the tokenizer has counted new lines only
+            firsts = known.firsts[before : known.made]
+            firsts[:] = np.uint64(chunk.number << 32) | lines[(firsts & np.uint64(_NONE)) - np.uint64(1)]
+            line, n_lines = int(lines[line - 1]), int(lines[-1])
+        self.lines[chunk.number] = chunk.file, n_lines
         if ended > tokens.ROOM:
-            self.fault = Fault(chunk.number, int(state[1]), ended, int(state[4]))
+            self.fault = Fault(chunk.number, line, ended, int(state[4]))
+        elif repeats is not None and (repeats.full or not repeats.pay()):
+            goes_on = repeats.pay()
+            self.finish()
+            self._repeats = repeats if goes_on else None
         return self.fault is not None
-
-    def _keep(self, n_rows: int, chunk: int) -> None:
-        first = 0
-        while self._window is not None and first < n_rows:
-            first = self._window.add(self._rows, first, n_rows, chunk, int(self.n_codes.max()))
-            if not self._window.pays():
-                self._put_away()
-                self._window = None
-            elif first < n_rows:
-                self._put_away()
-        if first < n_rows:
-            self._append(self._rows[first:n_rows], chunk)
 
     def _append(self, rows: NDArray[np.unsignedinteger], chunk: int) -> None:
         """Put rows into the open block, or into a new one where that is full or its types have become too small."""
@@ -137,23 +147,12 @@ class Worker:
         block.runs.append((chunk, block.size, len(rows)))
         block.size += len(rows)
 
-    def _put_away(self) -> None:
-        window = self._window
-        assert window is not None
-        kept, counts, chunks = window.take()
-        self._open = None
-        self._append(kept, -1)
-        block = self.blocks[-1]
-        # rows of a chunk stand together, because they came one chunk after the other
-        starts = np.flatnonzero(np.diff(chunks, prepend=chunks[0] + np.uint32(1)))
-        sizes = np.diff(starts, append=len(chunks))
-        block.counts, block.runs = (
-            counts,
-            list(zip(chunks[starts].tolist(), starts.tolist(), sizes.tolist(), strict=True)),
-        )
-        self._open = None
-
     def finish(self) -> None:
-        """Put the last distinct rows away."""
-        if self._window is not None and self._window.made:
-            self._put_away()
+        """Put the distinct rows away."""
+        if self._repeats is not None:
+            rows, counts, runs = self._repeats.take()
+            if len(rows):
+                self._open = None
+                self._append(rows, -1)
+                self.blocks[-1].counts, self.blocks[-1].runs = counts, runs
+                self._open = None

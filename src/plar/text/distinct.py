@@ -1,0 +1,260 @@
+"""Distinct strings of bytes, each kept once with how often it was seen: lines of a file, and rows of codes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from plar.coding.factorize import mix
+from plar.jit import jit
+
+__all__ = [
+    "SPARE",
+    "Bytes",
+    "Counts",
+    "Distinct",
+    "Index",
+    "Words",
+    "eight_bytes",
+    "find_lines",
+    "hash_rows",
+    "longer",
+    "matches",
+]
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Index: TypeAlias = NDArray[np.uint32]
+Words: TypeAlias = NDArray[np.uint64]
+Counts: TypeAlias = NDArray[np.int64]
+
+#: bytes behind data that may be looked at
+SPARE = 8
+#: strings that are looked for together
+_TOGETHER = 32
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_ZERO, _ONE, _TWO, _EIGHT, _HALF, _LOW = (np.uint64(n) for n in (0, 1, 2, 8, 32, 0xFFFFFFFF))
+_EACH, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_LINE_ENDS = np.uint64(0x0A0A0A0A0A0A0A0A)
+
+
+def longer(array: NDArray[Any], kept: int, size: int) -> NDArray[Any]:
+    """Copy an array to one that has room for more."""
+    grown = np.empty((size, *array.shape[1:]), array.dtype)
+    grown[:kept] = array[:kept]
+    return grown
+
+
+class Distinct:
+    r"""A set of strings of bytes.
+
+    Examples
+    --------
+    >>> found = Distinct()
+    >>> data, (bounds, hashes) = np.frombuffer(b"ab\nc\nab\n" + bytes(SPARE), np.uint8), np.empty((2, 9), np.uint64)
+    >>> n = find_lines(data, np.uint64(8), bounds, hashes)
+    >>> numbers, new = found.add(data, bounds[: n + 1], hashes)
+    >>> numbers.tolist(), new.tolist()
+    ([0, 1, 0], [0, 1])
+    >>> found.counts.tolist(), found.arena[: found.filled].tobytes()
+    ([2, 1], b'ab\nc\n')
+    """
+
+    def __init__(self) -> None:
+        self.made = self.filled = 0
+        self.arena = np.empty(0, np.uint8)
+        self._slots, self._entries = np.zeros(0, np.uint64), np.zeros(4, np.uint64)
+
+    @property
+    def counts(self) -> Words:
+        """How often each string was seen."""
+        return self._entries[3 : 2 * self.made + 2 : 2]
+
+    def add(self, data: Bytes, bounds: Words, hashes: Words, keep: bool = True) -> tuple[Index, Index]:
+        """Return the number of each string, in the order of their first appearance, and which strings are new.
+
+        The bytes of new ones stand behind one another in `arena`, from `filled` on. Where they are not to be kept, that
+        does not move, and they have no number of their own.
+        """
+        n, size = len(bounds) - 1, int(bounds[-1] - bounds[0]) + SPARE
+        if 2 * (self.made + n) + 4 > len(self._entries):
+            room = 2 * (self.made + n)
+            self._entries = longer(self._entries, 2 * self.made + 3, 2 * room + 4)
+            before, self._slots = self._slots, np.zeros(1 << (2 * room - 1).bit_length(), np.uint64)
+            _rehash(before, self._slots)
+        if self.filled + size > len(self.arena):
+            self.arena = longer(self.arena, self.filled, 2 * (self.filled + size))
+        numbers, new = np.empty((2, n), np.uint32)
+        state = np.array([self.made, self.filled, 0], np.uint64)
+        _add(data, bounds, hashes, keep, self._slots, self._entries, self.arena, numbers, new, state)
+        if keep:
+            self.made, self.filled = int(state[0]), int(state[1])
+        return numbers, new[: int(state[2])]
+
+
+# -- kernels ---------------------------------------------------------------------------------------------------
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def eight_bytes(_: Any, data: Any, at: Any) -> Any:
+    """Load eight bytes, wherever they begin, the first one lowest."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [arguments[1]])
+        return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(data, at), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def prefetch(_: Any, array: Any, at: Any) -> Any:
+    """Ask the memory for what will be needed soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        found = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.bitcast(builder.gep(found.data, [arguments[1]]), ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [place.type, word, word, word])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [place.type], kind)
+        builder.call(call, [place, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, at), generate
+
+
+@jit
+def matches(eight: np.uint64, mark: np.uint64) -> np.uint64:
+    """The highest bit of the first byte that is the mark, which is given eight times; higher bits mean nothing."""
+    other = eight ^ mark
+    return (other - _EACH) & ~other & _HIGH
+
+
+@jit
+def _mixed(word: np.uint64, key: np.uint64) -> np.uint64:
+    """Product of the halves of a word and a key; such products are added up, and need not wait for one another."""
+    return (((word & _LOW) + (key & _LOW)) & _LOW) * (((word >> _HALF) + (key >> _HALF)) & _LOW)
+
+
+@jit
+def find_lines(data: Bytes, end: np.uint64, bounds: Words, hashes: Words) -> int:
+    """Write 0 and where each line ends to `bounds`, and its hash; returns how many there are. The last one is whole."""
+    i, n = _ZERO, _ZERO
+    bounds[0] = _ZERO
+    while i < end:
+        word, total, key = eight_bytes(data, i), _ZERO, _STEP
+        found = matches(word, _LINE_ENDS)
+        while found == _ZERO:
+            total += _mixed(word, key)
+            key += _STEP
+            i += _EIGHT
+            word = eight_bytes(data, i)
+            found = matches(word, _LINE_ENDS)
+        before = ((found & (~found + _ONE)) >> np.uint64(7)) - _ONE
+        i += (((before & _EACH) * _EACH) >> np.uint64(56)) + _ONE
+        hashes[n] = mix((total + _mixed(word & before, key)) ^ i - bounds[n])
+        n += _ONE
+        bounds[n] = i
+    return int(n)
+
+
+@jit
+def hash_rows(data: Bytes, width: np.uint64, hashes: Words) -> None:
+    """Hash strings of one length."""
+    for k in range(np.uint64(len(hashes))):
+        i, end, total, key = k * width, (k + _ONE) * width, _ZERO, _STEP
+        while i + _EIGHT <= end:
+            total += _mixed(eight_bytes(data, i), key)
+            key += _STEP
+            i += _EIGHT
+        if i < end:
+            total += _mixed(eight_bytes(data, i) << (_EIGHT * (i + _EIGHT - end)), key)
+        hashes[k] = mix(total)
+
+
+@jit
+def _equal(data: Bytes, start: np.uint64, end: np.uint64, arena: Bytes, place: np.uint64) -> bool:
+    i, k = start, place
+    while i + _EIGHT <= end:
+        if eight_bytes(data, i) != eight_bytes(arena, k):
+            return False
+        i += _EIGHT
+        k += _EIGHT
+    return i == end or bool((eight_bytes(data, i) ^ eight_bytes(arena, k)) << (_EIGHT * (i + _EIGHT - end)) == _ZERO)
+
+
+@jit
+def _add(
+    data: Bytes,
+    bounds: Words,
+    hashes: Words,
+    keep: bool,
+    slots: Words,
+    entries: Words,
+    arena: Bytes,
+    numbers: Index,
+    new: Index,
+    state: Words,
+) -> None:
+    """Number the strings between bounds; there must be room for all of them.
+
+    A slot holds the upper half of a hash, which says where it is looked for, and the string's number plus one. An entry
+    has two words, which are needed together: where the string begins in the arena, each where the last one ends, and
+    how often it was seen. The first entry stands for none. In `state`, in and out: strings kept, their bytes; out: new.
+    """
+    mask = np.uint64(len(slots)) - _ONE
+    n, to, fresh, last = state[0], state[1], _ZERO, np.uint64(len(bounds)) - _ONE
+    for begin in range(_ZERO, last, np.uint64(_TOGETHER)):
+        stop = min(begin + np.uint64(_TOGETHER), last)
+        # memory is slow to answer, so it is asked for all of these strings before any of them is looked for
+        for k in range(begin, stop):
+            prefetch(slots, (hashes[k] >> _HALF) & mask)
+        for k in range(begin, stop):
+            prefetch(entries, _TWO * (slots[(hashes[k] >> _HALF) & mask] & _LOW))
+        for k in range(begin, stop):
+            place = entries[_TWO * (slots[(hashes[k] >> _HALF) & mask] & _LOW)]
+            prefetch(arena, place)
+            prefetch(arena, place + np.uint64(64))
+        for k in range(begin, stop):
+            own, start, end = hashes[k] >> _HALF, bounds[k], bounds[k + _ONE]
+            at = own & mask
+            while slots[at] != _ZERO:
+                g = _TWO * (slots[at] & _LOW)
+                if (
+                    slots[at] >> _HALF == own
+                    and entries[g + _TWO] - entries[g] == end - start
+                    and _equal(data, start, end, arena, entries[g])
+                ):
+                    break
+                at = (at + _ONE) & mask
+            if slots[at] != _ZERO:
+                g = slots[at] & _LOW
+                entries[_TWO * g + _ONE] += _ONE
+                numbers[k] = g - _ONE
+                continue
+            for i in range(end - start):
+                arena[to + i] = data[start + i]
+            numbers[k], new[fresh] = n, k
+            fresh += _ONE
+            to += end - start
+            if keep:
+                n += _ONE
+                slots[at] = (own << _HALF) | n
+                entries[_TWO * n + _ONE], entries[_TWO * (n + _ONE)] = _ONE, to
+    state[0], state[1], state[2] = n, to, fresh
+
+
+@jit
+def _rehash(slots: Words, to: Words) -> None:
+    """Put what is in slots into others, which are empty."""
+    mask = np.uint64(len(to)) - _ONE
+    for slot in slots:
+        if slot != _ZERO:
+            at = (slot >> _HALF) & mask
+            while to[at] != _ZERO:
+                at = (at + _ONE) & mask
+            to[at] = slot

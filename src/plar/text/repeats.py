@@ -1,0 +1,107 @@
+"""Rows that repeat: each distinct one is kept once, and a line that was read before is not coded again."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.text.distinct import SPARE, Bytes, Distinct, Index, Words, find_lines, hash_rows
+
+__all__ = ["Repeats"]
+
+#: rows of which some must be equal, and the share of distinct rows up to which it pays to look for equal ones
+_TRIED, _DISTINCT = 1 << 14, 0.75
+_NONE = 0xFFFFFFFF
+
+
+class Repeats:
+    """Distinct rows of codes, how often each was seen, and where first.
+
+    Parameters
+    ----------
+    width : int
+        Codes of a row.
+    n_bytes : int
+        Bytes that rows, and lines, may take: rows are full beyond it, and no more lines are kept.
+    """
+
+    def __init__(self, width: int, n_bytes: int) -> None:
+        self._width, self._most, self._lines_pay = width, n_bytes, True
+        self._type: np.dtype[np.unsignedinteger] = np.dtype(np.uint8)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows, self._lines, self._seen = Distinct(), Distinct(), 0
+        #: chunk, its first new row, its new rows
+        self._runs: list[tuple[int, int, int]] = []
+        #: the row that each line became, chunk by chunk, and those of the chunk that is read now
+        self._became: list[Index] = []
+        self._now = np.empty(0, np.uint32)
+
+    @property
+    def full(self) -> bool:
+        """Whether the rows should be taken, to begin anew."""
+        return self._rows.filled >= self._most
+
+    def pay(self) -> bool:
+        """Whether to go on: some rows were equal to others, and many when there is no room for more."""
+        if self.full:
+            return self._rows.made < _DISTINCT * self._seen
+        return self._seen < _TRIED or self._rows.made < self._seen
+
+    def new_lines(self, data: Bytes, end: int) -> tuple[Bytes, int, Index] | None:
+        """Return those lines of a chunk that were not read before, and their numbers; None if that does not pay.
+
+        The last of the numbers is how many lines there are.
+        """
+        if not self._lines_pay:
+            return None
+        bounds, hashes = np.empty((2, end + 1), np.uint64)
+        n = find_lines(data, np.uint64(end), bounds, hashes)
+        begin, keep = self._lines.filled, self._lines.filled < self._most
+        _, new = self._lines.add(data, bounds[: n + 1], hashes, keep)
+        self._now = np.full(len(new), _NONE, np.uint32)
+        if keep:
+            self._became.append(self._now)
+        known = n - len(new)
+        self._seen += known
+        self._lines_pay = known >= (1 - _DISTINCT) * n if not keep else self._lines.made < _TRIED or self._seen > 0
+        size = int((bounds[new + np.uint32(1)] - bounds[new]).sum())
+        return self._lines.arena[begin:], size, np.append(new + np.uint32(1), np.uint32(n))
+
+    def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
+        """Add rows, of at most so many codes; `lines`: which of the new lines each comes from, if it comes from them."""
+        if n_codes > 256 and self._type.itemsize == 1:
+            kept, counts = self._kept, self._rows.counts
+            self._rows, self._type = Distinct(), np.dtype(np.uint32)
+            self._rows.add(*self._strings(kept))
+            self._rows.counts[:] = counts
+        before = self._rows.made
+        numbers, new = self._rows.add(*self._strings(rows))
+        if len(new):
+            self._runs.append((chunk, before, len(new)))
+        self._seen += len(rows)
+        if lines is not None:
+            self._now[lines - np.uint32(1)] = numbers
+
+    def _strings(self, rows: NDArray[np.unsignedinteger]) -> tuple[Bytes, Words, Words]:
+        size = self._width * self._type.itemsize
+        strings = np.empty(len(rows) * size + SPARE, np.uint8)
+        strings[:-SPARE].view(self._type).reshape(rows.shape)[...] = rows
+        hashes = np.empty(len(rows), np.uint64)
+        hash_rows(strings, np.uint64(size), hashes)
+        return strings, np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(size), hashes
+
+    @property
+    def _kept(self) -> NDArray[np.unsignedinteger]:
+        return self._rows.arena[: self._rows.filled].view(self._type).reshape(-1, self._width)
+
+    def take(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64], list[tuple[int, int, int]]]:
+        """Return the distinct rows, their counts, and (chunk, first row, rows) of where they were first; begin anew."""
+        if self._became:
+            became, counts = np.concatenate(self._became), self._lines.counts
+            rows = became != _NONE  # others are blank, or comments
+            np.add.at(self._rows.counts, became[rows], counts[rows] - np.uint64(1))
+        taken = self._kept, self._rows.counts.astype(np.int64), self._runs
+        self._clear()
+        return taken
