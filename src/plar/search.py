@@ -21,7 +21,7 @@ from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
 from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import Interrupted, ParameterError
 from plar.limits import amount
-from plar.measures import Measure
+from plar.measures import OWN, Measure
 from plar.reduct import Certificate, Reduct, Step
 
 __all__ = ["OnStep", "Options", "Progress", "core_of", "find_reduct"]
@@ -157,7 +157,7 @@ class _Search:
         self.tell("core", 0, len(names))
         evaluation = self.engine.open(granules, measure, self.watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
-        inner = self.journal.inner or evaluation.without_each()
+        self.inner = inner = self.journal.inner or evaluation.without_each()
         self.journal.add_core(inner, evaluation.theta_all)
         self.core = core_of(inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
         rises = measure.significances([inner[a].theta - evaluation.theta_all for a in self.core], granules.n_objects)
@@ -219,7 +219,9 @@ class _Search:
             coarse = granules.coarsen([names[a] for a in chosen])
             evaluation, places = self.engine.open(coarse, measure, self.watch), {a: i for i, a in enumerate(chosen)}
             theta = self.theta_all if preserved else evaluation.value_all
-        redundant = _redundant(evaluation, chosen, places)
+        # without one of these not even C preserves Θ, so that no part of C does
+        needed = {a for a in chosen if not self.inner[a].equal} if preserved and measure.kind != OWN else set()
+        redundant = [] if needed.issuperset(chosen) else _redundant(evaluation, chosen, places)
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
             chosen.remove(removable[-1])
             redundant = _redundant(evaluation, chosen, places)

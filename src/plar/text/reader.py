@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +23,10 @@ from plar.parallel import usable_cores
 from plar.text import tokens
 from plar.text.chunks import Chunk, Chunks, built_upon_ascii
 from plar.text.dialect import Header, decoded
-from plar.text.dictionary import Dictionary, merged
+from plar.text.dictionary import LENGTH, QUOTED, Dictionary, merged
+from plar.text.distinct import Index
 from plar.text.headers import read_header
-from plar.text.rows import Lut, Rows
+from plar.text.rows import Rows
 from plar.text.worker import Fault, Worker
 
 __all__ = ["MAX_COLUMNS", "CodedRows", "TextFile", "open_text"]
@@ -106,21 +108,16 @@ class TextFile:
         rows = Rows([worker.blocks for worker in workers])
         if not rows.n_rows:
             raise self._no_rows()
-        entries, master = merged([worker.dictionary for worker in workers])
-        values, luts = self._values(names, frozenset(na), trim, workers, entries, master)
-        columns = rows.columns(values, luts)
+        places, master = merged([worker.dictionary for worker in workers])
+        values, final = self._values(names, frozenset(na), trim, workers, master)
+        luts = [worker.final_codes(final[own]) for worker, own in zip(workers, places, strict=True)]
 
         def where(column: int, code: int) -> str:
-            firsts = [
-                int(worker.dictionary.firsts[entry])
-                for worker, (lut, offsets) in zip(workers, luts, strict=True)
-                for entry in np.flatnonzero(worker.dictionary.columns == column).tolist()
-                if lut[int(offsets[column]) + int(worker.dictionary.codes[entry])] == code
-            ]
-            path, line = self._place(workers, min(firsts) >> 32, min(firsts) & 0xFFFFFFFF)
+            chosen = np.flatnonzero((master.columns == column) & (final == code))
+            path, line = self._place(workers, int(master.entries["first"][chosen].min()))
             return f"{str(path)!r}, line {line}"
 
-        return CodedRows(columns, rows.counts(), rows.distinct, where)
+        return CodedRows(rows.columns(values, luts), rows.counts(), rows.distinct, where)
 
     # -- threads ---------------------------------------------------------------------------------------------
 
@@ -165,7 +162,7 @@ class TextFile:
         if not faults:
             return
         fault = min(faults, key=lambda fault: fault.chunk)
-        path, line = self._place(workers, fault.chunk, fault.line)
+        path, line = self._place(workers, (fault.chunk << 32) | fault.line)
         raise TableError(f"{str(path)!r}, line {line}: {self._reason(fault)}")
 
     def _reason(self, fault: Fault) -> str:
@@ -181,8 +178,9 @@ class TextFile:
         remedy = "Escape it with a backslash." if dialect.padded else "Double the quotes inside a quoted value."
         return f"{dialect.separator!r} expected after a closing quote. {remedy}"
 
-    def _place(self, workers: Sequence[Worker], chunk: int, line: int) -> tuple[Path, int]:
-        """File of a chunk, and the line there of a line of the chunk."""
+    def _place(self, workers: Sequence[Worker], first: int) -> tuple[Path, int]:
+        """File and line of what is first at a chunk, in the upper half, and a line of it."""
+        chunk, line = first >> 32, first & 0xFFFFFFFF
         lines = {number: place for worker in workers for number, place in worker.lines.items()}
         file = lines[chunk][0]
         before = sum(n for number, (other, n) in lines.items() if other == file and number < chunk)
@@ -200,70 +198,48 @@ class TextFile:
     # -- values ------------------------------------------------------------------------------------------------
 
     def _values(
-        self,
-        names: Sequence[str],
-        na: frozenset[str],
-        trim: bool,
-        workers: Sequence[Worker],
-        entries: Sequence[NDArray[np.uint32]],
-        master: Dictionary,
-    ) -> tuple[list[Column], list[Lut]]:
-        """Values of every column, with final codes of the entries of the one dictionary; and those of each thread's."""
-        owners = master.columns
-        order = np.lexsort((master.firsts[: master.made], owners))
+        self, names: Sequence[str], na: frozenset[str], trim: bool, workers: Sequence[Worker], master: Dictionary
+    ) -> tuple[list[Column], Index]:
+        """Values of every column, in the order of their first appearance, and the codes of all entries."""
+        owners, entries = master.columns, master.entries[: master.made]
+        order = np.lexsort((entries["first"], owners))
         bounds = np.searchsorted(owners[order], np.arange(len(names) + 1))
-        final = np.empty(master.made, np.uint32)
-        texts = self._decoder(workers, master)
-        columns = []
-        for j in range(len(names)):
-            own = order[bounds[j] : bounds[j + 1]]
+        final, columns = np.empty(master.made, np.uint32), []
+        texts = self._texts(workers, master)
+        for low, high in pairwise(bounds):
+            own = order[low:high]
             column = encode_distinct(np.arange(len(own), dtype=np.uint32), texts(own), na=na, trim=trim)
             final[own] = column.codes
             columns.append(column)
-        luts = []
-        for worker, places in zip(workers, entries, strict=True):
-            known = worker.dictionary
-            offsets = np.zeros(len(names) + 1, np.uint64)
-            np.cumsum(worker.n_codes, out=offsets[1:])
-            lut = np.empty(known.made, np.uint32)
-            lut[offsets[known.columns] + known.codes[: known.made]] = final[places]
-            luts.append((lut, offsets))
-        return columns, luts
+        return columns, final
 
-    def _decoder(
-        self, workers: Sequence[Worker], master: Dictionary
-    ) -> Callable[[NDArray[np.int64]], list[str | None]]:
+    def _texts(self, workers: Sequence[Worker], master: Dictionary) -> Callable[[NDArray[np.int64]], list[str | None]]:
         """Make a function that decodes entries."""
-        starts = master.places[: master.made].astype(np.int64)
-        sizes, quoted = master.sizes, master.quoted
-        arena = master.arena[: master.filled]
-        missing = frozenset(self.headers[0].dialect.missing)
+        entries, whole = master.entries, master.arena[: master.filled].tobytes()
+        text = whole.decode("ascii") if whole.isascii() else ""
+        missing = self.headers[0].dialect.missing
         encoding = self.encoding if built_upon_ascii(self.encoding) else "utf-8"
-        plain = not len(arena) or int(arena.max()) < 128
-        whole = arena.tobytes()
-        text = whole.decode("ascii") if plain else ""
 
-        def one(entry: int) -> str:
-            start = int(starts[entry])
-            value = whole[start : start + int(sizes[entry])]
+        def decode(value: bytes, first: int) -> str:
             try:
                 return value.decode(encoding)
             except UnicodeDecodeError:
-                first = int(master.firsts[entry])
-                return decoded(value, *self._place(workers, first >> 32, first & 0xFFFFFFFF), encoding)
+                return decoded(value, *self._place(workers, first), encoding)
 
-        def texts(entries: NDArray[np.int64]) -> list[str | None]:
+        def texts(chosen: NDArray[np.int64]) -> list[str | None]:
+            starts, metas = entries["place"][chosen].tolist(), entries["meta"][chosen]
+            ends = (entries["place"][chosen] + (metas >> QUOTED & LENGTH)).tolist()
             found: list[str | None]
-            if plain:
-                begins = starts[entries].tolist()
-                found = [text[a : a + n] for a, n in zip(begins, sizes[entries].tolist(), strict=True)]
+            if text or not whole:
+                found = [text[a:b] for a, b in zip(starts, ends, strict=True)]
             else:
-                found = [one(entry) for entry in entries.tolist()]
+                firsts = entries["first"][chosen].tolist()
+                found = [decode(whole[a:b], first) for a, b, first in zip(starts, ends, firsts, strict=True)]
             if missing:
-                found = [
-                    None if not q and value is not None and value.strip() in missing else value
-                    for value, q in zip(found, quoted[entries].tolist(), strict=True)
-                ]
+                quoted = (metas & QUOTED).astype(bool).tolist()
+                for i, value in enumerate(found):
+                    if not quoted[i] and value is not None and value.strip() in missing:
+                        found[i] = None
             return found
 
         return texts

@@ -70,7 +70,7 @@ class Repeats:
         return self._lines.arena[begin:], size, np.append(new + np.uint32(1), np.uint32(n))
 
     def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
-        """Add rows, of at most so many codes; `lines`: which of the new lines each comes from, if it comes from them."""
+        """Add rows, of at most so many codes; `lines`: which of the new lines each comes from, if from them."""
         if n_codes > 256 and self._type.itemsize == 1:
             kept, counts = self._kept, self._rows.counts
             self._rows, self._type = Distinct(), np.dtype(np.uint32)

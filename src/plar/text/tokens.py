@@ -10,7 +10,7 @@ import numpy as np
 
 from plar.coding.factorize import mix
 from plar.jit import jit
-from plar.text.dictionary import COLUMN, SPREAD, find_entry, word_of
+from plar.text.dictionary import COLUMN, SPREAD, Entries, find_entry, word_of
 from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
 
 __all__ = [
@@ -80,11 +80,7 @@ def tokenize(
     chunk: np.uint64,
     short: Index,
     slots: Index,
-    words: Words,
-    metas: Words,
-    places: Words,
-    firsts: Words,
-    codes: Index,
+    entries: Entries,
     n_codes: Index,
     arena: Bytes,
     rows: Index,
@@ -109,12 +105,11 @@ def tokenize(
         In and out: where the next row begins, its line, entries and bytes of the dictionary. Out: fields of the row at
         fault. Where a row is at fault, its line.
     chunk : int
-        Number of the chunk, for `firsts`.
+        Its number.
     short : (257, columns) array
         Code + 1 of fields of one byte and none.
-    slots, words, metas, places, firsts, codes, arena
-        The dictionary: open addressing of entries; for each entry its word, its column, length and whether it was
-        padded and quoted, its place in the arena, where it was seen first, and its code.
+    slots, entries, arena
+        The dictionary: open addressing of entries, and the bytes of all.
     n_codes : (columns,) array
     rows : (n, columns) array
         Out: the codes. How many rows there are is returned in state[5].
@@ -143,7 +138,7 @@ def tokenize(
                 line += _ONE
                 continue
             i = pos
-        if n_rows == np.uint64(len(rows)) or made + used > np.uint64(len(words)):
+        if n_rows == np.uint64(len(rows)) or made + used > np.uint64(len(entries)):
             ended = ROOM
             break
         j = _ZERO
@@ -238,11 +233,9 @@ def tokenize(
                         byte = np.uint64(arena[start] if inside else data[start])
                     code = short[byte, column]
                     if code == 0:
-                        metas[made] = (column << COLUMN) | (length << _ONE)
-                        words[made] = byte
-                        places[made] = filled
-                        firsts[made] = (chunk << np.uint64(32)) | line
-                        codes[made] = n_codes[column]
+                        entries[made].word, entries[made].meta = byte, (column << COLUMN) | (length << _ONE)
+                        entries[made].place, entries[made].code = filled, n_codes[column]
+                        entries[made].first = (chunk << np.uint64(32)) | line
                         if length:
                             arena[filled] = np.uint8(byte)
                             filled += _ONE
@@ -260,29 +253,29 @@ def tokenize(
                     meta = (column << COLUMN) | (length << _ONE) | flag
                     # most are found at once; a call that hands all arrays on costs more than that
                     at = mix(word ^ (meta * SPREAD)) & mask
-                    entry = slots[at]
+                    found_at = slots[at]
                     if (
-                        entry == 0
-                        or words[entry - np.uint32(1)] != word
-                        or metas[entry - np.uint32(1)] != meta
+                        found_at == 0
+                        or entries[found_at - np.uint32(1)].word != word
+                        or entries[found_at - np.uint32(1)].meta != meta
                         or length > _EIGHT
                     ):
                         if inside:
-                            at, entry = find_entry(arena, start, word, meta, slots, words, metas, places, arena)
+                            at, found_at = find_entry(arena, start, word, meta, slots, entries, arena)
                         else:
-                            at, entry = find_entry(data, start, word, meta, slots, words, metas, places, arena)
-                    if entry == 0:
+                            at, found_at = find_entry(data, start, word, meta, slots, entries, arena)
+                    if found_at == 0:
                         for n in range(_ZERO if inside else length):  # else it is there already
                             arena[filled + n] = data[start + n]
-                        metas[made], words[made], places[made] = meta, word, filled
-                        firsts[made] = (chunk << np.uint64(32)) | line
-                        codes[made] = n_codes[column]
+                        entries[made].word, entries[made].meta = word, meta
+                        entries[made].place, entries[made].code = filled, n_codes[column]
+                        entries[made].first = (chunk << np.uint64(32)) | line
                         n_codes[column] += np.uint32(1)
                         filled += length
                         made += _ONE
-                        entry = np.uint32(made)
-                        slots[at] = entry
-                    rows[n_rows, column] = codes[entry - np.uint32(1)]
+                        found_at = np.uint32(made)
+                        slots[at] = found_at
+                    rows[n_rows, column] = entries[found_at - np.uint32(1)].code
             j += _ONE
             if kinds[data[i]] & SEPARATOR:
                 i += _ONE

@@ -12,8 +12,9 @@ from plar.text import tokens
 from plar.text.chunks import Chunk
 from plar.text.dialect import Dialect
 from plar.text.dictionary import Dictionary
+from plar.text.distinct import Index
 from plar.text.repeats import Repeats
-from plar.text.rows import Block, groups_of, narrow, type_of
+from plar.text.rows import Block, Lut, groups_of, narrow, type_of
 
 __all__ = ["Fault", "Worker"]
 
@@ -95,11 +96,7 @@ class Worker:
                 np.uint64(chunk.number),
                 self._short,
                 known.slots,
-                known.words,
-                known.metas,
-                known.places,
-                known.firsts,
-                known.codes,
+                known.entries,
                 self.n_codes,
                 known.arena,
                 self._rows,
@@ -114,7 +111,7 @@ class Worker:
         line, n_lines = int(state[1]), int(state[1]) - 1
         if lines is not None:
             # the tokenizer has counted new lines only
-            firsts = known.firsts[before : known.made]
+            firsts = known.entries["first"][before : known.made]
             firsts[:] = np.uint64(chunk.number << 32) | lines[(firsts & np.uint64(_NONE)) - np.uint64(1)]
             line, n_lines = int(lines[line - 1]), int(lines[-1])
         self.lines[chunk.number] = chunk.file, n_lines
@@ -146,6 +143,15 @@ class Worker:
             narrow(rows, len(rows), group.start, part, block.size)
         block.runs.append((chunk, block.size, len(rows)))
         block.size += len(rows)
+
+    def final_codes(self, final: Index) -> Lut:
+        """Make a table of final codes, given for every entry, by column and code."""
+        known = self.dictionary
+        offsets = np.zeros(len(self.n_codes) + 1, np.uint64)
+        np.cumsum(self.n_codes, out=offsets[1:])
+        lut = np.empty(known.made, np.uint32)
+        lut[offsets[known.columns] + known.entries["code"][: known.made]] = final
+        return lut, offsets
 
     def finish(self) -> None:
         """Put the distinct rows away."""
