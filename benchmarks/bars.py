@@ -18,7 +18,8 @@ import plar
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / ".bench"
 RESULTS: list[dict[str, Any]] = []
-
+#: an installed package has its bytecode; a working copy must be allowed to write it
+AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 #: scikit-rough in its own Python: least seconds, attributes, peak MB and version, as JSON
 PEER = """
@@ -84,7 +85,7 @@ def process(*command: str, repeat: int = 3) -> tuple[float, float, str]:
     seconds, peak, out = [], 0.0, ""
     for _ in range(repeat):
         began = time.perf_counter()
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=AS_INSTALLED) as child:
             assert child.stdout is not None
             out = child.stdout.read()
             _, status, usage = os.wait4(child.pid, 0)
