@@ -160,14 +160,7 @@ class Chunk:
 
 
 class Chunks:
-    """Deals out the rows of files, one after the other, of which one is open at a time; to be used in a `with`.
-
-    Parameters
-    ----------
-    files : sequence of (path, bytes of its header)
-    dialect : Dialect
-    encoding : str
-    """
+    """Deals out the rows of files, given with the sizes of their headers, of which one is open at a time."""
 
     def __init__(self, files: Sequence[tuple[Path, int]], dialect: Dialect, encoding: str) -> None:
         self._files, self._dialect, self._encoding = files, dialect, encoding
@@ -245,4 +238,4 @@ class Chunks:
         quote = self._dialect.quotes[:1].encode()
         if not self._dialect.multiline or chunk.room.find(quote, 0, n) < 0:
             return chunk.room.rfind(b"\n", 0, n) + 1
-        return int(last_row_end(chunk.data, np.uint64(n), self._dialect.kinds))
+        return int(last_row_end(chunk.data, np.uint64(n), self._dialect.marks.kinds))

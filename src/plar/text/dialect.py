@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from plar.errors import TableError
-from plar.text.distinct import Bytes, Words
-from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR
+from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR, Marks
 
 __all__ = ["Dialect", "Header", "decoded", "delimited_header", "separator_of"]
 
@@ -21,30 +20,20 @@ _BLANK_LINES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How fields are told apart.
+    """How fields are told apart."""
 
-    Parameters
-    ----------
-    separator : str
-        One ASCII character; a blank means any run of blanks and tabs.
-    quotes : str
-        Characters that may stand around a value.
-    comment : str
-        What begins a comment, which goes to the end of the line; empty: there are none.
-    padded : bool
-        As ARFF has it: blanks may stand around quotes, and a backslash escapes in them. Else quotes are doubled.
-    missing : tuple of str
-        How a missing value is written, outside quotes.
-    """
-
+    #: one ASCII character; a blank means any run of blanks and tabs
     separator: str
+    #: characters that may stand around a value
     quotes: str = '"'
+    #: what begins a comment, which goes to the end of the line; empty: there are none
     comment: str = ""
+    #: as ARFF has it: blanks may stand around quotes, and a backslash escapes in them. Else quotes are doubled
     padded: bool = False
+    #: how a missing value is written, outside quotes
     missing: tuple[str, ...] = ()
-    #: what each byte is outside quotes, and the bytes that end a field there, each eight times in a word
-    kinds: Bytes = field(init=False, repr=False, compare=False)
-    marks: Words = field(init=False, repr=False, compare=False)
+    #: the same for the tokenizer
+    marks: Marks = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Tabulate what each byte is."""
@@ -54,9 +43,9 @@ class Dialect:
         if not self.runs:
             kinds[ord(self.separator)] = 0
         kinds[list(b" \t" if self.runs else self.separator.encode())] |= SEPARATOR
-        object.__setattr__(self, "kinds", kinds)
         ends = (self.separator + "\n" + ("\t" if self.runs else self.comment or "\n")).encode()
-        object.__setattr__(self, "marks", np.array([end * 0x0101010101010101 for end in ends], np.uint64))
+        words = np.array([end * 0x0101010101010101 for end in ends], np.uint64)
+        object.__setattr__(self, "marks", Marks(kinds, words, self.runs, self.padded, self.multiline))
 
     @property
     def runs(self) -> bool:
@@ -71,18 +60,11 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first lines of a file say: the names, how rows are written, and where they begin.
-
-    Parameters
-    ----------
-    names, decision : tuple of str
-    dialect : Dialect
-    size, lines : int
-        Bytes and lines before the first row.
-    """
+    """What the first lines of a file say: the names, how rows are written, and where they begin."""
 
     names: tuple[str, ...]
     dialect: Dialect
+    #: bytes and lines before the first row
     size: int
     lines: int
     decision: tuple[str, ...] = ()

@@ -51,15 +51,7 @@ class CodedRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFile:
-    """A table in one text file or several, whose header is read.
-
-    Parameters
-    ----------
-    files : tuple of Path
-    headers : tuple of Header
-        Of each file; all have the same names.
-    encoding : str
-    """
+    """A table in one text file or several; their headers, which are read, have the same names."""
 
     files: tuple[Path, ...]
     headers: tuple[Header, ...]
@@ -84,23 +76,10 @@ class TextFile:
         group: bool = True,
         n_jobs: int | None = None,
     ) -> CodedRows:
-        """Code columns.
+        """Code columns; `na` are further spellings of the missing value.
 
-        Parameters
-        ----------
-        names : sequence of str
-        na : iterable of str
-            Spellings of the missing value.
-        trim : bool
-            Blanks around a value do not count.
-        group : bool
-            Equal rows may be put together; else every row comes out, in the order of the files.
-        n_jobs : int, optional
-            Threads; by default one for each core.
-
-        Returns
-        -------
-        CodedRows
+        Blanks around a value do not count if they are trimmed. Equal rows may be put together in a `group`; else every
+        row comes out, in the order of the files.
         """
         at = {name: place for place, name in enumerate(self.names)}
         workers = self._work([at[name] for name in names], group, n_jobs or usable_cores())
@@ -271,17 +250,7 @@ def open_text(
     separator: str | None = None,
     encoding: str = "utf-8",
 ) -> TextFile:
-    r"""Read the headers of text files that make up one table.
-
-    Parameters
-    ----------
-    files : sequence of Path
-    kind : {"text", "arff", "dat"}
-        Delimited text, ARFF, or either: KEEL's files and blank-separated ones are both called .dat.
-    header : bool
-        Whether delimited text begins with a line of names; without, columns are x0, x1, ….
-    separator : str, optional
-    encoding : str
+    r"""Read the headers of text files that make up one table: delimited text, ARFF, or .dat, which is either.
 
     Examples
     --------

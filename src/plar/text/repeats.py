@@ -15,15 +15,7 @@ _NONE = 0xFFFFFFFF
 
 
 class Repeats:
-    """Distinct rows of codes, how often each was seen, and where first.
-
-    Parameters
-    ----------
-    width : int
-        Codes of a row.
-    n_bytes : int
-        Bytes that rows, and lines, may take: rows are full beyond it, and no more lines are kept.
-    """
+    """Distinct rows of codes, how often each was seen, and where first; up to so many bytes of rows, and of lines."""
 
     def __init__(self, width: int, n_bytes: int) -> None:
         self._width, self._most, self._lines_pay = width, n_bytes, True

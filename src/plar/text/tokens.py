@@ -6,6 +6,8 @@ by hashing, fields of up to eight bytes by their bytes, longer ones by a hash an
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from plar.coding.factorize import mix
@@ -24,6 +26,7 @@ __all__ = [
     "SEPARATOR",
     "STRAY",
     "UNCLOSED",
+    "Marks",
     "last_row_end",
     "tokenize",
 ]
@@ -41,6 +44,21 @@ _ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
 _CR, _LF, _BACKSLASH = np.uint8(13), np.uint8(10), np.uint8(92)
 _NONE = np.uint32(0xFFFFFFFF)
 _EACH = np.uint64(0x0101010101010101)
+
+
+class Marks(NamedTuple):
+    """How fields are told apart."""
+
+    #: what each byte is outside quotes
+    kinds: Bytes
+    #: the bytes that end a field, each eight times in a word
+    ends: Words
+    #: separators in a row are one
+    runs: bool
+    #: blanks may stand around quotes, in which a backslash escapes
+    padded: bool
+    #: values in quotes may go over lines
+    multiline: bool
 
 
 @jit
@@ -70,11 +88,7 @@ def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
 def tokenize(
     data: Bytes,
     end: np.uint64,
-    kinds: Bytes,
-    runs: bool,
-    padded: bool,
-    multiline: bool,
-    marks: Words,
+    marks: Marks,
     wanted: Index,
     state: Counts,
     chunk: np.uint64,
@@ -88,39 +102,17 @@ def tokenize(
 ) -> int:
     """Code the rows of a chunk until its end, or until there is no room for another one; returns how it ended.
 
-    Parameters
-    ----------
-    data, end
-        The chunk: whole rows, of which the last one ends with a line end.
-    kinds : (256,) array
-        What each byte is.
-    runs, padded, multiline : bool
-        Separators in a row are one; blanks may stand around quotes, in which a backslash escapes; values in quotes may
-        go over lines.
-    marks : (3,) array
-        The bytes that end a field, each eight times in a word.
-    wanted : (fields,) array
-        For each field of a row its place among the columns that are coded, 2^32 - 1 for those that are not.
-    state : (5,) array
-        In and out: where the next row begins, its line, entries and bytes of the dictionary. Out: fields of the row at
-        fault. Where a row is at fault, its line.
-    chunk : int
-        Its number.
-    short : (257, columns) array
-        Code + 1 of fields of one byte and none.
-    slots, entries, arena
-        The dictionary: open addressing of entries, and the bytes of all.
-    n_codes : (columns,) array
-    rows : (n, columns) array
-        Out: the codes. How many rows there are is returned in state[5].
-    lines : (n,) array
-        Out: the line of each row.
+    The data are whole rows, each with a line end. `wanted` has for each field of a row its place among the columns that
+    are coded, 2^32 - 1 for those that are not; `short` has code + 1 of fields of one byte and none. `rows` and `lines`
+    are written. In `state`, in and out: where the next row begins, its line, entries and bytes of the dictionary; out:
+    the fields of a row at fault, and how many rows there are.
     """
+    kinds, ends, runs, padded, multiline = marks
     fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
     pos, line = np.uint64(state[0]), np.uint64(state[1])
     made, filled = np.uint64(state[2]), np.uint64(state[3])
     n_rows, ended = _ZERO, DONE
-    separator, mask = np.uint8(marks[0]), np.uint64(len(slots)) - _ONE
+    separator, mask = np.uint8(ends[0]), np.uint64(len(slots)) - _ONE
     fault_line = line
     j = _ZERO
     while pos < end:
@@ -212,7 +204,7 @@ def tokenize(
                     break
             else:
                 eight = eight_bytes(data, i)
-                found = matches(eight, marks[0]) | matches(eight, marks[1]) | matches(eight, marks[2])
+                found = matches(eight, ends[0]) | matches(eight, ends[1]) | matches(eight, ends[2])
                 if found:
                     before = ((found & (~found + _ONE)) >> np.uint64(7)) - _ONE
                     word, known = eight & before, True

@@ -37,19 +37,7 @@ class Fault:
 
 
 class Worker:
-    """Codes chunks, one after the other.
-
-    Parameters
-    ----------
-    dialect : Dialect
-    wanted : sequence of int
-        Which fields of a row are coded.
-    n_fields : int
-    group : bool
-        Whether equal rows may be put together.
-    n_jobs : int
-        How many workers there are.
-    """
+    """Codes the wanted fields of chunks, one chunk after the other; is one of `n_jobs`."""
 
     def __init__(self, dialect: Dialect, wanted: list[int], n_fields: int, group: bool, n_jobs: int) -> None:
         used = len(wanted)
@@ -86,10 +74,6 @@ class Worker:
             ended = tokens.tokenize(
                 data,
                 np.uint64(end),
-                dialect.kinds,
-                dialect.runs,
-                dialect.padded,
-                dialect.multiline,
                 dialect.marks,
                 self._wanted,
                 state,
