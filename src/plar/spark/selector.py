@@ -61,7 +61,12 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "partitions": (_int, "pieces that granules are held in, which change no result; if not set, by cores and data"),
 }
 #: what `plar.reduce` calls them, where it differs; and those that it does not have
-_RENAMED = dict(labelCol="decision", inputCols="conditions", weightCol="weights", maxAttributes="max_attributes")
+_RENAMED = {
+    "labelCol": "decision",
+    "inputCols": "conditions",
+    "weightCol": "weights",
+    "maxAttributes": "max_attributes",
+}
 _BESIDE = ("outputCol", "layout", "partitions")
 
 

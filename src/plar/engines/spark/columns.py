@@ -19,10 +19,11 @@ from plar.engines import lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import lane_groups
 from plar.engines.local import LocalEvaluation
+from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.granulate import itself
-from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
+from plar.engines.spark.jobs import run_watched
 from plar.engines.spark.pieces import Coding, Piece
 from plar.engines.spark.session import explained
 from plar.granules import Granules
@@ -101,14 +102,16 @@ class ColumnBlocks:
             found[a] = codes
         return found
 
-    def run(self, function: Any, tasks: Sequence[int], doing: str, tell: Tell | None = None) -> list[Any]:
+    def run(
+        self, function: Any, tasks: Sequence[int], doing: str, watch: Watch | None = None, candidates: int = 0
+    ) -> list[Any]:
         """Run a function of blocks on some tasks; blocks whose files are not where the task is are made again."""
         with explained(doing):
-            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, tell)
+            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, watch, candidates)
             missing = sorted({record.number % self.n_tasks for record in done if isinstance(record, Group)})
             if missing:
                 done = [r for r in done if not isinstance(r, Group) and r[0] % self.n_tasks not in missing]
-                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, tell)
+                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, watch, candidates)
         return [record for _, records in done for record in records]
 
     @spark_call
@@ -197,23 +200,11 @@ class ColumnsEvaluation(LocalEvaluation):
             offer=offer,
         )
         try:
-            scores = blocks.run(task, tasks, "score the candidates", self._reporter(len(wanted)))
+            scores = blocks.run(task, tasks, "score the candidates", self.watch, len(wanted))
         finally:
             now.destroy()
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
         return [(a, theta) for a, theta, _ in scores]
-
-    def _reporter(self, candidates: int) -> Tell | None:
-        watch = self.watch
-        if watch is None:
-            return None
-
-        def tell(done: int, total: int, best: tuple[int, int] | None, left: float | None) -> None:
-            theta, a = best or (0, 0)
-            value = self._measure.value(self._now.left + theta, self._held.n_objects)
-            watch(JobProgress(done, total, candidates, (self._held.conditions[a], value) if best else None, left))
-
-        return tell
 
 
 def _groups(coding: Coding, n_rows: int, n_pieces: int) -> list[Group]:

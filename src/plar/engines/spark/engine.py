@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from plar.bin_rules import Cuts
 from plar.coding.series import not_flat
 from plar.engines.base import Engine, Evaluation, GranuleHandle
+from plar.engines.progress_hooks import Watch
 from plar.engines.spark.binning import bin_rows
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.handle import SparkGranules, hold
-from plar.engines.spark.jobs import Watch, sent_once
+from plar.engines.spark.jobs import sent_once
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, start_session
