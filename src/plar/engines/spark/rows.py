@@ -20,7 +20,7 @@ from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import itself, together
+from plar.engines.spark.granulate import itself, storage, together
 from plar.engines.spark.jobs import run_watched
 from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes
 from plar.engines.spark.session import explained
@@ -127,8 +127,6 @@ class RowsEvaluation:
         """Move the classes that fit, each to one piece; a larger one would burden a task with more than its share."""
         if self._spread is None:
             return
-        from pyspark import StorageLevel
-
         now, share = self._now, -(-len(self._held) // self._n)
         with explained("refine the classes"):
             rows = self._spread.map(partial(_rows_by_bucket, now=now)).reduce(add)
@@ -139,7 +137,7 @@ class RowsEvaluation:
         self._whole.append(movers.mapPartitions(partial(together, coding=now.coding)))
         self._spread = self._spread.map(partial(_stayers, now=now, large=large)) if large.any() else None
         for rdd in (self._whole[-1], *([self._spread] if self._spread is not None else [])):
-            self._held.moved.append(rdd.persist(StorageLevel.MEMORY_AND_DISK))
+            self._held.moved.append(rdd.persist(storage()))
 
 
 # -- tasks on whole classes --------------------------------------------------------------------------------
