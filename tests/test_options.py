@@ -54,7 +54,7 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
     spark = pytest.importorskip("plar.spark")
     parameters = inspect.signature(spark.ReductSelector).parameters
     shared = READING.keys() & parameters.keys()
-    assert shared == {"missing", "na"}
+    assert shared == {"missing", "na", "bins"}
     assert all(parameters[key].default == READING[key] for key in shared)
 
 

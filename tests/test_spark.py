@@ -133,8 +133,8 @@ def test_a_huge_class_stays_where_it_is(spark: Any) -> None:
             assert there.select(a) == here.select(a)
             assert there.active == here.active
             homes.append((len(there._whole), there._spread is not None))
-        assert homes[0] == (0, True)  # most rows are in a class of more than a quarter of all
-        assert homes[-1] == (1, False)  # which falls apart in the end
+        assert homes[0] == (1, True)  # a class of more than a quarter of all rows does not move
+        assert not homes[-1][1]  # but falls apart in the end
 
 
 def test_empty_partitions(spark: Any) -> None:
@@ -257,7 +257,7 @@ def test_watch_is_told(spark: Any) -> None:
     with shipped(spark, watch=seen.append, partitions=4) as engine:
         same(table, engine, max_attributes=2)
     assert all(0 <= job.done <= job.total <= 4 for job in seen)
-    assert all(job.best is None or job.best[0] in table.conditions for job in seen)
+    assert {job.candidates for job in seen} <= {500, 499}
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ OPTIONS: dict[str, Any] = {
     "maxAttributes": 3,
     "missing": "drop",
     "na": ["?"],
+    "bins": {"b": "width:2"},
     "minimal": True,
     "layout": "rows",
     "partitions": 2,
@@ -80,6 +81,13 @@ def test_fit_selects_what_reduce_selects(model: ReductSelectorModel, table: pd.D
     assert 0 < len(model.selected) < len(INPUTS)
 
 
+def test_bins_decide_what_is_equal(data: Any, table: pd.DataFrame) -> None:
+    inputs = ["id", "b", "noise"]
+    cut = ReductSelector(labelCol="y", inputCols=inputs, bins={"id": "width:4"}, partitions=1).fit(data)
+    assert facts(cut.reduct) == facts(plar.reduce(table, "y", conditions=inputs, bins={"id": "width:4"}))
+    assert cut.transform(data).select(*cut.selected).collect() == data.select(*cut.selected).collect()
+
+
 def test_transform_takes_away_what_was_not_selected(model: ReductSelectorModel, data: Any) -> None:
     out = model.transform(data)
     gone = set(INPUTS) - set(model.selected)
@@ -100,8 +108,8 @@ def test_new_rows_need_the_selected_columns_only(spark: Any, model: ReductSelect
 def test_every_param_reaches_reduce(spark: Any, model: ReductSelectorModel, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def reduce(data: Any, decision: str, **options: Any) -> plar.Reduct:
-        seen.update(options, decision=decision)
+    def reduce(data: Any, **options: Any) -> plar.Reduct:
+        seen.update(options)
         return model.reduct
 
     monkeypatch.setattr(plar.spark.selector, "reduce", reduce)
@@ -142,6 +150,7 @@ def test_params_have_setters_getters_and_documents(spark: Any) -> None:
         ("maxAttributes", 1.5),
         ("minimal", 1),
         ("partitions", "2"),
+        ("bins", 3),
     ],
 )
 def test_params_refuse_other_types(spark: Any, name: str, value: Any) -> None:

@@ -12,7 +12,7 @@ from sampled import spread
 
 import plar
 from plar import datasets
-from plar.baselines.spark import SparkEvaluation, SparkSystem
+from plar.baselines.spark import SparkSystem
 from plar.engines import LocalEngine, SparkEngine
 from plar.measures import SCE
 
@@ -77,7 +77,7 @@ def _iterations(evaluation: Any, n: int, steps: int) -> tuple[list[float], list[
     return times, chosen
 
 
-def _sampled(held: SparkEvaluation, granules: plar.Granules, level: int, n: int, chosen: tuple[int, ...]) -> float:
+def _sampled(held: Any, granules: plar.Granules, level: int, n: int, chosen: tuple[int, ...]) -> float:
     """Seconds of an iteration, from n of its candidates, each checked."""
     rest = [a for a in range(len(granules.conditions)) if a not in chosen]
     some = [rest[i] for i in spread(len(rest), n)]

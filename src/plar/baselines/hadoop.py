@@ -15,16 +15,12 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from plar.api import reduce
-from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
-from plar.columns import ColumnName as Column
-from plar.engines.base import Engine
-from plar.engines.progress_hooks import Watch
+from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
 from plar.errors import EngineFailed, EngineUnavailable
 from plar.granules import Granules
 from plar.measures import Measure
@@ -41,13 +37,7 @@ _POLLING = {
 
 
 def hadoop_ar(
-    data: Any,
-    decision: Column | Sequence[Column] | None = None,
-    y: Any = None,
-    *,
-    measure: str | Measure = "SCE",
-    conf: Mapping[str, str] | None = None,
-    **options: Any,
+    data: Any, decision: Any = None, y: Any = None, *, conf: Mapping[str, str] | None = None, **options: Any
 ) -> Reduct:
     """Reduce a table with HadoopAR: each Θ is one MapReduce job over the rows, not granulated, read again every time.
 
@@ -57,13 +47,10 @@ def hadoop_ar(
 
     Parameters
     ----------
-    data, decision, y
-        As of `plar.reduce`, but for Spark DataFrames.
-    measure : {"SCE", "PR", "LCE", "CCE"}
+    data, decision, y, **options
+        As of `har`, but for Spark DataFrames.
     conf : mapping, optional
         Hadoop's settings, such as {"mapreduce.job.reduces": "4"}.
-    **options
-        Others of `plar.reduce`, such as conditions, include, missing, na, weights and max_attributes.
 
     Returns
     -------
@@ -74,40 +61,18 @@ def hadoop_ar(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, system HadoopAR.
     """
-    with HadoopAR(conf or {}) as system:
-        return reduce(data, decision, y, measure=measure, engine=system, **options)
+    return HadoopAR(conf).reduce(data, decision, y, options)
 
 
-@dataclass(eq=False)
-class HadoopAR(Engine):
-    """The engine of `hadoop_ar`.
+class HadoopAR(System):
+    """The engine of `hadoop_ar`."""
 
-    Parameters
-    ----------
-    conf : mapping
-        Hadoop's settings.
-    """
-
-    conf: Mapping[str, str] = field(default_factory=dict)
-    name = "HadoopAR"
-    _opened: list[HadoopEvaluation] = field(default_factory=list, init=False, repr=False)
-
-    def __enter__(self) -> HadoopAR:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        while self._opened:
-            self._opened.pop().close()
-
-    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> HadoopEvaluation:
-        """Write the rows to a file and start the driver, which waits for subsets."""
-        evaluation = HadoopEvaluation(granules, measure, self.conf)
-        self._opened.append(evaluation)
-        return evaluation
+    def __init__(self, conf: Mapping[str, str] | None = None) -> None:
+        super().__init__("HadoopAR", partial(HadoopEvaluation, conf=conf or {}))
 
 
 class HadoopEvaluation(SubsetEvaluation):
-    """Θ by MapReduce jobs, one at a time; the driver is a process of its own."""
+    """Θ by MapReduce jobs, one at a time; the driver is a process of its own, which waits for subsets."""
 
     def __init__(self, granules: Granules, measure: Measure, conf: Mapping[str, str]) -> None:
         super().__init__(granules, measure)
@@ -122,19 +87,20 @@ class HadoopEvaluation(SubsetEvaluation):
         generic = [f"-D{name}={value}" for name, value in settings.items()]
         words = [java, "-cp", classpath, "HadoopAR", *generic, str(table), measure.name, str(granules.n_classes)]
         self._log = (self._folder / "hadoop.log").open("w+")
-        self._driver = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=self._folder
-        )
+        pipe = subprocess.PIPE
+        self._driver = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, text=True, cwd=self._folder)
+        assert self._driver.stdin is not None
+        assert self._driver.stdout is not None
+        self._requests, self._answers = self._driver.stdin, self._driver.stdout
 
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of each of the subsets B."""
         return [self._job(subset) for subset in subsets]
 
     def _job(self, subset: Subset) -> Judged:
-        requests, answers = _pipe(self._driver.stdin), _pipe(self._driver.stdout)
         try:
-            print(",".join(map(str, subset)), file=requests, flush=True)
-            answer = answers.readline()
+            print(",".join(map(str, subset)), file=self._requests, flush=True)
+            answer = self._answers.readline()
         except BrokenPipeError:
             answer = ""
         if not answer.startswith("="):
@@ -150,16 +116,11 @@ class HadoopEvaluation(SubsetEvaluation):
 
     def close(self) -> None:
         """End the driver and take the files away."""
-        _pipe(self._driver.stdin).close()
+        self._requests.close()
         self._driver.wait()
-        _pipe(self._driver.stdout).close()
+        self._answers.close()
         self._log.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _pipe(stream: IO[str] | None) -> IO[str]:
-    assert stream is not None
-    return stream
 
 
 def _locally(table: Path) -> dict[str, str]:
@@ -182,22 +143,17 @@ def _compiled() -> tuple[str, str]:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plar"
     ours = cache / f"hadoop-ar-{key}.jar"
     if not ours.exists():
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=cache) as folder:
-                words = [javac, "-nowarn", "-cp", os.pathsep.join(jars), "-d", folder, str(_SOURCE)]
-                done = subprocess.run(words, capture_output=True, text=True, check=False)
-                if done.returncode:
-                    raise EngineUnavailable(f"The system 'HadoopAR' cannot be compiled: {done.stderr.splitlines()[0]}")
-                whole = Path(folder, "all.jar")
-                with zipfile.ZipFile(whole, "w") as jar:
-                    for file in Path(folder).glob("*.class"):
-                        jar.write(file, file.name)
-                whole.rename(ours)
-        except OSError as error:
-            raise EngineUnavailable(
-                f"The system 'HadoopAR' cannot be compiled: {error}. Set XDG_CACHE_HOME to a folder to write to."
-            ) from None
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            words = [javac, "-nowarn", "-cp", os.pathsep.join(jars), "-d", folder, str(_SOURCE)]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise EngineUnavailable(f"The system 'HadoopAR' cannot be compiled: {done.stderr.splitlines()[0]}")
+            whole = Path(folder, "all.jar")
+            with zipfile.ZipFile(whole, "w") as jar:
+                for file in Path(folder).glob("*.class"):
+                    jar.write(file, file.name)
+            whole.rename(ours)
     settings = os.environ.get("HADOOP_CONF_DIR")
     return java, os.pathsep.join([*([settings] if settings else []), str(ours), *jars])
 

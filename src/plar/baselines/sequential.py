@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from plar.api import reduce
-from plar.baselines.subsets import Judged, Subset, SubsetEvaluation
-from plar.columns import ColumnName as Column
-from plar.engines.base import Engine
-from plar.engines.progress_hooks import Watch
+from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
 from plar.granules import Granules
 from plar.measures import PURE, Measure
 from plar.reduct import Reduct
@@ -21,23 +18,16 @@ __all__ = ["FSPA", "HAR", "fspa", "har"]
 Universe = tuple[Sequence[int], Sequence[Sequence[int]]]
 
 
-def har(
-    data: Any,
-    decision: Column | Sequence[Column] | None = None,
-    y: Any = None,
-    *,
-    measure: str | Measure = "SCE",
-    **options: Any,
-) -> Reduct:
+def har(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduct:
     """Reduce a table with HAR, the sequential forward heuristic: Θ by hashing all rows, no granulation.
 
     Parameters
     ----------
     data, decision, y
         As of `plar.reduce`.
-    measure : {"SCE", "PR", "LCE", "CCE"}
     **options
-        Others of `plar.reduce`, such as conditions, include, missing, na, weights and max_attributes.
+        Others of `plar.reduce`, such as measure (one of "SCE", "PR", "LCE", "CCE"), conditions, include, missing, na,
+        weights and max_attributes.
 
     Returns
     -------
@@ -56,29 +46,14 @@ def har(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm HAR.
     """
-    return reduce(data, decision, y, measure=measure, engine=HAR(), **options)
+    return HAR().reduce(data, decision, y, options)
 
 
-def fspa(
-    data: Any,
-    decision: Column | Sequence[Column] | None = None,
-    y: Any = None,
-    *,
-    measure: str | Measure = "SCE",
-    **options: Any,
-) -> Reduct:
+def fspa(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduct:
     """Reduce a table with FSPA: HAR, and after every step the positive region leaves the universe.
 
     A pure class keeps its θ however it is split, so the candidates rank as before and the reduct is the same.
-
-    Parameters
-    ----------
-    data, decision, y, measure, **options
-        As of `har`.
-
-    Returns
-    -------
-    Reduct
+    Parameters and result are those of `har`.
 
     Examples
     --------
@@ -92,7 +67,7 @@ def fspa(
     Y. Qian, J. Liang, W. Pedrycz, C. Dang: Positive approximation: an accelerator for attribute reduction in rough
     set theory, Artificial Intelligence 174 (2010).
     """
-    return reduce(data, decision, y, measure=measure, engine=FSPA(), **options)
+    return FSPA().reduce(data, decision, y, options)
 
 
 def classes_of(universe: Universe, subset: Subset) -> dict[tuple[int, ...], dict[int, int]]:
@@ -102,16 +77,6 @@ def classes_of(universe: Universe, subset: Subset) -> dict[tuple[int, ...], dict
     for (tag, *values), n in Counter(zip(tags, *(columns[a] for a in subset), strict=True)).items():
         classes.setdefault(tuple(values), {})[tag] = n
     return classes
-
-
-class HAR(Engine):
-    """The engine of `har`."""
-
-    name = "HAR"
-
-    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> HAREvaluation:
-        """Prepare the rows for one search."""
-        return HAREvaluation(granules, measure)
 
 
 class HAREvaluation(SubsetEvaluation):
@@ -128,16 +93,6 @@ class HAREvaluation(SubsetEvaluation):
     def _judge_in(self, universe: Universe, subset: Subset) -> Judged:
         found = [self._theta_of(counts) for counts in classes_of(universe, subset).values()]
         return Judged(sum(theta for theta, _ in found), sum(active for _, active in found))
-
-
-class FSPA(Engine):
-    """The engine of `fspa`."""
-
-    name = "FSPA"
-
-    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> FSPAEvaluation:
-        """Prepare the rows for one search."""
-        return FSPAEvaluation(granules, measure)
 
 
 class FSPAEvaluation(HAREvaluation):
@@ -157,13 +112,14 @@ class FSPAEvaluation(HAREvaluation):
         theta = super().select(*attributes)
         tags, columns = self._rest
         m = self._granules.n_classes
-        mixed = {
-            values
-            for values, counts in classes_of(self._rest, self._chosen).items()
-            if len({tag % m for tag in counts}) > 1
-        }
+        classes = classes_of(self._rest, self._chosen)
+        mixed = {values for values, counts in classes.items() if len({tag % m for tag in counts}) > 1}
         keys = zip(*(columns[a] for a in self._chosen), strict=True)
         stay = [i for i, values in enumerate(keys) if values in mixed]
         self._n_left += len(tags) - len(stay)
         self._rest = [tags[i] for i in stay], [[column[i] for i in stay] for column in columns]
         return theta
+
+
+HAR = partial(System, "HAR", HAREvaluation)
+FSPA = partial(System, "FSPA", FSPAEvaluation)

@@ -8,21 +8,23 @@ is settled, and a system needs nothing beside the paper's "map to (B-vector, (de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from plar.engines.base import Inner
+from plar.api import reduce
+from plar.engines.base import Engine, Inner
+from plar.engines.progress_hooks import Watch
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, Measure, f_of
+from plar.reduct import Reduct
 
-__all__ = ["Judge", "Judged", "Subset", "SubsetEvaluation"]
+__all__ = ["Judge", "Judged", "Subset", "SubsetEvaluation", "System"]
 
 Subset = tuple[int, ...]
 #: a cell of a list takes 8 bytes and more
@@ -38,14 +40,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """θ of a class from its counts by tag.
-
-    Parameters
-    ----------
-    kind : int
-        Of the measure.
-    n_decisions : int
-        A tag is label · n_decisions + decision.
+    """θ of a class from its counts by tag; a tag is label · n_decisions + decision.
 
     Examples
     --------
@@ -98,6 +93,9 @@ class SubsetEvaluation(ABC):
         """Θ(D|B) of subsets that hold R."""
         return self.judge(subsets)
 
+    def close(self) -> None:  # noqa: B027 - a default
+        """End what was started for it."""
+
     @cached_property
     def theta_all(self) -> int:
         """Θ(D|C)."""
@@ -141,12 +139,6 @@ class SubsetEvaluation(ABC):
         self._chosen, self.known = (*self._chosen, *attributes), {}
         return self.theta
 
-    def _tags(self) -> NDArray[np.int64]:
-        # by granule
-        g = self._granules
-        tags: NDArray[np.int64] = self._labels.labels.astype(np.int64) * g.n_classes + g.classes
-        return tags
-
     def _unrolled(self) -> tuple[list[Any], list[list[Any]]]:
         """The table object by object, as the systems without granulation hold it: tags, and columns of codes.
 
@@ -159,5 +151,36 @@ class SubsetEvaluation(ABC):
                 f"The paper's systems hold every object as a row: {cells} cells, above the limit {_CELLS}. "
                 "Use plar.reduce, which holds granules."
             )
+        tags = self._labels.labels.astype(np.int64) * g.n_classes + g.classes
         objects = np.random.default_rng(0).permutation(np.repeat(np.arange(len(g)), g.counts))
-        return self._tags()[objects].tolist(), [column[objects].tolist() for column in g.columns]
+        return tags[objects].tolist(), [column[objects].tolist() for column in g.columns]
+
+
+class System(Engine):
+    """The engine of a system of this name; the end of a ``with`` closes its evaluations."""
+
+    def __init__(self, name: str, evaluation: Callable[[Granules, Measure], SubsetEvaluation]) -> None:
+        self.name = name
+        self._evaluation = evaluation
+        self._opened: list[SubsetEvaluation] = []
+
+    def __enter__(self) -> System:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> SubsetEvaluation:
+        """Prepare the rows for one search."""
+        self._opened.append(self._evaluation(granules, measure))
+        return self._opened[-1]
+
+    def close(self) -> None:
+        """Close the evaluations."""
+        while self._opened:
+            self._opened.pop().close()
+
+    def reduce(self, data: Any, decision: Any, y: Any, options: Mapping[str, Any]) -> Reduct:
+        """Reduce a table with this system, then close it."""
+        with self:
+            return reduce(data, decision, y, engine=self, **options)

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
 from pyspark.ml.feature import VectorAssembler
 from pyspark.ml.linalg import VectorUDT
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import HasInputCols, HasLabelCol, HasWeightCol
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsReader, DefaultParamsWritable, DefaultParamsWriter
 from pyspark.sql.types import StructField, StructType
 
@@ -19,17 +22,86 @@ from plar.api import reduce
 from plar.engines.spark import SparkEngine
 from plar.errors import TableError
 from plar.reduct import Reduct, from_dict
-from plar.spark.params import ReductParams
 from plar.tables.table import select_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = ["ReductSelector", "ReductSelectorModel"]
 
+P = TypeVar("P", bound="_ReductParams")
+
+
+_string, _strings = TypeConverters.toString, TypeConverters.toListString
+_float, _int = TypeConverters.toFloat, TypeConverters.toInt
+
+
+def _rule(value: Any) -> Any:
+    if isinstance(value, (str, Mapping)):
+        return value
+    raise TypeError(f"Could not convert {value!r} to a rule of bins")
+
+
+#: type and meaning of every Param; their defaults are those of `ReductSelector`
+_PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "labelCol": (_string, "the decision"),
+    "inputCols": (_strings, "the conditions, in the order of ties and core; if not set, all but label and weights"),
+    "weightCol": (_string, "whole-number multiplicities; if not set, every row counts once"),
+    "outputCol": (_string, "a vector of the selected columns, for stages that take one; if not set, none is made"),
+    "measure": (_string, "what is preserved: 'SCE', 'PR', 'LCE' or 'CCE'"),
+    "include": (_strings, "conditions that must be selected"),
+    "epsilon": (_float, "the core holds the conditions of larger inner significance than this"),
+    "tolerance": (_float, "stop when Θ(D|R) − Θ(D|C) is at most this"),
+    "maxAttributes": (_int, "stop at this many columns; if not set, at none"),
+    "missing": (_string, "'value': missing is a value of its own; 'drop': its rows do not count; or 'error'"),
+    "na": (_strings, "further spellings of missing"),
+    "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
+    "minimal": (TypeConverters.toBoolean, "try to remove each selected column in the end"),
+    "layout": (_string, "how granules lie on the cluster, which changes no result: 'auto', 'columns' or 'rows'"),
+    "partitions": (_int, "pieces that granules are held in, which change no result; if not set, by cores and data"),
+}
+#: what `plar.reduce` calls them, where it differs; and those that it does not have
+_RENAMED = {
+    "labelCol": "decision",
+    "inputCols": "conditions",
+    "weightCol": "weights",
+    "maxAttributes": "max_attributes",
+}
+_BESIDE = ("outputCol", "layout", "partitions")
+
+
+class _ReductParams(HasLabelCol, HasInputCols, HasWeightCol, DefaultParamsReadable[Any], DefaultParamsWritable):
+    """The options of `plar.reduce`, as Params with getters."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self) -> None:
+        super().__init__()
+        defaults = {name: p.default for name, p in signature(ReductSelector).parameters.items()}
+        self._setDefault(**{name: value for name, value in defaults.items() if value is not None})
+
+    def _set(self: P, **given: Any) -> P:
+        """Set Params; None means not set, since a saved null could not be loaded."""
+        for name in [name for name, value in given.items() if value is None]:
+            self.clear(self.getParam(name))
+            del given[name]
+        super()._set(**given)
+        return self
+
+    def _value(self, name: str) -> Any:
+        """Value of a Param; None if it is neither set nor has a default."""
+        return self.getOrDefault(name) if self.isDefined(name) else None
+
+    @classmethod
+    def read(cls) -> _Reader:
+        """Make a reader."""
+        return _Reader(cls)
+
 
 class _Reader(DefaultParamsReader[Any]):
-    """Reads a stage, and nothing but a stage of its own class."""
+    """Reads a stage of its own class and nothing else; of a model the Reduct too."""
 
     def load(self, path: str) -> Any:
         """Read the stage that is saved there."""
@@ -37,17 +109,14 @@ class _Reader(DefaultParamsReader[Any]):
         if not isinstance(found, self.cls):
             other = type(found).__name__
             raise TableError(f"{path!r} holds a {other}, not a {self.cls.__name__}. Load it with {other}.load.")
+        if isinstance(found, ReductSelectorModel):
+            place = os.path.join(path, "data")
+            line = self.sparkSession.read.text(place).first()
+            try:
+                found._reduct = from_dict(json.loads(line[0] if line else ""), repr(place))
+            except json.JSONDecodeError:
+                raise TableError(f"{place!r} is not a saved reduct: it is no valid JSON.") from None
         return found
-
-
-class _ModelReader(_Reader):
-    """Reads Params, then the Reduct."""
-
-    def load(self, path: str) -> ReductSelectorModel:
-        """Read the model that is saved there."""
-        model: ReductSelectorModel = super().load(path)
-        model._reduct = _read_reduct(self.sparkSession, os.path.join(path, "data"))
-        return model
 
 
 class _ModelWriter(DefaultParamsWriter):
@@ -63,23 +132,8 @@ class _ModelWriter(DefaultParamsWriter):
         rows.coalesce(1).write.text(os.path.join(path, "data"))
 
 
-def _read_reduct(session: SparkSession, path: str) -> Reduct:
-    line = session.read.text(path).first()
-    if line is None:
-        raise TableError(f"{path!r} is empty. Save the model again.")
-    try:
-        return from_dict(json.loads(line[0]), repr(path))
-    except ValueError:
-        raise TableError(f"{path!r} is not a saved reduct: it is no valid JSON.") from None
-
-
-class ReductSelectorModel(
-    Model,
-    ReductParams,
-    DefaultParamsReadable["ReductSelectorModel"],
-    DefaultParamsWritable,
-):
-    """What `ReductSelector.fit` returns: takes the conditions that were not selected away.
+class ReductSelectorModel(_ReductParams, Model):
+    """What `ReductSelector.fit` returns: drops the conditions that were not selected.
 
     `transform` keeps all rows, the selected conditions and every column that was no condition (label, weights, ids),
     with their values and in the order of the table. Rows that did not count in the fit (missing="drop", weight 0)
@@ -114,19 +168,19 @@ class ReductSelectorModel(
         """The conditions that nothing can replace."""
         return self.reduct.core
 
-    def setOutputCol(self, value: str) -> ReductSelectorModel:
+    def setOutputCol(self, value: str | None) -> ReductSelectorModel:
         """Set outputCol."""
         return self._set(outputCol=value)
 
     def transformSchema(self, schema: StructType) -> StructType:
         """Schema of what `transform` returns."""
         fields = [schema[name] for name in self._kept(schema.names)]
-        output = self._value(self.outputCol)
+        output = self._value("outputCol")
         return StructType([*fields, StructField(output, VectorUDT())] if output else fields)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         kept: DataFrame = select_columns(dataset, self._kept(dataset.columns))
-        output = self._value(self.outputCol)
+        output = self._value("outputCol")
         return VectorAssembler(inputCols=list(self.selected), outputCol=output).transform(kept) if output else kept
 
     def _kept(self, names: Sequence[str]) -> list[str]:
@@ -142,22 +196,13 @@ class ReductSelectorModel(
         """Make a writer; its `overwrite` and `session` are Spark's."""
         return _ModelWriter(self)
 
-    @classmethod
-    def read(cls) -> _ModelReader:
-        """Make a reader."""
-        return _ModelReader(cls)
 
+class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
+    """Selects the columns that carry as much information about the label as all of them together.
 
-class ReductSelector(
-    Estimator["ReductSelectorModel"],
-    ReductParams,
-    DefaultParamsReadable["ReductSelector"],
-    DefaultParamsWritable,
-):
-    """Selects the columns that tell as much about the label as all of them together.
-
-    The parameters are those of `plar.reduce` under Spark ML's names; all are given by name, and one that is None is
-    not set. Columns compare by value, so vectors and other nested types cannot be conditions.
+    The parameters are those of `plar.reduce` under Spark ML's names, each with a getter and a setter; all are given by
+    name, and one that is None is not set. Columns compare by value, so vectors and other nested types cannot be
+    conditions.
 
     Parameters
     ----------
@@ -177,6 +222,8 @@ class ReductSelector(
     maxAttributes : int, optional
     missing : {"value", "drop", "error"}
     na : list of str
+    bins : str or mapping, optional
+        How numbers are compared in `fit`; `transform` keeps them as they are.
     minimal : bool
     layout : {"auto", "columns", "rows"}
     partitions : int, optional
@@ -204,6 +251,7 @@ class ReductSelector(
         maxAttributes: int | None = None,
         missing: str = "value",
         na: Sequence[str] = (),
+        bins: str | Mapping[str, str] | None = None,
         minimal: bool = False,
         layout: str = "auto",
         partitions: int | None = None,
@@ -211,106 +259,26 @@ class ReductSelector(
         super().__init__()
         self._set(**self._input_kwargs)
 
-    @keyword_only
-    def setParams(
-        self,
-        *,
-        labelCol: str = "label",
-        inputCols: Sequence[str] | None = None,
-        weightCol: str | None = None,
-        outputCol: str | None = None,
-        measure: str = "SCE",
-        include: Sequence[str] = (),
-        epsilon: float = 0.0,
-        tolerance: float = 0.0,
-        maxAttributes: int | None = None,
-        missing: str = "value",
-        na: Sequence[str] = (),
-        minimal: bool = False,
-        layout: str = "auto",
-        partitions: int | None = None,
-    ) -> ReductSelector:
+    def setParams(self, **given: Any) -> ReductSelector:
         """Set the Params that are given."""
-        return self._set(**self._input_kwargs)
-
-    def setLabelCol(self, value: str) -> ReductSelector:
-        """Set labelCol."""
-        return self._set(labelCol=value)
-
-    def setInputCols(self, value: Sequence[str] | None) -> ReductSelector:
-        """Set inputCols."""
-        return self._set(inputCols=value)
-
-    def setWeightCol(self, value: str | None) -> ReductSelector:
-        """Set weightCol."""
-        return self._set(weightCol=value)
-
-    def setOutputCol(self, value: str | None) -> ReductSelector:
-        """Set outputCol."""
-        return self._set(outputCol=value)
-
-    def setMeasure(self, value: str) -> ReductSelector:
-        """Set measure."""
-        return self._set(measure=value)
-
-    def setInclude(self, value: Sequence[str]) -> ReductSelector:
-        """Set include."""
-        return self._set(include=value)
-
-    def setEpsilon(self, value: float) -> ReductSelector:
-        """Set epsilon."""
-        return self._set(epsilon=value)
-
-    def setTolerance(self, value: float) -> ReductSelector:
-        """Set tolerance."""
-        return self._set(tolerance=value)
-
-    def setMaxAttributes(self, value: int | None) -> ReductSelector:
-        """Set maxAttributes."""
-        return self._set(maxAttributes=value)
-
-    def setMissing(self, value: str) -> ReductSelector:
-        """Set missing."""
-        return self._set(missing=value)
-
-    def setNa(self, value: Sequence[str]) -> ReductSelector:
-        """Set na."""
-        return self._set(na=value)
-
-    def setMinimal(self, value: bool) -> ReductSelector:
-        """Set minimal."""
-        return self._set(minimal=value)
-
-    def setLayout(self, value: str) -> ReductSelector:
-        """Set layout."""
-        return self._set(layout=value)
-
-    def setPartitions(self, value: int | None) -> ReductSelector:
-        """Set partitions."""
-        return self._set(partitions=value)
+        return self._set(**given)
 
     def _fit(self, dataset: DataFrame) -> ReductSelectorModel:
-        engine = SparkEngine(
-            session=dataset.sparkSession, partitions=self._value(self.partitions), layout=self.getLayout()
-        )
-        reduct = reduce(
-            dataset,
-            self.getLabelCol(),
-            conditions=self._value(self.inputCols),
-            weights=self._value(self.weightCol) or None,  # empty means none in Spark ML
-            measure=self.getMeasure(),
-            engine=engine,
-            include=self.getInclude(),
-            epsilon=self.getEpsilon(),
-            tolerance=self.getTolerance(),
-            max_attributes=self._value(self.maxAttributes),
-            missing=self.getMissing(),
-            na=self.getNa(),
-            minimal=self.getMinimal(),
-        )
+        partitions, layout = self._value("partitions"), self._value("layout")
+        engine = SparkEngine(session=dataset.sparkSession, partitions=partitions, layout=layout)
+        options = {_RENAMED.get(name, name): self._value(name) for name in _PARAMS if name not in _BESIDE}
+        options["weights"] = options["weights"] or None  # empty means none in Spark ML
+        reduct = reduce(dataset, engine=engine, **options)
         return self._copyValues(ReductSelectorModel(reduct)._resetUid(self.uid))
 
-    @classmethod
-    def read(cls) -> _Reader:
-        """Make a reader."""
-        return _Reader(cls)
+
+def _add_param(name: str, convert: Callable[[Any], Any], meaning: str) -> None:
+    """Give both stages a Param and its getter, and the estimator its setter, under Spark ML's names."""
+    word = name[0].upper() + name[1:]
+    setattr(_ReductParams, name, Param(Params._dummy(), name, meaning, convert))
+    setattr(_ReductParams, f"get{word}", lambda self: self.getOrDefault(name))
+    setattr(ReductSelector, f"set{word}", lambda self, value: self._set(**{name: value}))
+
+
+for _name in _PARAMS:
+    _add_param(_name, *_PARAMS[_name])

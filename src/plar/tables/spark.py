@@ -79,10 +79,6 @@ class SparkRows(Rows):
         _writer(path)
 
 
-def _first_values(frame: Any) -> list[Any]:
-    return [row[0].strip() if isinstance(row[0], str) else row[0] for row in frame.head(100)]
-
-
 def select_places(frame: Any, places: Sequence[int]) -> Any:
     """Take columns by position: names may hold dots, or differ in their case alone."""
     names = frame.columns

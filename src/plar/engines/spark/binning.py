@@ -15,7 +15,6 @@ from plar.roles import Roles
 from plar.tables.spark import bin_places, number_of, present
 
 if TYPE_CHECKING:
-    import polars as pl
     from pyspark.sql import DataFrame
 
 __all__ = ["bin_rows"]
@@ -25,18 +24,10 @@ _WEIGHT = "w"
 
 
 def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, dict[str, Cuts]]:
-    """Put bin numbers in place of numbers, and tell where each column is cut.
+    """Put bin numbers in place of numbers in a frame whose columns are `roles.read`, and tell where each is cut.
 
-    The driver holds the distinct numbers of one column at a time, by decision where that matters.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        Its columns are `roles.read`.
-    roles : Roles
-        With bins.
-    text : bool
-        Values compare as written, blanks around them trimmed.
+    The driver holds the distinct numbers of one column at a time, by decision where that matters. With `text`, values
+    compare as written, blanks around them trimmed.
     """
     assert roles.bins is not None
     kinds = [f.dataType.typeName() for f in frame.schema.fields]
@@ -53,11 +44,10 @@ def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, 
                     some = counted.filter(counted[f"c{j}"].isNotNull()).head()
                 if some is not None:
                     raise NoNumber(some[j], name)
-            continue
-        if rule.given and kinds[j] in _NUMBERS:
+        elif rule.given and kinds[j] in _NUMBERS:
             cuts[name] = rule.cuts
-            continue
-        left |= _look(counted, roles, roles.bins, j, cuts, text)
+        else:
+            left |= _look(counted, roles, roles.bins, j, cuts, text)
     warn_left(left)
     places = {j: cuts[name] for j, name in enumerate(roles.conditions) if name in cuts}
     return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
@@ -81,6 +71,7 @@ def _counted(frame: DataFrame, roles: Roles, kinds: list[str], text: bool) -> Da
 
 def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, Cuts], text: bool) -> dict[str, str]:
     """Count the values of a column, by decision for MDLP, and find its cuts; tells what keeps it from being cut."""
+    import polars as pl
     from pyspark.sql import functions as sql
 
     name = roles.conditions[j]
@@ -89,7 +80,8 @@ def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, 
     at = len(roles.conditions)
     keys = [f"c{j}", *(f"c{at + i}" for i in range(by_class))]
     with explained("count the numbers"):
-        groups = _collected(counted.groupBy(*keys).agg(sql.sum(_WEIGHT).alias(_WEIGHT)))
+        found: Any = counted.groupBy(*keys).agg(sql.sum(_WEIGHT).alias(_WEIGHT))
+        groups = pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.toPandas())
     column, *decision = (encode_series(groups.to_series(i), roles.na, text=text) for i in range(len(keys)))
     counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
     classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
@@ -97,10 +89,3 @@ def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, 
     decimal = roles.decimal if text else None
     list(cut_columns([(name, column)], bins, classes, counts, cuts, left=left, decimal=decimal))
     return left
-
-
-def _collected(frame: DataFrame) -> pl.DataFrame:
-    import polars as pl
-
-    rows: Any = frame.toArrow() if hasattr(frame, "toArrow") else frame.toPandas()
-    return pl.DataFrame(rows)

@@ -7,9 +7,9 @@ the memory of its workers: reading them costs nothing, and a task is a function 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
@@ -19,13 +19,13 @@ from plar.engines import lanes
 from plar.engines.base import Inner
 from plar.engines.blocks import lane_groups
 from plar.engines.local import LocalEvaluation
+from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.granulate import itself
-from plar.engines.spark.jobs import JobProgress, Tell, Watch, run_watched
-from plar.engines.spark.pieces import Coding, Piece
+from plar.engines.spark.jobs import run_watched
+from plar.engines.spark.pieces import Coding, Piece, bare_granules
 from plar.engines.spark.session import explained
-from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import Measure
 from plar.partition import Array, Codes, Index, distinct
@@ -64,13 +64,6 @@ class Stored(NamedTuple):
     group: Group
     paths: list[str]
 
-    def load(self) -> Block | None:
-        """Map the files into memory; None where they are not here."""
-        try:
-            return Block(self.group, [np.load(path, mmap_mode="r") for path in self.paths])
-        except OSError:
-            return None
-
 
 class ColumnBlocks:
     """All granules in the columns layout; made once, for all measures."""
@@ -81,9 +74,8 @@ class ColumnBlocks:
         self.group_of = {a: group for group in self.groups for a in group.attributes}
         self.n_tasks = min(n, len(self.groups)) or 1
         cut = held.pieces.mapPartitionsWithIndex(partial(_cut, coding=coding, groups=self.groups, n=self.n_tasks))
-        self.blocks: RDD[Block] = cut.partitionBy(self.n_tasks, itself).mapPartitions(
-            partial(_assemble, groups=self.groups)
-        )
+        parts = cut.partitionBy(self.n_tasks, itself)
+        self.blocks: RDD[Block] = parts.mapPartitions(partial(_assemble, groups=self.groups))
         self.stored: RDD[Stored] = self.blocks.map(_store).cache()
         with explained("lay the columns out"):
             self.stored.count()
@@ -95,20 +87,19 @@ class ColumnBlocks:
 
     def fetch(self, attributes: Sequence[int]) -> dict[int, Codes]:
         """Columns of some attributes, in one job."""
-        found: dict[int, Codes] = {}
         tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
-        for a, codes in self.run(partial(_fetched, attributes=frozenset(attributes)), tasks, "fetch a column"):
-            found[a] = codes
-        return found
+        return dict(self.run(partial(_fetched, attributes=frozenset(attributes)), tasks, "fetch a column"))
 
-    def run(self, function: Any, tasks: Sequence[int], doing: str, tell: Tell | None = None) -> list[Any]:
+    def run(
+        self, function: Any, tasks: Sequence[int], doing: str, watch: Watch | None = None, candidates: int = 0
+    ) -> list[Any]:
         """Run a function of blocks on some tasks; blocks whose files are not where the task is are made again."""
         with explained(doing):
-            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, tell)
+            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, watch, candidates)
             missing = sorted({record.number % self.n_tasks for record in done if isinstance(record, Group)})
             if missing:
                 done = [r for r in done if not isinstance(r, Group) and r[0] % self.n_tasks not in missing]
-                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, tell)
+                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, watch, candidates)
         return [record for _, records in done for record in records]
 
     @spark_call
@@ -148,17 +139,7 @@ class ColumnsEvaluation(LocalEvaluation):
             held.blocks = ColumnBlocks(held)
         self._held, self._column_blocks = held, held.blocks
         self._fetched = _Fetched(held.blocks)
-        columns: Any = self._fetched
-        granules = Granules(
-            conditions=(),
-            columns=columns,
-            dictionaries=tuple(range(n) for n in held.cardinalities),
-            decision=(),
-            classes=held.blocks.classes,
-            decision_values=(range(held.n_classes),),
-            counts=held.blocks.counts,
-            n_objects=held.n_objects,
-        )
+        granules = bare_granules(self._fetched, held.blocks.classes, held.blocks.counts, held.coding)
         labels = label_granules(granules, measure, held.blocks.partition)
         super().__init__(granules, measure, labels=labels, watch=watch)
 
@@ -179,41 +160,25 @@ class ColumnsEvaluation(LocalEvaluation):
         return super().select(*attributes)
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
-        blocks = self._column_blocks
-        context = self._held.pieces.context
+        blocks, held = self._column_blocks, self._held
         tasks = sorted({blocks.group_of[a].number % blocks.n_tasks for a in wanted})
-        now = context.broadcast((self._now.order, self._now.starts))
-        sizes = self._held.n_objects, self._held.n_classes
-        # small columns are offered with the scores, which saves the job that fetches the chosen one
-        offer = len(blocks.groups) * len(self._held) <= _OFFER
+        now = held.pieces.context.broadcast((self._now.order, self._now.starts))
         task = partial(
             _scores,
             shared=blocks.shared,
             now=now,
             wanted=frozenset(wanted),
-            measure=self._measure,
-            sizes=sizes,
+            scorer=partial(Scorer, self._measure, held.n_objects, held.n_classes),
             token=uuid4(),
-            offer=offer,
+            # small columns are offered with the scores, which saves the job that fetches the chosen one
+            offer=len(blocks.groups) * len(held) <= _OFFER,
         )
         try:
-            scores = blocks.run(task, tasks, "score the candidates", self._reporter(len(wanted)))
+            scores = blocks.run(task, tasks, "score the candidates", self.watch, len(wanted))
         finally:
             now.destroy()
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
         return [(a, theta) for a, theta, _ in scores]
-
-    def _reporter(self, candidates: int) -> Tell | None:
-        watch = self.watch
-        if watch is None:
-            return None
-
-        def tell(done: int, total: int, best: tuple[int, int] | None, left: float | None) -> None:
-            theta, a = best or (0, 0)
-            value = self._measure.value(self._now.left + theta, self._held.n_objects)
-            watch(JobProgress(done, total, candidates, (self._held.conditions[a], value) if best else None, left))
-
-        return tell
 
 
 def _groups(coding: Coding, n_rows: int, n_pieces: int) -> list[Group]:
@@ -274,7 +239,7 @@ def _store(block: Block) -> Stored:
     from pyspark import SparkFiles
 
     name = f"plar-{uuid4().hex}-{block.group.number}"
-    paths = [os.path.join(SparkFiles.getRootDirectory(), f"{name}-{k}.npy") for k in range(len(block.arrays))]
+    paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(block.arrays))]
     for path, array in zip(paths, block.arrays, strict=True):
         np.save(path, array)
     return Stored(block.group, paths)
@@ -282,14 +247,18 @@ def _store(block: Block) -> Stored:
 
 def _remove(stored: Stored) -> None:
     for path in stored.paths:
-        if os.path.exists(path):
-            os.unlink(path)
+        Path(path).unlink(missing_ok=True)
 
 
 def _on_stored(records: Iterable[Stored], function: Any) -> Iterator[Any]:
-    for stored in records:
-        block = stored.load()
-        yield stored.group if block is None else (stored.group.number, list(function(block)))
+    """Map the files into memory and run the function; where they are not, the group itself says so."""
+    for group, paths in records:
+        try:
+            block = Block(group, [np.load(path, mmap_mode="r") for path in paths])
+        except OSError:
+            yield group
+        else:
+            yield group.number, list(function(block))
 
 
 def _on_blocks(records: Iterable[Block], function: Any) -> Iterator[Any]:
@@ -308,21 +277,14 @@ _present: dict[Any, tuple[Pass, Index, Any]] = {}
 
 
 def _scores(
-    block: Block,
-    shared: Any,
-    now: Any,
-    wanted: frozenset[int],
-    measure: Measure,
-    sizes: tuple[int, int],
-    token: Any,
-    offer: bool,
+    block: Block, shared: Any, now: Any, wanted: frozenset[int], scorer: Callable[[], Scorer], token: Any, offer: bool
 ) -> list[tuple[int, int, Codes | None]]:
     """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
     if token not in _present:
         _present.clear()
         classes, counts = shared.value
         order, starts = now.value
-        over = Pass(Scorer(measure, *sizes), classes, counts, order, starts)
+        over = Pass(scorer(), classes, counts, order, starts)
         _present[token] = over, order, lanes.aligned(len(order))
     over, order, room = _present[token]
     group, arrays = block
@@ -334,5 +296,5 @@ def _scores(
         columns = zip(group.attributes, arrays, group.n_values, strict=True)
         scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
     best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
-    offered = dict(_fetched(block, frozenset([best] if best is not None else [])))
+    offered = {} if best is None else dict(_fetched(block, frozenset([best])))
     return [(a, theta, offered.get(a)) for a, theta in scores]

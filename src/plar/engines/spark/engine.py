@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 from plar.bin_rules import Cuts
 from plar.coding.series import not_flat
 from plar.engines.base import Engine, Evaluation, GranuleHandle
+from plar.engines.progress_hooks import Watch
 from plar.engines.spark.binning import bin_rows
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
-from plar.engines.spark.handle import SparkGranules, hold
-from plar.engines.spark.jobs import Watch, sent_once
+from plar.engines.spark.handle import SparkGranules
+from plar.engines.spark.jobs import sent_once
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, start_session
@@ -130,20 +131,18 @@ class SparkEngine(Engine):
         frame: DataFrame = table.rows.data
         text, roles, cuts = table.rows.text, table.roles, dict[str, Cuts]()
         check_session(frame.sparkSession)
-        places = {name: j for j, name in enumerate(table.names)}
-        _check_flat(frame, {name: places[name] for name in roles.used})
+        _check_flat(frame, table)
         with explained("read the table"):
-            used = select_places(frame, [places[name] for name in roles.read])
+            used = select_places(frame, [table.names.index(name) for name in roles.read])
             n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
         if roles.bins is not None:
             used, cuts = bin_rows(used, roles, text=text)
         parcels = granulated_parcels(used, replace(roles, bins=None), text=text)
-        pieces, coding, found, fingerprint = in_one_coding(parcels, roles.missing, int(n))
-        lacking = {name: found[name] for name in roles.used if name in found}
-        held = hold(pieces, coding, table.conditions, table.decision, table.names, lacking, fingerprint)
-        held.cuts = cuts
-        parcels.unpersist()
-        return held
+        try:
+            made = in_one_coding(parcels, roles, int(n))
+            return SparkGranules(table.conditions, table.decision, table.names, *made, cuts)
+        finally:
+            parcels.unpersist()
 
     def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
         """Values of a condition: all that this machine knows, or some from the cluster."""
@@ -161,25 +160,21 @@ class SparkEngine(Engine):
         held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
         measure = sent_once(measure)
         columns = self.layout == "columns" or (self.layout == "auto" and len(held) <= _BROADCAST)
-        if columns:
-            return ColumnsEvaluation(held, measure, watch or self.watch)
-        return RowsEvaluation(held, measure, watch or self.watch)
+        return (ColumnsEvaluation if columns else RowsEvaluation)(held, measure, watch or self.watch)
 
     def memory_need(self, granules: Granules) -> int:
         """Bytes that it takes here, beside the granules, to ship them out, as measured."""
         return 3 * granules.nbytes
 
     def _ship(self, granules: Granules) -> SparkGranules:
-        for known in self._shipped:
-            if known[0] is granules:
-                self._shipped.remove(known)
-                self._shipped.append(known)
-                return known[1]
-        held = _send(granules, self.spark(), self.partitions)
-        self._shipped.append((granules, held))
-        if len(self._shipped) > 2:
-            self._shipped.pop(0)[1].unpersist()
-        return held
+        found = next((held for known, held in self._shipped if known is granules), None)
+        others = [one for one in self._shipped if one[0] is not granules]
+        if found is None:
+            found = _send(granules, self.spark(), self.partitions)
+            for _, held in others[:-1]:
+                held.unpersist()
+        self._shipped = [*others[-1:], (granules, found)]
+        return found
 
 
 @spark_call
@@ -187,7 +182,7 @@ def _send(granules: Granules, session: SparkSession, partitions: int | None) -> 
     cores = _parallelism(session)
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
-    return hold(pieces, coding, granules.conditions, granules.decision, granules.names, granules.n_missing)
+    return SparkGranules(granules.conditions, granules.decision, granules.names, pieces, coding, granules.n_missing)
 
 
 @spark_call
@@ -204,10 +199,10 @@ def _parallelism(session: SparkSession) -> int:
     return int(session.sparkContext.defaultParallelism)
 
 
-def _check_flat(frame: DataFrame, places: Mapping[str, int]) -> None:
+def _check_flat(frame: DataFrame, table: DecisionTable) -> None:
     from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
 
-    for name, place in places.items():
-        kind = frame.schema.fields[place].dataType
-        if isinstance(kind, (ArrayType, MapType, StructType, UserDefinedType)):
-            raise not_flat(name, kind.simpleString())
+    for name, column in zip(table.names, frame.schema.fields, strict=True):
+        nested = isinstance(column.dataType, (ArrayType, MapType, StructType, UserDefinedType))
+        if nested and name in table.roles.used:
+            raise not_flat(name, column.dataType.simpleString())

@@ -1,16 +1,17 @@
 """From rows on a cluster to pieces of granules, without a row on the driver.
 
-Every partition granulates its own rows as the local engine would, with dictionaries of its own; the dictionaries are
-made one, and equal granules meet in one piece. A dictionary too long for the driver stays on the cluster: its values
-are dealt to the tasks, each of which numbers its share.
+Every partition granulates its own rows as the local engine would, in parcels with dictionaries of their own; the
+dictionaries are made one, and equal granules meet in one piece. A dictionary too long for the driver stays on the
+cluster: its values are dealt to the tasks, each of which numbers its share.
 """
 
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
@@ -34,10 +35,8 @@ __all__ = ["exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "its
 #: up to this many columns Spark itself groups the rows first: fewer reach Python
 _NARROW = 100
 _COUNT = "\0count"
-#: a task granulates this many cells at a time
+#: a task granulates this many cells at a time, which make a parcel
 _CELLS = 1 << 24
-#: a partition hands its granules on in parcels of at most about this many cells
-_PARCEL = 1 << 25
 #: a dictionary of more values in one partition, or in all together, stays on the cluster
 LONG = 1 << 16
 LONG_IN_ALL = 1 << 18
@@ -46,7 +45,6 @@ LONG_IN_ALL = 1 << 18
 class Facts(NamedTuple):
     """What the driver learns of one parcel."""
 
-    n_objects: int
     n_missing: dict[str, int]
     fingerprint: Fingerprint
     #: the values of every condition and, last, of the decision; a number where they are too many
@@ -59,15 +57,9 @@ def itself(bucket: int) -> int:
 
 
 def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]:
-    """Granulate the rows of every partition of a Spark DataFrame.
+    """Granulate the rows of every partition of a Spark DataFrame whose columns are `roles.read`.
 
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        Its columns are `roles.used`, then the weights where there are some.
-    roles : Roles
-    text : bool
-        Values compare as written, blanks around them trimmed.
+    With `text`, values compare as written, blanks around them trimmed.
     """
     names = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
     numbered = frame.toDF(*(f"c{j}" for j in range(len(names))))
@@ -78,12 +70,12 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
     task = partial(_granulate_batches, roles=roles, names=names, text=text)
     with explained("read the table"), quiet():
         parcels = numbered.mapInArrow(task, "granules binary").rdd
-    made: RDD[Granules] = parcels.map(_unpack).persist(_storage())
+    made: RDD[Granules] = parcels.map(_unpack).persist(storage())
     return made
 
 
 def in_one_coding(
-    parcels: RDD[Granules], missing: str, partitions: int
+    parcels: RDD[Granules], roles: Roles, partitions: int
 ) -> tuple[RDD[Piece], Coding, dict[str, int], Fingerprint]:
     """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces.
 
@@ -91,38 +83,32 @@ def in_one_coding(
     """
     with explained("read the table"):
         facts = parcels.map(partial(_facts, long=LONG)).collect()
-    lacking: dict[str, int] = {}
-    for fact in facts:
-        for name, n in fact.n_missing.items():
-            lacking[name] = lacking.get(name, 0) + n
-    if lacking and missing == "error":
+    found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
+    lacking = {name: found[name] for name in roles.used if name in found}
+    if lacking and roles.missing == "error":
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     if not facts:
         raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
     books = _one_dictionary_each([fact.values for fact in facts])
-    long = [j for j, book in enumerate(books) if book is None]
-    numbered = _numbered_on_cluster(parcels, long, partitions) if long else None
     cardinalities = [len(book) if book is not None else 0 for book in books]
-    shared = parcels.context.broadcast(books)
-    if numbered is None:
-        dealt_out = parcels.flatMap(partial(_deal_parcel, books=shared, cardinalities=cardinalities, n=partitions))
-    else:
-        answers, sizes = numbered
-        for j, size in sizes.items():
-            cardinalities[j] = size
+    joined = parcels.glom().map(_without_answers)
+    if long := [j for j, book in enumerate(books) if book is None]:
+        answers, sizes = _numbered_on_cluster(parcels, long, partitions)
+        cardinalities = [sizes.get(j, n) for j, n in enumerate(cardinalities)]
         joined = parcels.glom().zip(answers)
-        dealt_out = joined.flatMap(partial(_deal_parcels, books=shared, cardinalities=cardinalities, n=partitions))
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
+    shared = parcels.context.broadcast(books)
+    records = joined.flatMap(partial(_deal_parcels, books=shared, coding=coding, n=partitions))
     fingerprint = add_fingerprints(fact.fingerprint for fact in facts)
-    return exchanged(dealt_out, coding, partitions), coding, lacking, fingerprint
+    return exchanged(records, coding, partitions), coding, lacking, fingerprint
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
     """Ship granules of this machine out."""
     coding = Coding(granules.cardinalities, granules.n_classes)
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
-    records = [(bucket, whole.rows(rows)) for bucket, rows in dealt(hashes(whole, coding), partitions)]
+    records = list(dealt_out(whole, coding, partitions))
     # exchanged, though each is whole already: else every later task would carry its part of the data along
     sent = context.parallelize(records, max(1, len(records))).partitionBy(partitions, itself)
     return sent.mapPartitions(partial(together, coding=coding)), coding
@@ -133,7 +119,8 @@ def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) 
     return records.partitionBy(partitions, itself).mapPartitions(partial(_meet, coding=coding))
 
 
-def _storage() -> Any:
+def storage() -> Any:
+    """In the cluster's memory, and on its disks what does not fit."""
     from pyspark import StorageLevel
 
     return StorageLevel.MEMORY_AND_DISK
@@ -146,27 +133,10 @@ def _granulate_batches(batches: Iterable[Any], roles: Roles, names: list[str], t
     """Turn the rows of a partition into parcels of granules, pickled."""
     import pyarrow as pa
 
-    for granules in _parcels(batches, roles, names, text):
-        yield pa.RecordBatch.from_pydict({"granules": [pickle.dumps(granules, 5)]})
-
-
-def _parcels(batches: Iterable[Any], roles: Roles, names: list[str], text: bool) -> Iterator[Granules]:
-    ready: Granules | None = None
-    fresh: list[Granules] = []
     for chunk in _chunks(batches, len(names)):
         granules = _granulate_chunk(chunk, roles, names, text)
-        if granules is None:
-            continue
-        fresh.append(granules)
-        # merged when there is as much new as old, so that every granule is merged a few times only
-        if ready is None or sum(map(len, fresh)) >= len(ready):
-            ready = reduce(Granules.merge, fresh if ready is None else [ready, *fresh])
-            fresh = []
-        if len(ready) * len(names) >= _PARCEL:
-            yield ready
-            ready = None
-    if ready is not None or fresh:
-        yield reduce(Granules.merge, fresh if ready is None else [ready, *fresh])
+        if granules is not None:
+            yield pa.RecordBatch.from_pydict({"granules": [pickle.dumps(granules, 5)]})
 
 
 def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
@@ -206,36 +176,33 @@ def _facts(granules: Granules, long: int) -> Facts:
     dictionaries = _dictionaries(granules)
     values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
     # taken here and always: only here are the values known, and beside the coding of them it costs little
-    return Facts(granules.n_objects, granules.n_missing, granules.fingerprint(), values)
+    return Facts(granules.n_missing, granules.fingerprint(), values)
 
 
 def _dictionaries(granules: Granules) -> list[Sequence[Any]]:
     return [*granules.dictionaries, list(zip(*granules.decision_values, strict=True))]
 
 
-def _deal_parcel(granules: Granules, books: Any, cardinalities: list[int], n: int) -> Iterator[tuple[int, Piece]]:
-    return _dealt(granules, books.value, cardinalities, n)
+def _without_answers(parcels: list[Granules]) -> tuple[list[Granules], dict[int, dict[Any, int]]]:
+    return parcels, {}
 
 
 def _deal_parcels(
-    joined: tuple[list[Granules], dict[int, dict[Any, int]]], books: Any, cardinalities: list[int], n: int
+    joined: tuple[list[Granules], dict[int, dict[Any, int]]], books: Any, coding: Coding, n: int
 ) -> Iterator[tuple[int, Piece]]:
+    """Give parcels the codes that hold everywhere, and deal their granules out."""
     parcels, answers = joined
     complete = [answers[j] if book is None else book for j, book in enumerate(books.value)]
     for granules in parcels:
-        yield from _dealt(granules, complete, cardinalities, n)
+        codes = zip((*granules.columns, granules.classes), _dictionaries(granules), complete, strict=True)
+        *columns, classes = (_recoded(*column) for column in codes)
+        yield from dealt_out(pack(columns, classes, granules.counts, coding), coding, n)
 
 
-def _dealt(
-    granules: Granules, books: Sequence[dict[Any, int]], cardinalities: list[int], n: int
-) -> Iterator[tuple[int, Piece]]:
-    """Give a parcel the codes that hold everywhere, and deal its granules out by their conditions."""
-    coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
-    codes = zip((*granules.columns, granules.classes), _dictionaries(granules), books, strict=True)
-    *columns, classes = (_recoded(*column) for column in codes)
-    whole = pack(columns, classes, granules.counts, coding)
-    for bucket, rows in dealt(hashes(whole, coding), n):
-        yield bucket, whole.rows(rows)
+def dealt_out(piece: Piece, coding: Coding, n: int) -> Iterator[tuple[int, Piece]]:
+    """Deal granules out by their conditions."""
+    for bucket, rows in dealt(hashes(piece, coding), n):
+        yield bucket, piece.rows(rows)
 
 
 def _recoded(codes: Any, values: Sequence[Any], book: dict[Any, int]) -> Any:
@@ -277,7 +244,7 @@ def _one_dictionary_each(parts: list[list[Sequence[Any] | int]]) -> list[dict[An
 def _numbered_on_cluster(parcels: RDD[Granules], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
     """Number the values of long dictionaries: for every partition its own values' codes, and how many there are."""
     asked = parcels.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
-    shares = asked.partitionBy(n, itself).mapPartitions(_share).persist(_storage())
+    shares = asked.partitionBy(n, itself).mapPartitions(_share)
     with explained("number the values"):
         sizes = shares.map(_share_sizes).collect()
     # the values of share b are numbered from where those of share b - 1 end
@@ -297,26 +264,23 @@ def _ask(partition: int, parcels: Iterable[Granules], long: list[int], n: int) -
                 yield bucket, (partition, j, [values[i] for i in rows.tolist()])
 
 
-def _share(records: Iterable[tuple[int, Any]]) -> Iterator[list[Any]]:
-    yield [question for _, question in records]
-
-
-def _share_sizes(share: list[Any]) -> dict[int, int]:
-    return {j: len(book) for j, book in _books_of(share).items()}
-
-
-def _books_of(share: list[Any]) -> dict[int, dict[Any, int]]:
-    # in an order that the values alone decide, so that a lost share is numbered as before
+def _share(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[Any], dict[int, dict[Any, int]]]]:
+    """What was asked of a task, and the numbers of its values by column."""
+    questions = [question for _, question in records]
     found: dict[int, set[Any]] = {}
-    for _, j, values in share:
+    for _, j, values in questions:
         found.setdefault(j, set()).update(values)
-    return {j: {value: code for code, value in enumerate(sorted(values, key=repr))} for j, values in found.items()}
+    # in an order that the values alone decide, so that a lost share is numbered as before
+    yield questions, {j: {value: i for i, value in enumerate(sorted(found[j], key=repr))} for j in found}
 
 
-def _answer(bucket: int, shares: Iterable[list[Any]], offsets: dict[int, list[int]]) -> Iterator[tuple[int, Any]]:
-    for share in shares:
-        books = _books_of(share)
-        for partition, j, values in share:
+def _share_sizes(share: tuple[list[Any], dict[int, dict[Any, int]]]) -> dict[int, int]:
+    return {j: len(book) for j, book in share[1].items()}
+
+
+def _answer(bucket: int, shares: Iterable[Any], offsets: dict[int, list[int]]) -> Iterator[tuple[int, Any]]:
+    for questions, books in shares:
+        for partition, j, values in questions:
             yield partition, (j, {value: offsets[j][bucket] + books[j][value] for value in values})
 
 

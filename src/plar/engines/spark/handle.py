@@ -17,8 +17,8 @@ from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled,
 from plar.coding.fingerprint import Fingerprint
 from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
-from plar.engines.spark.granulate import exchanged
-from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
+from plar.engines.spark.granulate import dealt_out, exchanged, storage
+from plar.engines.spark.pieces import Coding, Piece, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.roles import Roles
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from plar.engines.spark.columns import ColumnBlocks
 
-__all__ = ["SparkGranules", "hold"]
+__all__ = ["SparkGranules"]
 
 #: classes of columns that are compared at a time, whose sums come to the driver
 _SUMS_AT_A_TIME = 1 << 20
@@ -37,42 +37,41 @@ _SUMS_AT_A_TIME = 1 << 20
 
 @dataclass(eq=False)
 class SparkGranules:
-    """Granules of a table, in pieces on a cluster; every function of plar takes them in place of the table.
-
-    Parameters
-    ----------
-    conditions, decision : tuple of str
-    names : tuple of str
-        All columns of the table.
-    pieces : RDD of Piece
-        One a partition.
-    coding : Coding
-    sizes : list of int
-        Granules in each piece.
-    n_objects : int
-    n_missing : dict of str to int
-        How many objects lack a value, for each attribute and decision where some do.
-    hashed : two ints or None
-        The fingerprint, where the values were seen.
-    cuts : mapping of str to tuple of float
-        Cut points of the conditions whose values are numbers of bins.
-    """
+    """Granules of a table, in pieces on a cluster; every function of plar takes them in place of the table."""
 
     conditions: tuple[str, ...]
     decision: tuple[str, ...]
+    #: all columns of the table
     names: tuple[str, ...]
+    #: one a partition; they are made at once, and kept in the cluster's memory and disks
     pieces: RDD[Piece]
     coding: Coding
-    sizes: list[int]
-    n_objects: int
+    #: how many objects lack a value, for each attribute and decision where some do
     n_missing: dict[str, int]
+    #: the fingerprint, where the values were seen
     hashed: Fingerprint | None = None
+    #: cut points of the conditions whose values are numbers of bins
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    #: granules in each piece
+    sizes: list[int] = field(init=False)
+    n_objects: int = field(init=False)
     #: the columns layout, once an evaluation has asked for it
-    blocks: ColumnBlocks | None = None
+    blocks: ColumnBlocks | None = field(default=None, init=False)
     #: what evaluations in the rows layout moved, and what was coarsened: it is freed together
-    moved: list[RDD[Piece]] = field(default_factory=list)
-    coarse: list[SparkGranules] = field(default_factory=list)
+    moved: list[RDD[Piece]] = field(default_factory=list, init=False)
+    coarse: list[SparkGranules] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        try:
+            with explained("granulate the table"):
+                sizes = self.pieces.persist(storage()).map(_size).collect()
+            self.sizes = [n for n, _ in sizes]
+            self.n_objects = sum(objects for _, objects in sizes)
+            if self.n_objects > MAX_OBJECTS:
+                raise TableError(too_many(self.n_objects))
+        except BaseException:
+            self.pieces.unpersist()
+            raise
 
     def __repr__(self) -> str:
         """Tell the sizes on one line, not the values."""
@@ -140,8 +139,9 @@ class SparkGranules:
         coding = self.coding.of(kept)
         conditions = tuple(self.conditions[a] for a in kept)
         lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
-        coarse = hold(exchanged(records, coding, n), coding, conditions, self.decision, self.names, lacking)
-        coarse.cuts = {name: cuts for name, cuts in self.cuts.items() if name in conditions}
+        cuts = {name: cuts for name, cuts in self.cuts.items() if name in conditions}
+        pieces = exchanged(records, coding, n)
+        coarse = SparkGranules(conditions, self.decision, self.names, pieces, coding, lacking, cuts=cuts)
         self.coarse.append(coarse)
         return coarse
 
@@ -163,28 +163,6 @@ class SparkGranules:
                 rdd.unpersist()
 
 
-def hold(
-    pieces: RDD[Piece],
-    coding: Coding,
-    conditions: tuple[str, ...],
-    decision: tuple[str, ...],
-    names: tuple[str, ...],
-    n_missing: dict[str, int],
-    fingerprint: Fingerprint | None = None,
-) -> SparkGranules:
-    """Make the pieces, keep them in the cluster's memory and disks, and learn their sizes."""
-    from pyspark import StorageLevel
-
-    pieces = pieces.persist(StorageLevel.MEMORY_AND_DISK)
-    with explained("granulate the table"):
-        sizes = pieces.map(_size).collect()
-    n_objects = sum(objects for _, objects in sizes)
-    if n_objects > MAX_OBJECTS:
-        raise TableError(too_many(n_objects))
-    rows = [n for n, _ in sizes]
-    return SparkGranules(conditions, decision, names, pieces, coding, rows, n_objects, n_missing, fingerprint)
-
-
 def _size(piece: Piece) -> tuple[int, int]:
     return piece.n_rows, int(piece.counts.sum())
 
@@ -199,7 +177,5 @@ def _translations(piece: Piece, coding: Coding, pairs: list[tuple[int, int]]) ->
     return [translation(piece.column(coding, a), piece.column(coding, b), coding.cardinalities[a]) for a, b in pairs]
 
 
-def _deal_projected(piece: Piece, coding: Coding, attributes: list[int], n: int) -> Any:
-    coarse = projected(piece, coding, attributes)
-    for bucket, rows in dealt(hashes(coarse, coding.of(attributes)), n):
-        yield bucket, coarse.rows(rows)
+def _deal_projected(piece: Piece, coding: Coding, attributes: list[int], n: int) -> Iterator[tuple[int, Piece]]:
+    return dealt_out(projected(piece, coding, attributes), coding.of(attributes), n)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,6 @@ from plar.coding.factorize import mix
 from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index, distinct
-
-__all__ = ["Coding", "Piece", "as_granules", "dealt", "hashes", "joined_pieces", "merged", "pack", "projected"]
 
 Hashes = NDArray[np.uint64]
 
@@ -35,13 +34,9 @@ class Coding:
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
         """Matrix and row of the matrix, by attribute."""
-        used = [0, 0, 0]
-        found = []
-        for n in self.cardinalities:
-            width = (n > 1 << 8) + (n > 1 << 16)
-            found.append((width, used[width]))
-            used[width] += 1
-        return tuple(found)
+        rows = count(), count(), count()
+        widths = [(n > 1 << 8) + (n > 1 << 16) for n in self.cardinalities]
+        return tuple((width, next(rows[width])) for width in widths)
 
     def of(self, attributes: Sequence[int]) -> Coding:
         """Coding of some of the attributes."""
@@ -52,7 +47,7 @@ class Piece(NamedTuple):
     """Granules of one task."""
 
     #: codes of one, two and four bytes, a row of the matrix per attribute
-    matrices: tuple[Codes, Codes, Codes]
+    matrices: tuple[Codes, ...]
     classes: Index
     counts: NDArray[np.int64]
 
@@ -74,8 +69,7 @@ class Piece(NamedTuple):
 
     def rows(self, rows: Any) -> Piece:
         """Some of the granules."""
-        narrow, middle, wide = (matrix[:, rows] for matrix in self.matrices)
-        return Piece((narrow, middle, wide), self.classes[rows], self.counts[rows])
+        return Piece(tuple(matrix[:, rows] for matrix in self.matrices), self.classes[rows], self.counts[rows])
 
 
 def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray[np.int64], coding: Coding) -> Piece:
@@ -92,20 +86,18 @@ def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray
     matrices = [np.empty((widths.count(w), len(counts)), kind) for w, kind in enumerate(_TYPES)]
     for (width, row), column in zip(coding.places, columns, strict=True):
         matrices[width][row] = column
-    narrow, middle, wide = matrices
-    return Piece((narrow, middle, wide), classes.astype(np.uint32, copy=False), counts)
+    return Piece(tuple(matrices), classes.astype(np.uint32, copy=False), counts)
 
 
 def joined_pieces(pieces: Sequence[Piece], coding: Coding) -> Piece:
     """All granules of some pieces, in one."""
+    nothing = np.empty(0, np.int64)
+    pieces = pieces or [pack([nothing] * len(coding.cardinalities), nothing, nothing, coding)]
     if len(pieces) == 1:
         return pieces[0]
-    if not pieces:
-        nothing = np.empty(0, np.int64)
-        return pack([nothing] * len(coding.cardinalities), nothing, nothing, coding)
-    narrow, middle, wide = (np.concatenate([p.matrices[w] for p in pieces], axis=1) for w in range(3))
-    classes = np.concatenate([p.classes for p in pieces])
-    return Piece((narrow, middle, wide), classes, np.concatenate([p.counts for p in pieces]))
+    matrices = tuple(np.concatenate(parts, axis=1) for parts in zip(*(p.matrices for p in pieces), strict=True))
+    classes, counts = (np.concatenate([p[i] for p in pieces]) for i in (1, 2))
+    return Piece(matrices, classes, counts)
 
 
 def projected(piece: Piece, coding: Coding, attributes: Sequence[int]) -> Piece:
@@ -125,16 +117,22 @@ def merged(piece: Piece, coding: Coding) -> Piece:
 
 
 def as_granules(piece: Piece, coding: Coding) -> Granules:
-    """A piece as the local engine takes it; names and values stay where they are."""
+    """A piece as the local engine takes it."""
+    columns = tuple(piece.column(coding, a) for a in range(len(coding.cardinalities)))
+    return bare_granules(columns, piece.classes, piece.counts, coding)
+
+
+def bare_granules(columns: Any, classes: Index, counts: NDArray[np.int64], coding: Coding) -> Granules:
+    """Granules without the names and values."""
     return Granules(
         conditions=(),
-        columns=tuple(piece.column(coding, a) for a in range(len(coding.cardinalities))),
+        columns=columns,
         dictionaries=tuple(range(n) for n in coding.cardinalities),
         decision=(),
-        classes=piece.classes,
+        classes=classes,
         decision_values=(range(coding.n_classes),),
-        counts=piece.counts,
-        n_objects=int(piece.counts.sum()),
+        counts=counts,
+        n_objects=int(counts.sum()),
     )
 
 
@@ -163,9 +161,7 @@ def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
     """
     buckets = (numbers % np.uint64(n_buckets)).astype(np.uint16 if n_buckets <= 1 << 16 else np.uint32)
     order = np.argsort(buckets, kind="stable").astype(np.uint32)
-    ends = np.cumsum(np.bincount(buckets, minlength=n_buckets))
-    low = 0
-    for bucket, high in enumerate(ends.tolist()):
+    ends = np.cumsum(np.bincount(buckets, minlength=n_buckets)).tolist()
+    for bucket, (low, high) in enumerate(pairwise([0, *ends])):
         if high > low:
             yield bucket, order[low:high]
-        low = high

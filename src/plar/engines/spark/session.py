@@ -11,24 +11,23 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from plar import errors
 from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
+from plar.limits import machine_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["check_session", "explained", "quiet", "start_session", "why_unavailable"]
 
-#: seconds to wait for a master's answer, and for its first executor
-_ANSWER, _EXECUTOR = 10.0, 60.0
+#: seconds to wait for a master's answer
+_ANSWER = 10.0
 
 
 def why_unavailable() -> str | None:
@@ -64,26 +63,24 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     given = SparkConf().setMaster(master).setAppName("plar").setAll(list(settings.items()))
-    log = Path(tempfile.mkdtemp(prefix="plar-spark-"), "jvm.log")
-    try:
-        with (
-            _worker_python(settings.get("spark.pyspark.python")),
-            _stderr_to(log) if SparkContext._gateway is None else nullcontext(),
-            quiet(),
-            _interrupts_later() as pressed,
-        ):
-            session = SparkSession.builder.config(conf=given).getOrCreate()
-    except Exception as error:
-        said = [line for line in log.read_text(errors="replace").splitlines() if line.strip()] if log.exists() else []
-        reason = _reason(str(error), said)
-        raise EngineUnavailable(f"Spark cannot start on {master!r}: {reason} Check the master and --conf.") from None
-    finally:
-        shutil.rmtree(log.parent, ignore_errors=True)  # what is open stays so, without a name
+    with tempfile.TemporaryFile() as log:
+        try:
+            jvm_starts = SparkContext._gateway is None
+            with _stderr_to(log) if jvm_starts else nullcontext(), quiet(), _interrupts_later() as pressed:
+                session = SparkSession.builder.config(conf=given).getOrCreate()
+        except Exception as error:
+            log.seek(0)
+            said = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+            reason = _reason(str(error), said)
+            raise EngineUnavailable(
+                f"Spark cannot start on {master!r}: {reason} Check the master and --conf."
+            ) from None
     if pressed:
         session.stop()
         raise KeyboardInterrupt
     session.sparkContext.setLogLevel("OFF")
-    _await_executors(session, master)
+    if python := settings.get("spark.pyspark.python"):  # which pyspark itself takes from the environment only
+        session.sparkContext.pythonExec = python
     return session
 
 
@@ -95,37 +92,15 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.python.unix.domain.socket.enabled": "true",
     }
     if master.startswith("local"):
-        # its tasks run here, so they run this Python; and they need no network
+        # its tasks run here, so they run this Python; they need no network; and Python's workers need the memory that
+        # the JVM leaves them
         settings |= {
-            "spark.driver.memory": f"{_memory_gb()}g",
+            "spark.driver.memory": f"{min(16, max(1, (machine_memory() or 0) >> 32))}g",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.pyspark.python": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
-        settings["spark.pyspark.python"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return settings
-
-
-@contextmanager
-def _worker_python(python: str | None) -> Iterator[None]:
-    """Choose the Python of the tasks; a context asks the environment when it starts, and only then."""
-    before = os.environ.get("PYSPARK_PYTHON")
-    if python:
-        os.environ["PYSPARK_PYTHON"] = python
-    try:
-        yield
-    finally:
-        if python:
-            del os.environ["PYSPARK_PYTHON"]
-            os.environ |= {} if before is None else {"PYSPARK_PYTHON": before}
-
-
-def _memory_gb() -> int:
-    """A quarter of the machine, for the JVM; Python's workers need the rest."""
-    try:
-        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (ValueError, OSError, AttributeError):
-        return 1
-    return min(16, max(1, whole >> 32))
 
 
 def _check_answers(master: str) -> None:
@@ -147,22 +122,6 @@ def _check_answers(master: str) -> None:
     )
 
 
-def _await_executors(session: SparkSession, master: str) -> None:
-    """Wait for the first executor; a cluster without any would let the first job wait for ever."""
-    if not master.startswith("spark://"):
-        return
-    status = session.sparkContext._jsc.sc().getExecutorMemoryStatus
-    until = time.monotonic() + _EXECUTOR
-    while status().size() < 2:  # the driver is one of them
-        if time.monotonic() > until:
-            session.stop()
-            raise EngineUnavailable(
-                f"The Spark master {master!r} gave no executor in {_EXECUTOR:.0f} seconds. Check that its workers run "
-                "and have cores and memory free."
-            )
-        time.sleep(0.1)
-
-
 @contextmanager
 def _interrupts_later() -> Iterator[list[int]]:
     """Defer Ctrl-C while a JVM starts: an exception now would leave the JVM running for ever."""
@@ -178,17 +137,16 @@ def _interrupts_later() -> Iterator[list[int]]:
 
 
 @contextmanager
-def _stderr_to(log: Path) -> Iterator[None]:
+def _stderr_to(log: IO[bytes]) -> Iterator[None]:
     """Send the messages of a JVM started meanwhile to a file."""
     sys.stderr.flush()
     before = os.dup(2)
-    with log.open("wb") as file:
-        os.dup2(file.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(before, 2)
-            os.close(before)
+    os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
 
 
 def check_session(session: Any) -> None:
