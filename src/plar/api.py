@@ -22,7 +22,7 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions
 from plar.progress import followed
 from plar.reduct import Reduct
-from plar.run import granulated, memory_of, opened, prepared
+from plar.run import granulated, opened, prepared
 from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.tables import DecisionTable, open_table
 
@@ -171,7 +171,7 @@ def reduce(
         granules, options = ready.granules, replace(options, include=ready.attributes)
         if display:
             display.granulated(len(granules), granules.n_objects)
-            display.estimated(*(memory_of(ready.engine, granules) or ()))
+            display.estimated(*(ready.memory or ()))
         return find_reduct(
             granules,
             chosen_measure,
@@ -225,15 +225,14 @@ def core(
         followed(False, progress, None) as (tell, _, display),
         prepared(data, reading, engine, n_jobs, progress=tell) as ready,
     ):
-        granules = ready.granules
+        names = ready.granules.conditions
         if tell:
-            tell("core", 0, len(granules.conditions))
+            tell("core", 0, len(names))
         watch = ready.engine.watch or (display.watch if display else None)
-        evaluation = ready.engine.open(granules, chosen_measure, watch)
-        found = core_of(
-            evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
-        )
-        return tuple(granules.conditions[a] for a in found)
+        search = ready.engine.open(ready.granules, chosen_measure, watch)
+        n = ready.granules.n_objects
+        found = core_of(search.without_each(), search.theta_all, chosen_measure, n, options.epsilon)
+        return tuple(names[a] for a in found)
 
 
 def theta(

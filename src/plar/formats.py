@@ -44,8 +44,6 @@ FORMATS = (
 def suffix_of(path: Path) -> tuple[str, str]:
     """Suffix that tells the format, and the one of compression behind it.
 
-    Examples
-    --------
     >>> suffix_of(Path("Census.CSV.gz")), suffix_of(Path("t.jsonl.parquet"))
     (('.csv', '.gz'), ('.parquet', ''))
     """
@@ -56,8 +54,6 @@ def suffix_of(path: Path) -> tuple[str, str]:
 def known_format(path: Path) -> str | None:
     """Name of the format of a file; None where its suffix tells none.
 
-    Examples
-    --------
     >>> known_format(Path("t.csv.zst")), known_format(Path("t.parquet.gz")), known_format(Path("breast.data-1"))
     ('text', None, 'text')
     """
@@ -83,13 +79,7 @@ def format_of(path: Path, *, as_text: bool = False) -> str:
 
 
 def output_format(path: Path) -> str:
-    """Name of the format of a file to write.
-
-    Examples
-    --------
-    >>> output_format(Path("reduced.csv.gz"))
-    'text'
-    """
+    """Name of the format of a file to write."""
     suffix, packed = suffix_of(path)
     for known in FORMATS:
         if suffix in known.written and (known.packed or not packed):

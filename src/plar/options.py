@@ -17,13 +17,7 @@ _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ",
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadOptions:
-    r"""Options of reading; see `plar.reduce`. What can be judged without the table is judged here.
-
-    Examples
-    --------
-    >>> ReadOptions("play", na="?", separator="tab").separator
-    '\t'
-    """
+    """Options of reading; see `plar.reduce`. What can be judged without the table is judged here."""
 
     decision: Any = None
     y: Any = None

@@ -26,17 +26,7 @@ def usable_cores() -> int:
 def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -> Iterator[T]:
     """Results of the tasks, in their order; only some are worked on, or wait to be taken, at a time.
 
-    Parameters
-    ----------
-    function : function of a task
-    tasks : iterable
-    cells : int
-        How many a task reads: few are not worth a thread.
-
-    Examples
-    --------
-    >>> list(in_threads(abs, [-1, 2, -3], cells=1 << 20))
-    [1, 2, 3]
+    `cells` is how many a task reads: few are not worth a thread.
     """
     cores = usable_cores()
     if cores == 1 or cells < _SHARED:

@@ -54,33 +54,13 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     Parameters
     ----------
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
-        What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
-        CCE the combination conditional entropy.
-    engine : {"auto", "local", "spark", "cuda"} or Engine
-        Where it is computed. The result does not depend on it.
-    include : list of str or int
-        Features that must be selected, by name or position.
-    epsilon : float
-        The core holds the features of larger inner significance than this.
-    tolerance : float
-        Stop when Θ(D|R) − Θ(D|C) is at most this.
-    max_attributes : int, optional
-        Stop at this many features. If the core is larger, its most significant part is taken.
+        What is preserved.
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values do not count in the fit, or they are an error.
-    na : str or list of str
-        Further spellings of missing, for example "?".
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
-        Numbers into bins: k bins of as many objects each, k bins of one width, or as many as tell y apart (Fayyad and
-        Irani). A mapping names columns, each with one of these or with a list of cut points; else all columns that hold
-        numbers are cut. `transform` then gives the numbers of the bins, from 0. Default: every number is a value of
-        its own.
-    numeric : list of str or int
-        Columns whose text compares as the numbers that it writes, so that 1, 1.0 and 01 are one value.
-    minimal : bool
-        Try to remove each feature in the end, the last first. `include` stays.
-    n_jobs : int, optional
-        Threads of the local engine; by default all cores.
+        How numbers become bins. `transform` then gives the numbers of the bins, from 0.
+    engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, n_jobs
+        These, and more about the others, as of `plar.reduce`.
 
     Attributes
     ----------
@@ -107,8 +87,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     `partial_fit` keeps the distinct rows with their counts, so that batches count as if they had come at once; the
     reduct is found when it is first asked for. Bins that depend on the data need all rows at once, so there is no
-    `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a
-    warning.
+    `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a warning.
 
     Examples
     --------
@@ -139,18 +118,10 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         minimal: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.measure = measure
-        self.engine = engine
-        self.include = include
-        self.epsilon = epsilon
-        self.tolerance = tolerance
-        self.max_attributes = max_attributes
-        self.missing = missing
-        self.na = na
-        self.bins = bins
-        self.numeric = numeric
-        self.minimal = minimal
-        self.n_jobs = n_jobs
+        self.measure, self.engine, self.n_jobs = measure, engine, n_jobs
+        self.include, self.epsilon, self.tolerance = include, epsilon, tolerance
+        self.max_attributes, self.minimal = max_attributes, minimal
+        self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ReductSelector:
         """Find the features to select.
@@ -162,10 +133,6 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             Labels of any type, none of them missing.
         sample_weight : (n,) array_like of whole numbers, optional
             How many objects each row stands for; 0 leaves it out.
-
-        Returns
-        -------
-        ReductSelector
         """
         granules = self._granulate(X, y, sample_weight, reset=True).for_one_search()
         self._granules: Granules | None = None
@@ -174,19 +141,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @available_if(_fixed_bins)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ReductSelector:
-        """Add rows to those seen; the reduct of all of them is found when it is asked for.
+        """Add rows to those seen; the reduct of all of them is found when it is asked for. Parameters as of `fit`.
 
-        Parameters
-        ----------
-        X : (n, k) array_like, pandas or polars DataFrame
-        y : (n,) array_like
-        classes : array_like, optional
-            All labels there are. Not needed; where given, a label of y that is none of them is refused.
-        sample_weight : (n,) array_like of whole numbers, optional
-
-        Returns
-        -------
-        ReductSelector
+        `classes`, all labels there are, is not needed; where given, a label of y that is none of them is refused.
         """
         before: Granules | None = getattr(self, "_granules", None)
         if before is None and self.__sklearn_is_fitted__():
@@ -201,16 +158,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self
 
     def transform(self, X: Any) -> Any:
-        """Take the selected columns, as they are.
+        """Take the selected columns, as they are: an array, or the DataFrame that `set_output` asks for.
 
-        Parameters
-        ----------
-        X : (n, k) array_like, pandas or polars DataFrame
-
-        Returns
-        -------
-        (n, n_selected) array, or a DataFrame
-            What `set_output` asks for; a DataFrame that goes in and comes out as the same kind keeps its types.
+        A DataFrame that goes in and comes out as the same kind keeps its types.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -230,27 +180,18 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         for j, name in enumerate(names):
             if name not in cuts:
                 continue
+            bins = apply(selected.iloc[:, j] if library == "pandas" else selected[:, j], cuts[name], name, na=na)
             if library == "polars":
-                selected = selected.with_columns(apply(selected[:, j], cuts[name], name, na=na))
+                selected = selected.with_columns(bins)
             elif library == "pandas":
-                selected.isetitem(j, apply(selected.iloc[:, j], cuts[name], name, na=na))
+                selected.isetitem(j, bins)
             else:
-                bins = apply(selected[:, j], cuts[name], name, na=na)
                 selected = selected.astype(np.promote_types(selected.dtype, bins.dtype), copy=False)
                 selected[:, j] = bins
         return selected
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Put selected columns back in their places, with zeros (of text: empty) in all others.
-
-        Parameters
-        ----------
-        X : (n, n_selected) array_like
-
-        Returns
-        -------
-        (n, k) array
-        """
+        """Put selected columns back in their places, with zeros (of text: empty) in all others."""
         support = self.get_support()
         X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_features=0)
         if X.shape[1] != support.sum():
@@ -261,7 +202,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def reduct_(self) -> Reduct:
-        """The result of `plar.reduce`."""
+        """The result of `plar.reduce`; found now if `partial_fit` came last."""
         return self._result()[0]
 
     @property
