@@ -161,13 +161,13 @@ class Reduct:
 
     def __str__(self) -> str:
         """What a person wants to read."""
-        from plar.report.summary import summary
+        from plar.report.views import summary
 
-        return "\n".join(summary(self))
+        return summary(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from plar.report.notebook import notebook_table
+        from plar.report.views import notebook_table
 
         return notebook_table(self)
 
