@@ -170,8 +170,7 @@ def reduce(
     ):
         granules, options = ready.granules, replace(options, include=ready.attributes)
         if display:
-            display.granulated(len(granules), granules.n_objects)
-            display.estimated(*(ready.memory or ()))
+            display.granulated(len(granules), granules.n_objects, ready.memory)
         return find_reduct(
             granules,
             chosen_measure,

@@ -120,8 +120,7 @@ class Journal:
     def _write(self) -> None:
         if self._path is None:
             return
-        head = _encoded(self._head)
-        state = f'{head[:-1]},"steps":[{",".join(self._encoded)}]}}'
+        state = f'{_encoded(self._head)[:-1]},"steps":[{",".join(self._encoded)}]}}'
         text = f'{{"plar_checkpoint":{_VERSION},"checksum":"{checksum(state.encode())}","state":{state}}}\n'
         with replacing(self._path, durable=True) as temporary:
             temporary.write_text(text, encoding="ascii")

@@ -75,11 +75,9 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
     Examples
     --------
     >>> from plar import datasets
-    >>> datasets.load("iris", folder=".")
+    >>> datasets.load("breast", folder="uci")
     Traceback (most recent call last):
-        ...
-    plar.errors.UnknownNameError: Unknown dataset 'iris'. Choose one of: mushroom, tic-tac-toe, dermatology, \
-kr-vs-kp, breast, backup-large, shuttle, letter, ticdata2000, kdd99.
+    plar.errors.TableError: No such file: 'uci/breast-cancer-wisconsin.data'. Check the path.
     """
     if name not in _SOURCES:
         raise unknown_name("dataset", name, _SOURCES)

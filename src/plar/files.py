@@ -56,15 +56,16 @@ def _parts(folder: Path) -> list[Path]:
     )
 
 
-def check_readable(path: Path) -> None:
-    """Refuse a file that cannot be read, or is empty."""
+def first_bytes(path: Path, n: int) -> bytes:
+    """What a file begins with; one that cannot be read, or is empty, is refused."""
     try:
         with path.open("rb") as file:
-            empty = not file.read(1)
+            found = file.read(n)
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}. Check its permissions.") from None
-    if empty:
+    if not found:
         raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
+    return found
 
 
 def as_path(given: object) -> Path:

@@ -61,17 +61,9 @@ def _curve(found: Reduct, ax: Any) -> None:
     ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)
     ax.plot(range(len(values)), values, color=CURVE, marker=marker, markersize=5, linewidth=1.8)
     label = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
-    ax.annotate(
-        label,
-        (0.02, found.theta_all),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, -4),  # the curve never comes here
-        textcoords="offset points",
-        va="top",
-        color=LEVEL,
-        fontsize="small",
-        **PLAIN,
-    )
+    below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # the curve never comes here
+    at = {"xy": (0.02, found.theta_all), "xycoords": ("axes fraction", "data"), **below}
+    ax.annotate(label, color=LEVEL, fontsize="small", **at, **PLAIN)
     if found.steps:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:

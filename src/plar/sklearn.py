@@ -135,7 +135,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             How many objects each row stands for; 0 leaves it out.
         """
         granules = self._granulate(X, y, sample_weight, reset=True).for_one_search()
-        self._granules: Granules | None = None
+        self._granules: Any = None
         self._found: tuple[Reduct, NDArray[np.float64]] | None = self._search(granules)
         return self
 
@@ -274,24 +274,15 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _result(self) -> tuple[Reduct, NDArray[np.float64]]:
         check_is_fitted(self)
-        if self._found is None and self._granules is not None:
-            self._found = self._search(self._granules)
-        assert self._found is not None
+        self._found = self._found or self._search(self._granules)
         return self._found
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         """Find the reduct and the scores."""
         how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
-        reduct = reduce(
-            granules,
-            **how,
-            include=self._included(granules),
-            epsilon=self.epsilon,
-            tolerance=self.tolerance,
-            max_attributes=self.max_attributes,
-            missing=self.missing,
-            minimal=self.minimal,
-        )
+        stop: dict[str, Any] = {name: getattr(self, name) for name in ("epsilon", "tolerance", "max_attributes")}
+        include = self._included(granules)
+        reduct = reduce(granules, include=include, missing=self.missing, minimal=self.minimal, **how, **stop)
         # the granules were made with these
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
         read = {"na": list(ReadOptions(na=self.na).na), "bins": None if bins is None else bins.spec, "y": True}

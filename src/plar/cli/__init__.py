@@ -59,13 +59,11 @@ def main() -> None:
             if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
                 raise KeyboardInterrupt
         sys.stdout.flush()
-    except (EngineFailed, EngineUnavailable) as error:
-        _fail(f"Error: {error}", 1)
-    except MemoryLimitExceeded as error:
-        print(printable(f"Error: {error}"), file=sys.stderr, flush=True)
-        os._exit(2)  # polars reads on in threads of its own, and may meet the kernel's limit
     except PlarError as error:
-        _fail(f"Error: {error}", 2)
+        if isinstance(error, MemoryLimitExceeded):
+            print(printable(f"Error: {error}"), file=sys.stderr, flush=True)
+            os._exit(2)  # polars reads on in threads of its own, and may meet the kernel's limit
+        _fail(f"Error: {error}", 1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2)
     except typer.TyperException as error:
         _fail(f"Error: {error.format_message()} See 'plar --help'.", 2)
     except (KeyboardInterrupt, typer.Abort):

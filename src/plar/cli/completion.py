@@ -10,38 +10,24 @@ from pathlib import Path
 
 import typer
 
-__all__ = ["column", "columns", "words"]
+__all__ = ["columns", "words"]
 
 #: the shells evaluate what they are offered, and names come from the data
 _HARMLESS = re.compile(r"[\w @%+=.,/-]+")
 
 
 def words(*known: str) -> Callable[[str], list[str]]:
-    """Offer the choices of an option.
-
-    Examples
-    --------
-    >>> words("PR", "SCE")("s")
-    ['SCE']
-    """
+    """Offer the choices of an option."""
     return lambda incomplete: [word for word in known if word.lower().startswith(incomplete.lower())]
 
 
-def column(context: typer.Context, incomplete: str) -> list[str]:
-    """Offer the columns of the file that is on the line already."""
-    return _offered(context, "", incomplete)
-
-
 def columns(context: typer.Context, incomplete: str) -> list[str]:
-    """Offer columns for the end of a list a,b,c."""
+    """Offer the columns of the file that is on the line already, for the end of a list a,b,c."""
     head, comma, last = incomplete.rpartition(",")
-    return _offered(context, head + comma, last)
-
-
-def _offered(context: typer.Context, head: str, incomplete: str) -> list[str]:
-    found = [head + name for name in _names(context) if name.startswith(incomplete) and _HARMLESS.fullmatch(name)]
-    # bash takes the words as they are; zsh and fish quote them
-    return [word.replace(" ", "\\ ") for word in found] if _shell() == "bash" else found
+    found = [head + comma + name for name in _names(context) if name.startswith(last) and _HARMLESS.fullmatch(name)]
+    bash = os.environ.get("_PLAR_COMPLETE", "").endswith("_bash")
+    # which takes the words as they are; zsh and fish quote them
+    return [word.replace(" ", "\\ ") for word in found] if bash else found
 
 
 def _names(context: typer.Context) -> tuple[str, ...]:
@@ -57,7 +43,3 @@ def _names(context: typer.Context) -> tuple[str, ...]:
         if "json" not in format_of(file, as_text=True):  # whose columns are known when all is read
             return open_rows(file, options).names
     return ()
-
-
-def _shell() -> str:
-    return os.environ.get("_PLAR_COMPLETE", "").rpartition("_")[2]

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from tempfile import TemporaryFile
-from typing import IO
 
 __all__ = ["panics_hidden"]
 
@@ -23,7 +22,10 @@ def panics_hidden() -> Iterator[None]:
     """
     before = sys.__stderr__
     ours = before is not None and before is sys.stderr and before.fileno() == 2
-    held = _temporary_file() if ours and not os.environ.get("PLAR_DEBUG") else None
+    held = None
+    if ours and not os.environ.get("PLAR_DEBUG"):
+        with suppress(OSError):  # there may be no place for it
+            held = TemporaryFile()  # noqa: SIM115 - closed below
     if before is None or held is None:
         yield
         return
@@ -41,9 +43,3 @@ def panics_hidden() -> Iterator[None]:
             held.seek(0)
             with suppress(OSError):
                 os.write(2, _PANIC.split(held.read(), maxsplit=1)[0])
-
-
-def _temporary_file() -> IO[bytes] | None:
-    with suppress(OSError):  # there may be no place for it
-        return TemporaryFile()
-    return None

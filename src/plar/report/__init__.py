@@ -19,7 +19,7 @@ from plar.report.reproduce import python_call, shell_command
 from plar.report.words import LONGEST, MEASURES, aligned, bar, chosen, counted, number, percent, shortened, visible
 
 if TYPE_CHECKING:
-    from plar.reduct import Reduct, Step
+    from plar.reduct import Reduct
 
 __all__ = ["page", "write"]
 
@@ -122,16 +122,14 @@ def _steps(found: Reduct) -> list[dict[str, Any]]:
             "significance": gain,
             "theta": theta,
             "ties": [name for name in step.ties if name != step.attribute],
-            "next": _runners_up(step),
+            "next": _runners_up(step.candidates, set(step.ties)),
         }
         for step, gain, theta in zip(found.steps, gains, thetas, strict=True)
     ]
 
 
-def _runners_up(step: Step) -> list[tuple[str, str, float]]:
-    """The best of those that did not tie."""
-    ties = set(step.ties)
-    best = sorted((-value, name) for name, value in step.candidates.items() if name not in ties and value)
+def _runners_up(candidates: Mapping[str, float], ties: set[str]) -> list[tuple[str, str, float]]:
+    best = sorted((-value, name) for name, value in candidates.items() if name not in ties and value)
     return [(name, number(-value), -value) for value, name in best[:RUNNERS_UP]]
 
 
