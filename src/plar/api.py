@@ -133,10 +133,6 @@ def reduce(
     on_step : function of a Step, optional
         Called after every greedy step, but for those that a checkpoint had.
 
-    Returns
-    -------
-    Reduct
-
     Raises
     ------
     Interrupted
@@ -339,12 +335,8 @@ def granulate(
 ) -> Granules:
     """Turn a table into its distinct rows with multiplicities; parameters as of `reduce`.
 
-    Every function of plar takes the result in place of the table, so that four measures cost one reading.
-
-    Returns
-    -------
-    Granules
-        With the Spark engine, SparkGranules: they stay on the cluster.
+    Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
+    Spark engine they are SparkGranules, which stay on the cluster.
 
     Examples
     --------
@@ -357,8 +349,7 @@ def granulate(
     with memory_limited(as_bytes(memory_limit)):
         if progress:
             progress("read", 0, 0)
-        made: Any = granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress)
-    return cast(Granules, made)
+        return cast(Granules, granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress))
 
 
 def read_table(

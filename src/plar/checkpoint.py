@@ -19,9 +19,7 @@ from plar.files import as_path, check_place, checksum, remove_strays, replacing
 from plar.measures import OWN, Measure
 from plar.reduct import Step, from_json
 
-__all__ = ["Journal"]
-
-_VERSION = 1
+_VERSION = 2
 #: Θ is a sum of three machine words
 _LARGEST = 1 << 192
 
@@ -45,11 +43,8 @@ class Journal:
             check_place(self._path)
             remove_strays(self._path)  # what a killed run was writing
             self._found = _read(self._path)
-
-    @property
-    def resumed(self) -> bool:
-        """Whether the core, and perhaps more, was found by an earlier run."""
-        return self._found is not None
+        #: whether the core, and perhaps more, was found by an earlier run
+        self.resumed = self._found is not None
 
     def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
         """Describe the search, and take what is known of it from the file; that of another search is refused."""
@@ -82,7 +77,10 @@ class Journal:
                 raise ValueError
             self.inner = [Inner(theta_all if t is None else t, t is None) for t in inner]
             self._encoded = [_encoded(step) for step in self._found["steps"]]
-            self.steps = [_decoded_step(step, granules.conditions) for step in self._found["steps"]]
+            self.steps = [from_json(Step, step) for step in self._found["steps"]]
+            known = set(granules.conditions)
+            if not all({step.attribute, *step.ties} <= step.candidates.keys() <= known for step in self.steps):
+                raise ValueError
         except TableError:
             raise
         except (KeyError, IndexError, TypeError, AttributeError, ValueError):
@@ -107,7 +105,7 @@ class Journal:
         """Keep a step."""
         self.steps.append(step)
         if self._path is not None:
-            self._encoded.append(_encoded(_encoded_step(step, self._head["data"]["conditions"])))
+            self._encoded.append(_encoded(asdict(step)))
             self._write()
 
     def _check(self, there: float, here: float) -> None:
@@ -156,28 +154,6 @@ def _damaged(path: Path) -> TableError:
 
 def _encoded(state: Any) -> str:
     return json.dumps(state, separators=(",", ":"))
-
-
-def _encoded_step(step: Step, names: Sequence[str]) -> dict[str, Any]:
-    """A step with positions in place of names, so that thousands of candidates take little room."""
-    places = {name: a for a, name in enumerate(names)}
-    return {
-        **asdict(step),
-        "attribute": places[step.attribute],
-        "ties": [places[name] for name in step.ties],
-        "candidates": [step.candidates.get(name) for name in names],
-    }
-
-
-def _decoded_step(found: Mapping[str, Any], names: Sequence[str]) -> Step:
-    offered = zip(names, found["candidates"], strict=True)
-    named = {
-        "attribute": names[found["attribute"]],
-        "ties": [names[a] for a in found["ties"]],
-        "candidates": {name: gain for name, gain in offered if gain is not None},
-    }
-    step: Step = from_json(Step, {**found, **named})
-    return step
 
 
 def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:

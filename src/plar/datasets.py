@@ -68,10 +68,6 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
     DecisionTable
         Columns are named ``x0, x1, …`` by their position in the file.
 
-    References
-    ----------
-    Zhang, Li, Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, table of datasets.
-
     Examples
     --------
     >>> from plar import datasets

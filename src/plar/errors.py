@@ -62,10 +62,7 @@ class EngineFailed(PlarError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
 
-    Parameters
-    ----------
-    reduct : Reduct
-        The result so far, with its certificate.
+    Its `reduct` is the result so far, with its certificate.
     """
 
     def __init__(self, reduct: Any) -> None:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from plar.errors import TableError
 
-__all__ = ["SUFFIXES", "WRITTEN", "format_of", "known_format", "output_format", "suffix_of"]
-
 #: formats by suffix. Text is one row a line, also as the UCI repository names it; .dat is KEEL's, or text, which its
 #: first line tells; .json is one array of objects, or one object a line
 SUFFIXES = {
@@ -23,11 +21,7 @@ _PACKABLE = ("text", "dat", "arff", "ndjson")
 
 
 def suffix_of(path: Path) -> tuple[str, str]:
-    """Suffix that tells the format, and the one of compression behind it.
-
-    >>> suffix_of(Path("Census.CSV.gz")), suffix_of(Path("t.jsonl.parquet"))
-    (('.csv', '.gz'), ('.parquet', ''))
-    """
+    """Suffix that tells the format, and the one of compression behind it: .csv and .gz."""
     last = path.suffix.lower()
     return (path.with_suffix("").suffix.lower(), last) if last in _PACKED else (last, "")
 

@@ -16,11 +16,9 @@ from typing import Final
 from plar.errors import MemoryLimitExceeded, ParameterError
 
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_BYTES: Final = {
-    **{"": 1, "b": 1},
-    **{f"{unit}{end}": 1000**power for power, unit in enumerate("kmgt", 1) for end in ("", "b")},
-    **{f"{unit}{end}": 1024**power for power, unit in enumerate("kmgt", 1) for end in ("i", "ib")},
-}
+_BYTES = {"": 1, "b": 1}
+for _power, _unit in enumerate("kmgt", 1):
+    _BYTES |= {_unit: 1000**_power, f"{_unit}b": 1000**_power, f"{_unit}i": 1024**_power, f"{_unit}ib": 1024**_power}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)")
 _SPARE: Final = 1 << 30  # of what the machine has, left while polars grows: it takes so much in some tenths of a second
 _UNLIMITED: Final = 1 << 60  # what cgroups say when there is no limit is about this, and more
@@ -54,11 +52,7 @@ def _with_unit(given: object, units: Mapping[str, int], least: int, rule: str) -
 
 
 def amount(given: object) -> float | None:
-    """A finite number of 0 or more as a float; None for anything else.
-
-    >>> amount(3), amount(-1), amount("3"), amount(10**400)
-    (3.0, None, None, None)
-    """
+    """A finite number of 0 or more as a float; None for anything else."""
     with suppress(OverflowError):
         if isinstance(given, Real) and not isinstance(given, bool) and 0 <= float(given) < math.inf:
             return float(given)

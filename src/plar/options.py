@@ -10,8 +10,6 @@ from typing import Any
 from plar.columns import by_label
 from plar.errors import ParameterError
 
-__all__ = ["ReadOptions"]
-
 _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 
 

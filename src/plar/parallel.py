@@ -9,8 +9,6 @@ from contextvars import copy_context
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["in_threads", "usable_cores"]
-
 T = TypeVar("T")
 #: below this many cells a task is too short for a thread
 _SHARED = 1 << 15
@@ -18,9 +16,7 @@ _SHARED = 1 << 15
 
 def usable_cores() -> int:
     """How many threads of this process can run at a time."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -> Iterator[T]:

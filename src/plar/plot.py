@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from plar.errors import ParameterError, PlarError
 from plar.report.words import chosen, counted, number, shortened, start_words, thetas
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from plar.reduct import Reduct
 
-__all__ = ["plot"]
 
 #: columns that find room in a picture, and characters of their names
 MOST, LONGEST = 60, 28
@@ -49,8 +48,7 @@ def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     _curve(found, axes[0])
     if len(axes) == 2:
         _bars(found, axes[1])
-    drawn: Figure = axes[0].figure
-    return drawn
+    return cast("Figure", axes[0].figure)
 
 
 def _curve(found: Reduct, ax: Any) -> None:

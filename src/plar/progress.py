@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from plar.reduct import Step
     from plar.search import OnStep, Progress
 
-__all__ = ["Display", "followed", "shown", "tell_resumed"]
 
 _WORDS = {"read": "opening", "granulate": "reading and granulating", "write": "writing"}
-_BAR = 20
-#: below this many columns the words are worth more than the bar
-_NARROW = 60
 
 
 class Display:
@@ -75,11 +71,6 @@ class Display:
     def watch(self, job: JobProgress) -> None:
         """Note the progress of a pass over the candidates."""
         self._job = job
-
-    def end(self) -> None:
-        """Print that the last phase is over."""
-        if self._phase == "certificate":
-            self._tell("certificate", shown_seconds(monotonic() - self._began))
 
     def _tell(self, what: str, *facts: str) -> None:
         line = f"{what:<11} {', '.join(facts)}"
@@ -134,9 +125,8 @@ class Display:
         with suppress(OSError, ValueError):  # rich looks at 0, 1 and 2 alone, and stderr may have another number
             width = min(width, os.get_terminal_size(console.file.fileno()).columns)
         row: list[RenderableType] = [Text(self.title, no_wrap=True)]
-        if width >= _NARROW:
-            share = self.share
-            row.append(ProgressBar(1.0, share or 0.0, width=_BAR, pulse=share is None))
+        if width >= 60:  # else the words are worth more than the bar
+            row.append(ProgressBar(1.0, self.share or 0.0, width=20, pulse=self.share is None))
         row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
         grid = Table.grid(padding=(0, 1))
         grid.add_row(*row)
@@ -184,7 +174,8 @@ def shown(verbose: bool | None = None) -> Iterator[Display | None]:
         with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False) as live:
             display._live = live
             yield display
-    display.end()
+    if display._phase == "certificate":
+        display._tell("certificate", shown_seconds(monotonic() - display._began))
 
 
 @contextmanager

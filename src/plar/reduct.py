@@ -96,18 +96,14 @@ class Reduct:
     measure, engine : str
     theta, theta_all : float
         Θ(D|R) and Θ(D|C).
-    complete : bool
-        Whether the search met its stop rule.
-    consistent : bool
-        Whether objects equal on all conditions always share a decision.
+    complete, consistent : bool
+        Whether the search met its stop rule; whether objects equal on all conditions always share a decision.
     steps : tuple of Step
     certificate : Certificate
     n_objects, n_granules, n_classes : int
         Rows counted with their weights, distinct rows, distinct decisions.
-    cardinalities : mapping of str to int
-        Number of distinct values of each condition.
-    missing : mapping of str to int
-        How many objects lack a value, for each condition and decision where some do.
+    cardinalities, missing : mapping of str to int
+        Number of distinct values of each condition; of objects that lack a value, where some do, also in the decision.
     cuts : mapping of str to tuple of float
         Cut points of the conditions that `bins` cut: value x is in the bin of the first cut point ≥ x.
     source : str or None
@@ -188,20 +184,12 @@ class Reduct:
         The page loads nothing from elsewhere. It says what was reduced to what, how the attributes were found and
         what is proven about them, and shows every candidate of every step. `command` is the shell command that gave
         this result; by default one is made from `source` and `settings`.
-
-        Examples
-        --------
-        >>> import plar, tempfile, pathlib
-        >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = pathlib.Path(folder) / "r.html"
-        ...     r.report(page)
-        ...     "1 of 2 columns is enough" in page.read_text(encoding="utf-8")
-        True
         """
-        from plar.report import write
+        from plar.report import page
 
-        write(self, path, command)
+        text = page(self, command)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
         """Draw how Θ(D|R) fell, and the significance of each chosen attribute; needs the extra ``report``.

@@ -11,8 +11,6 @@ from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.options import ReadOptions
 
-__all__ = ["Roles", "assign"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roles:

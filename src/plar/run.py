@@ -22,8 +22,6 @@ from plar.search import Progress
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
 
-__all__ = ["Prepared", "granulated", "opened", "prepared"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:

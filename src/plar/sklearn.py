@@ -83,8 +83,6 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     -----
     The result depends on nothing but the data: there is no random state, and the order of the rows does not count.
 
-    `sample_weight` are whole-number multiplicities; 0 leaves the row out.
-
     `partial_fit` keeps the distinct rows with their counts, so that batches count as if they had come at once; the
     reduct is found when it is first asked for. Bins that depend on the data need all rows at once, so there is no
     `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a warning.
@@ -236,9 +234,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return tags
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        mask = np.zeros(self.n_features_in_, np.bool_)
-        mask[self._places(self.reduct_.attributes)] = True
-        return mask
+        selected = set(self.reduct_.attributes)
+        return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
 
     def _places(self, names: Iterable[str]) -> list[int]:
         at = {name: place for place, name in enumerate(self.reduct_.conditions)}

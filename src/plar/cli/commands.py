@@ -17,8 +17,6 @@ from plar.cli.options import Computing, Epsilon, Json, LongRun, MemoryLimit, Tab
 from plar.columns import Word
 from plar.errors import TableError, printable, unknown_name
 
-__all__ = ["COMMANDS"]
-
 _WITH_JSON = "reduce, core, theta or engines"
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 

@@ -24,7 +24,6 @@ from plar.formats import SUFFIXES, WRITTEN
 if TYPE_CHECKING:
     from plar.tables import DecisionTable
 
-__all__ = ["OUTPUTS", "STREAM", "check_targets", "input_files", "started", "written"]
 
 #: how stdin and stdout are spelled
 STREAM = "-"

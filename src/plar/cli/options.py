@@ -1,29 +1,59 @@
-"""The options of the commands, each said once; a command names the groups that it takes."""
+"""The options of the commands, each said once, and what the Tab key offers; a command names the groups it takes."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from plar.cli.completion import columns, words
 from plar.columns import Word
 from plar.errors import TableError
 from plar.options import ReadOptions
 
-__all__ = ["Columns", "Computing", "Epsilon", "Json", "LongRun", "MemoryLimit", "TableOptions", "Telling", "flat", "of"]
-
 Columns = list[Word] | None
 Texts = list[str] | None
+#: the shells evaluate what they are offered, and names come from the data
+_HARMLESS = re.compile(r"[\w @%+=.,/-]+")
+
+
+def columns(context: typer.Context, incomplete: str) -> list[str]:
+    """Offer the columns of the file that is on the line already, for the end of a list a,b,c."""
+    head, comma, last = incomplete.rpartition(",")
+    found = [head + comma + name for name in _names(context) if name.startswith(last) and _HARMLESS.fullmatch(name)]
+    bash = os.environ.get("_PLAR_COMPLETE", "").endswith("_bash")
+    # which takes the words as they are; zsh and fish quote them
+    return [word.replace(" ", "\\ ") for word in found] if bash else found
+
+
+def _names(context: typer.Context) -> tuple[str, ...]:
+    with suppress(Exception):  # whatever goes wrong, nothing is offered
+        from plar.formats import format_of
+        from plar.tables.table import open_rows
+
+        given = context.params
+        # an option without its value, as here, keeps arguments from being told apart
+        file = Path(given["file"] or context.args[0])
+        options = ReadOptions(header=given.get("header", True), separator=given.get("separator"))
+        if "json" not in format_of(file, as_text=True):  # whose columns are known when all is read
+            return open_rows(file, options).names
+    return ()
 
 
 def of(help: str, *names: str, choices: tuple[str, ...] = (), **more: Any) -> Any:
     """An option whose values may be among some that the Tab key offers."""
-    return typer.Option(*names, help=help, autocompletion=words(*choices) if choices else None, **more)
+
+    def offered(incomplete: str) -> list[str]:
+        return [word for word in choices if word.lower().startswith(incomplete.lower())]
+
+    return typer.Option(*names, help=help, autocompletion=offered if choices else None, **more)
 
 
 def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import PlarError
-from plar.files import replacing
 from plar.limits import shown_seconds
 from plar.report.curve import curve
 from plar.report.reproduce import python_call, shell_command
@@ -21,19 +19,11 @@ from plar.report.words import LONGEST, MEASURES, aligned, bar, chosen, counted, 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
 
-__all__ = ["page", "write"]
 
 #: rows of a table that are shown at first
 ROWS = 50
 #: names of a list that are shown, of candidates that did not tie, and values of a setting
 NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
-
-
-def write(found: Reduct, path: str | os.PathLike[str], command: str | None = None) -> None:
-    """Write the page, whole or not at all."""
-    text = page(found, command)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def page(found: Reduct, command: str | None = None) -> str:
@@ -102,13 +92,9 @@ def _columns(found: Reduct) -> list[dict[str, Any]]:
     parts = dict.fromkeys(found.core, "core, left out")
     parts |= {step.attribute: f"step {i}, left again" for i, step in enumerate(found.steps, 1)}
     parts |= {row["name"]: row["part"] for row in chosen(found)}
+    values, missing = found.cardinalities, found.missing
     return [
-        {
-            "name": name,
-            "part": parts.get(name, ""),
-            "values": found.cardinalities.get(name),
-            "missing": found.missing.get(name, 0),
-        }
+        {"name": name, "part": parts.get(name, ""), "values": values.get(name), "missing": missing.get(name, 0)}
         for name in found.conditions
     ]
 

@@ -11,8 +11,6 @@ from plar.report.words import counted, number, shortened, start_words, thetas
 if TYPE_CHECKING:
     from plar.reduct import Reduct
 
-__all__ = ["curve", "ticks"]
-
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Choose round numbers from `low` to `high`.

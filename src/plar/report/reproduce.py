@@ -13,7 +13,6 @@ from plar.report.words import MEASURES
 if TYPE_CHECKING:
     from plar.reduct import Reduct
 
-__all__ = ["python_call", "shell_command"]
 
 #: settings with their defaults: those of reading, and of the search
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}

@@ -13,7 +13,6 @@ from plar.report.words import chosen, counted, shortened, visible
 if TYPE_CHECKING:
     from plar.reduct import Reduct, Step
 
-__all__ = ["notebook_table", "summary"]
 
 #: rows of the table
 MOST = 30
