@@ -18,7 +18,7 @@ from plar.coding.fingerprint import fingerprint_of
 from plar.coding.series import encode_series
 from plar.coding.threads import check_threads
 from plar.errors import TableError, reason_of
-from plar.files import checksum, replacing
+from plar.files import checksum, first_bytes, replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -186,7 +186,7 @@ def holds_granules(path: Path) -> bool:
 
 def _metadata(path: Path) -> str | None:
     """What `write_granules` notes in a file; None for any other file."""
-    if not _is_parquet(path):
+    if not path.is_file() or first_bytes(path, 4) != b"PAR1":  # a pipe is not opened: reading would take from it
         return None
     import polars as pl  # which takes as long as all of a short run, and text does not need it
 
@@ -197,11 +197,3 @@ def _metadata(path: Path) -> str | None:
         if path.suffix.lower() != ".parquet":  # it may be anything, which is said where it is read
             return None
         raise TableError(f"Cannot read the Parquet file {str(path)!r}: it is damaged. Make it again.") from None
-
-
-def _is_parquet(path: Path) -> bool:
-    if not path.is_file():  # nor opened: reading a pipe would take from it
-        return False
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(4) == b"PAR1"
-    return False
