@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column
 from plar.coding.fingerprint import fingerprint_of
-from plar.coding.series import encode_series
-from plar.coding.threads import check_threads
+from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
 from plar.files import checksum, replacing
 

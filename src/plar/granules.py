@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
-from plar.coding.assemble import settle
+from plar.coding.assemble import merge_equal, settle
 from plar.coding.codes import Column, combine, union
+from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
-from plar.coding.single_use import SingleUse
 from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
 from plar.errors import TableError
 from plar.files import find_files
 from plar.granule_files import Stored, holds_granules, read_granules, write_granules
-from plar.partition import Codes, Index, distinct
+from plar.partition import Codes, Index
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
 
@@ -214,7 +214,7 @@ class Granules:
 
     def for_one_search(self) -> Granules:
         """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
-        return replace(self, columns=SingleUse(self.columns))
+        return replace(self, columns=ConsumableColumns(self.columns))
 
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
@@ -340,16 +340,12 @@ def _granulated(source: Any) -> Granules:
 
 def regroup(granules: Granules) -> Granules:
     """Merge equal rows into one granule each, adding up their counts."""
-    order, starts = distinct([(granules.classes, granules.n_classes), *granules.coded], len(granules))
-    if len(starts) - 1 == len(granules):
+    merged = merge_equal([(granules.classes, granules.n_classes), *granules.coded], granules.counts)
+    if merged is None:
         return granules
-    first = order[starts[:-1]]
-    return replace(
-        granules,
-        columns=tuple(c[first] for c in granules.columns),
-        classes=granules.classes[first],
-        counts=np.add.reduceat(granules.counts[order], starts[:-1].astype(np.intp)),
-    )
+    first, counts = merged
+    columns = tuple(codes[first] for codes in granules.columns)
+    return replace(granules, columns=columns, classes=granules.classes[first], counts=counts)
 
 
 def _stack(a: Granules, b: Granules) -> Granules:

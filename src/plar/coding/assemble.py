@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_codes
 from plar.errors import NoRows, TableError
-from plar.partition import Index, distinct
+from plar.partition import Codes, Index, distinct
 
-__all__ = ["settle"]
-
-
-def _thinned(named: list[tuple[str, Column]], keep: NDArray[np.bool_] | Index) -> None:
-    """Keep some rows of every column, in place, so that no second copy of the table is ever held."""
-    for j, (name, column) in enumerate(named):
-        named[j] = name, take_codes(column, column.codes[keep])
+__all__ = ["merge_equal", "settle"]
 
 
-def _lacking(named: list[tuple[str, Column]], counts: NDArray[np.int64]) -> list[tuple[str, NDArray[np.bool_], int]]:
-    """Columns with missing values: name, rows, number of objects."""
-    found = []
-    for name, column in named:
-        code = column.missing
-        if code is not None:
-            rows = column.codes == code
-            found.append((name, rows, int(counts[rows].sum())))
-    return found
-
-
-def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.int64]:
-    lacking = _lacking(named, counts)
-    if not lacking:
-        return counts
-    if missing == "error":
-        some = ", ".join(f"{name!r} ({n})" for name, _, n in lacking[:10])
+def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.bool_]:
+    """Which rows lack no value; where lacking one is an error, that is raised."""
+    missed = [(name, column.codes == code) for name, column in named if (code := column.missing) is not None]
+    lacking = [(name, rows) for name, rows in missed if counts[rows].any()]
+    if lacking and missing == "error":
+        some = ", ".join(f"{name!r} ({int(counts[rows].sum())})" for name, rows in lacking[:10])
         more = f" and {len(lacking) - 10} more columns" if len(lacking) > 10 else ""
         raise TableError(f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table.")
-    keep = ~np.logical_or.reduce([rows for _, rows, _ in lacking])
-    _thinned(named, keep)
-    kept: NDArray[np.int64] = counts[keep]
-    return kept
+    keep = np.ones(len(counts), np.bool_)
+    for _, rows in lacking:
+        keep &= ~rows
+    return keep
 
 
 def settle(
@@ -70,11 +55,14 @@ def settle(
     """
     n_rows = len(named[-1][1].codes)
     counts = np.ones(n_rows, np.int64) if counts is None else counts
-    if not counts.all():
-        _thinned(named, counts > 0)
-        counts = counts[counts > 0]
+    keep = counts > 0
     if missing != "value":
-        counts = _without_missing(named, counts, missing)
+        keep &= _without_missing(named, counts, missing)
+    if not keep.all():
+        # column by column, so that no second copy of the table is ever held
+        for j, (name, column) in enumerate(named):
+            named[j] = name, take_codes(column, column.codes[keep])
+        counts = counts[keep]
     if not len(counts):
         raise NoRows(
             "No row is left: all were dropped for a missing value. Pass missing='value'."
@@ -83,20 +71,22 @@ def settle(
         )
     if grouped and not any(column.merged for _, column in named):
         return counts
-    return _deduplicate(named, counts)
-
-
-def _deduplicate(named: list[tuple[str, Column]], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Keep the first of equal rows, in table order, and return the counts."""
-    coded = [(column.codes, len(column.values)) for _, column in reversed(named)]
-    order, starts = distinct(coded, len(counts))
-    if len(starts) - 1 == len(counts):
+    merged = merge_equal(((column.codes, len(column.values)) for _, column in reversed(named)), counts)
+    if merged is None:
         return counts
-    first = order[starts[:-1]]
-    summed = np.add.reduceat(counts[order], starts[:-1].astype(np.intp))
-    place = np.argsort(first)
-    first = first[place]
-    del coded  # so that each column is freed as its rows are taken
+    first, counts = merged
     for j, (name, column) in enumerate(named):
         named[j] = name, Column(column.codes[first], column.values, column.merged)
-    return summed[place]
+    return counts
+
+
+def merge_equal(
+    columns: Iterable[tuple[Codes, int]], counts: NDArray[np.int64]
+) -> tuple[Index, NDArray[np.int64]] | None:
+    """The first of equal rows, in table order, and the sums of their counts; None where no two are equal."""
+    order, starts = distinct(columns, len(counts))
+    if len(starts) - 1 == len(counts):
+        return None
+    first = order[starts[:-1]]
+    place = np.argsort(first)
+    return first[place], np.add.reduceat(counts[order], starts[:-1].astype(np.intp))[place]

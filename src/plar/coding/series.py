@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized
-from plar.coding.threads import check_threads
-from plar.errors import TableError
-from plar.partition import Array, Index, smallest_codes
+from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
+from plar.errors import EngineFailed, TableError
+from plar.partition import Array, smallest_codes
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["encode_series", "encode_strings", "named", "not_flat"]
-
+__all__ = ["check_threads", "encode_series", "encode_strings", "named", "not_flat"]
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
+#: whether plar has used polars in this process, or in one that it was forked from, whose threads it lacks
+_used = _lost = False
 
-def _first_rows(codes: Array, n_values: int) -> Index:
-    first = np.empty(n_values, np.uint32)
-    first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
-    return first
+
+def check_threads() -> None:
+    """Note that polars is about to be used; refuse it in a process forked from one in which plar had used it."""
+    global _used
+    if _lost:
+        raise EngineFailed(
+            "This process was forked from one that had used polars, whose threads it lacks, so it would wait forever. "
+            "Start processes with the method 'spawn' or 'forkserver', or give them granules made before."
+        )
+    _used = True
+
+
+def _forked() -> None:
+    global _lost
+    _lost = _used
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> codes, values = encode_strings(pl.Series(["b", "a", "b", None]))
-    >>> codes.tolist(), values
-    ([0, 1, 0, 2], ['b', 'a', None])
-    """
+    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked."""
     if len(series) <= _FEW:
         cells = series.to_list()
         distinct = list(dict.fromkeys(cells))
@@ -107,7 +115,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
     if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
         codes, values = encode_strings(written)
-        return encode_distinct(codes, series.gather(_first_rows(codes, len(values))).to_list(), na=spellings)
+        return encode_distinct(codes, series.gather(first_rows(codes, len(values))).to_list(), na=spellings)
     # polars plans a query for `to_physical`, which takes longer than to code a column
     numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
@@ -129,7 +137,7 @@ def _values(series: pl.Series, column: Column) -> list[Any]:
     """Values of the codes of a column without nulls."""
     import polars as pl
 
-    distinct = series.gather(_first_rows(column.codes, len(column.values)))
+    distinct = series.gather(first_rows(column.codes, len(column.values)))
     if getattr(series.dtype, "time_unit", None) == "ns":
         distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
     return distinct.to_list()

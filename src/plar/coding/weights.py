@@ -37,13 +37,7 @@ def check_labels(labels: Column, n_rows: int) -> None:
 
 
 def whole(value: Any) -> float | None:
-    """A weight as a number, None where it is not whole.
-
-    Examples
-    --------
-    >>> whole("3"), whole(2.5), whole("1_0")
-    (3.0, None, None)
-    """
+    """A weight as a number, None where it is not whole."""
     try:
         number = float(value) if not isinstance(value, str) or "_" not in value else -1.0
         return number if number >= 0 and number == int(number) else None
@@ -62,13 +56,7 @@ def whole_counts(weights: Array) -> NDArray[np.int64]:
 
 
 def row_weights(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Multiply the counts of rows by their weights.
-
-    Examples
-    --------
-    >>> row_weights(Column(np.array([0, 1], np.uint8), ["2", 3.0]), np.array([1, 5])).tolist()
-    [2, 15]
-    """
+    """Multiply the counts of rows by their weights."""
     numbers = np.zeros(len(column.values))
     for code, value in enumerate(column.values):
         number = whole(value)

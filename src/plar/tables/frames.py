@@ -17,8 +17,7 @@ import numpy as np
 
 from plar.bins import NoNumber
 from plar.coding.codes import Column
-from plar.coding.series import encode_series, named, not_flat
-from plar.coding.threads import check_threads
+from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.coding.weights import BadWeight, row_weights
 from plar.errors import NoRows, TableError, reason_of
 from plar.granules import Granules

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from plar.coding.series import named
-from plar.coding.threads import check_threads
+from plar.coding.series import check_threads, named
 from plar.errors import TableError
 from plar.options import ReadOptions
 from plar.tables.arrow_check import check_arrow
