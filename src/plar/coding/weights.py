@@ -11,7 +11,7 @@ from plar.coding.codes import Column
 from plar.errors import NoRows, TableError
 from plar.partition import Array
 
-__all__ = ["MAX_OBJECTS", "BadWeight", "check_labels", "row_weights", "too_many", "whole", "whole_counts"]
+__all__ = ["MAX_OBJECTS", "BadWeight", "row_weights", "too_many", "whole", "whole_counts"]
 
 #: counts are exact up to this many objects
 MAX_OBJECTS = 1 << 40
@@ -28,12 +28,6 @@ class BadWeight(TableError):
 def too_many(n_objects: int) -> str:
     """Say that counts would not be exact."""
     return f"The table stands for {n_objects} objects, above the limit {MAX_OBJECTS}. Scale the weights down."
-
-
-def check_labels(labels: Column, n_rows: int) -> None:
-    """Refuse labels beside a table of another length."""
-    if len(labels.codes) != n_rows:
-        raise TableError(f"y has {len(labels.codes)} labels for {n_rows} rows. Pass one label for each row.")
 
 
 def whole(value: Any) -> float | None:

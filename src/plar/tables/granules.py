@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,24 +26,9 @@ __all__ = ["GranuleRows", "as_numbers"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GranuleRows(Rows):
-    """Granules, here or on a cluster.
+    """Granules, here or on a cluster."""
 
-    Parameters
-    ----------
-    paths : tuple of Path
-        The files that they come from.
-    """
-
-    paths: tuple[Path, ...] = ()
-
-    def __str__(self) -> str:
-        """What it is."""
-        return "granules"
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that they come from."""
-        return self.paths
+    kind = "granules"
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Choose among the conditions; what granules cannot follow any more is refused."""
@@ -84,19 +68,15 @@ class GranuleRows(Rows):
 
     def select(self, selection: Selection) -> Any:
         """Refuse: the rows are not there any more."""
-        raise self._no_rows()
-
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Refuse: the rows are not there any more."""
-        raise self._no_rows()
+        raise TableError(f"{self._where} holds granules, not rows.")
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse: the rows are not there any more."""
-        raise TableError(f"{self._no_rows()} No table can be written to {os.fspath(path)!r}.")
+        raise TableError(f"{self._where} holds granules, not rows. No table can be written to {os.fspath(path)!r}.")
 
-    def _no_rows(self) -> TableError:
-        where = repr(str(self.paths[0])) if self.paths else "The table"
-        return TableError(f"{where} holds granules, not rows.")
+    @property
+    def _where(self) -> str:
+        return repr(str(self.files[0])) if self.files else "The table"
 
 
 def with_roles(granules: Granules, roles: Roles) -> Granules:

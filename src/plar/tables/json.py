@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.roles import Roles
-from plar.tables.frames import FileRows
+from plar.tables.frames import FrameRows
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
 from plar.text.dialect import decoded
 
@@ -39,22 +39,22 @@ _EXACT = 1 << 53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JsonRows(FileRows):
+class JsonRows(FrameRows):
     """Files of JSON."""
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, once no column is known to mix types, which polars would read as one."""
         self._check(roles.used)
-        return FileRows.granulate(self, roles)
+        return FrameRows.granulate(self, roles)
 
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
         try:
-            for file in self.paths:
+            for file in self.files:
                 _inspect(file)
         except TableError as fault:
             return fault
-        return FileRows.explain(self, error)
+        return FrameRows.explain(self, error)
 
     def _check(self, names: Sequence[str]) -> None:
         import polars as pl
@@ -64,7 +64,7 @@ class JsonRows(FileRows):
         floats = [name for name in names if schema[name].is_float()]
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
-        for file in self.paths:
+        for file in self.files:
             if is_array(file):
                 continue
             mixed = texts and self.collect(pl.scan_lines(file, glob=False).select(other.any())).item()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from plar.coding.series import check_threads, named
+from plar.coding.series import named
 from plar.errors import TableError
 from plar.options import ReadOptions
 from plar.tables.arrow_check import check_arrow
-from plar.tables.frames import FileRows, run
+from plar.tables.frames import FrameRows, run
 from plar.tables.json import JsonRows, is_array, json_order, read_array
 
 if TYPE_CHECKING:
@@ -25,17 +26,16 @@ _EXACT = 1 << 53  # whole numbers up to here are floats too
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FileRows:
+def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
     """Open files of one format; those of a folder or glob divided by the values of columns have these too."""
     import polars as pl
 
-    check_threads()
     frames: list[pl.LazyFrame] = []
+    kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
-        blank = FileRows(None, (), pl.LazyFrame(), paths=(file,))
-        kept = JsonRows(None, (), pl.LazyFrame(), paths=(file,)) if kind in ("json", "ndjson") else blank
-        frame = run(lambda file=file: _scan(file, kind, options), kept.explain)  # type: ignore[misc]
-        run(frame.collect_schema, kept.explain)
+        explain = kind_of_rows(None, (), (file,)).explain
+        frame = run(partial(_scan, file, kind, options), explain)
+        run(frame.collect_schema, explain)
         frames.append(frame)
     if kind == "parquet":
         frames = _with_partitions(Path(path).expanduser(), files, frames)
@@ -49,8 +49,7 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         together = pl.concat(
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
-    rows = FileRows(together, names, together, paths=tuple(files), columnar=kind in ("parquet", "ipc"))
-    return JsonRows(together, names, together, paths=tuple(files)) if kind in ("json", "ndjson") else rows
+    return kind_of_rows(together, names, tuple(files), columnar=kind in ("parquet", "ipc"))
 
 
 def other_columns(file: Path, first: Path) -> str:

@@ -190,7 +190,7 @@ def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: b
     policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
     wanted = replace(roles, missing=policy)
     try:
-        return FrameRows(frame, tuple(names), frame.lazy(), text).granulate(wanted)
+        return FrameRows(frame, tuple(names), text=text).granulate(wanted)
     except NoRows:
         return None
     except BadWeight as error:
