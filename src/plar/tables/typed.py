@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["open_typed", "other_columns"]
 
-_EXACT = 1 << 53  # whole numbers up to here are floats too
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -132,7 +131,7 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
         if all(dtype == first for dtype in types):
             continue
         chosen = _common(types)
-        if chosen is None or not _is_exact(name, chosen, types, frames):
+        if chosen is None or not all(_stays_exact(name, chosen, frame) for frame in frames):
             odd = next(i for i, dtype in enumerate(types) if dtype != first)
             raise TableError(
                 f"Column {name!r} is {types[odd]} in {str(files[odd])!r} and {first} in {str(files[0])!r}. "
@@ -157,17 +156,12 @@ def _common(types: Sequence[Any]) -> Any:
     return None
 
 
-def _is_exact(name: str, chosen: Any, types: Sequence[Any], frames: Sequence[pl.LazyFrame]) -> bool:
-    """Whether whole numbers that become floats are small enough for that."""
+def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
+    """Whether the whole numbers of a file stay what they are in a common type."""
     import polars as pl
 
-    if chosen != pl.Float64:
+    column, dtype = named(name), frame.collect_schema()[name]
+    if chosen != pl.Float64 or not dtype.is_integer():
         return True
-    small = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.Float32, pl.Float64, pl.Null)
-    for dtype, frame in zip(types, frames, strict=True):
-        if dtype not in small:
-            column = named(name)
-            low, high = frame.select(column.min().alias("low"), column.max().alias("high")).collect().row(0)
-            if low is not None and max(-low, high) > _EXACT:
-                return False
-    return True
+    there_and_back = column.cast(pl.Float64).cast(dtype, strict=False)
+    return bool(frame.select(there_and_back.eq_missing(column).all()).collect().item())
