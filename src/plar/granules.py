@@ -117,7 +117,6 @@ class Granules:
 
         Examples
         --------
-        >>> from plar.coding.codes import Column
         >>> a = Column(np.array([0, 1, 0], np.uint8), ["x", "y"])
         >>> d = Column(np.array([0, 0, 0], np.uint8), [True])
         >>> Granules.from_columns([("a", a)], [("d", d)]).counts.tolist()
@@ -176,9 +175,8 @@ class Granules:
 
         Examples
         --------
-        >>> a, b = (Column(np.array(codes, np.uint8), values) for codes, values in [([0, 1], "xy"), ([1, 0], "pq")])
-        >>> d = Column(np.array([0, 0], np.uint8), [True])
-        >>> Granules.from_columns([("a", a), ("b", b)], [("d", d)]).equal_columns([[0, 1]])
+        >>> import plar
+        >>> plar.granulate({"a": ["x", "y"], "b": ["q", "p"], "d": [1, 1]}, "d").equal_columns([[0, 1]])
         [[0, 1]]
         """
         n_values = self.cardinalities
@@ -196,8 +194,8 @@ class Granules:
 
         Examples
         --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> granules.coarsen([]).counts.tolist()
         [2]
         """
@@ -231,8 +229,8 @@ class Granules:
 
         Examples
         --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> both = granules.merge(granules)
         >>> len(both), both.n_objects
         (2, 4)
@@ -268,12 +266,18 @@ class Granules:
 
         Examples
         --------
-        >>> fine = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                 [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> fine = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> len(fine.coarsen([]).refine(["a"], fine))
         2
         """
-        fine = _granulated(source)
+        found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
+        if not isinstance(found, Granules) and not hasattr(found, "granulate"):
+            raise TableError(
+                f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
+                "pass it through plar.granulate first."
+            )
+        fine: Granules = found if isinstance(found, Granules) else found.granulate()
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
@@ -316,26 +320,10 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 
 def _read_one(file: Path) -> Granules:
     found = read_granules(file)
-    if found is None:
-        raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
     if float(found.counts.sum(dtype=np.float64)) > MAX_OBJECTS:
         raise TableError(too_many(int(found.counts.sum(dtype=np.float64))))
     parts = found.conditions, found.decision, found.counts
     return replace(Granules.from_columns(*parts, names=found.names, cuts=found.cuts), text=found.text)
-
-
-def _granulated(source: Any) -> Granules:
-    """Granules of a table, of a file of granules, or as they are."""
-    found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
-    if isinstance(found, Granules):
-        return found
-    if not hasattr(found, "granulate"):
-        raise TableError(
-            f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
-            "pass it through plar.granulate first."
-        )
-    granules: Granules = found.granulate()
-    return granules
 
 
 def regroup(granules: Granules) -> Granules:
