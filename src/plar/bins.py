@@ -25,20 +25,7 @@ from plar.coding.series import encode_strings
 from plar.errors import TableError, warn
 from plar.partition import Array, smallest_codes
 
-__all__ = [
-    "COMMA_NUMBER",
-    "NUMBER",
-    "NoNumber",
-    "apply",
-    "as_numbers",
-    "bin_column",
-    "cut_columns",
-    "find_cuts",
-    "looks_continuous",
-    "number_of",
-    "place",
-    "warn_left",
-]
+__all__ = ["NUMBER", "NoNumber", "apply", "cut_columns", "find_cuts", "looks_continuous", "place", "warn_left"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
-from plar.coding.assemble import merge_equal, settle
+from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
 from plar.coding.codes import Column, combine, union
 from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
-from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
 from plar.errors import TableError
 from plar.files import find_files
@@ -112,6 +111,7 @@ class Granules:
         grouped: bool = False,
         names: Sequence[str] = (),
         cuts: Mapping[str, Cuts] | None = None,
+        text: bool = False,
     ) -> Granules:
         """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
 
@@ -138,6 +138,7 @@ class Granules:
             n_objects=int(counts.sum()),
             names=tuple(names),
             cuts=cuts or {},
+            text=text,
         )
 
     @property
@@ -250,8 +251,7 @@ class Granules:
                 f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "
                 "with the same cut points: bins={column: list of numbers}."
             )
-        if self.n_objects + other.n_objects > MAX_OBJECTS:
-            raise TableError(too_many(self.n_objects + other.n_objects))
+        check_objects(self.n_objects + other.n_objects)
         return regroup(_stack(self, other))
 
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
@@ -320,10 +320,8 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 
 def _read_one(file: Path) -> Granules:
     found = read_granules(file)
-    if float(found.counts.sum(dtype=np.float64)) > MAX_OBJECTS:
-        raise TableError(too_many(int(found.counts.sum(dtype=np.float64))))
-    parts = found.conditions, found.decision, found.counts
-    return replace(Granules.from_columns(*parts, names=found.names, cuts=found.cuts), text=found.text)
+    check_objects(found.counts.sum(dtype=np.float64))
+    return Granules.from_columns(*found[:3], names=found.names, cuts=found.cuts, text=found.text)
 
 
 def regroup(granules: Granules) -> Granules:

@@ -1,8 +1,9 @@
-"""Coded columns → distinct rows: the policy for missing values, then equal rows become one."""
+"""Coded columns → distinct rows: weights multiply, the policy for missing values, then equal rows become one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,52 @@ from plar.coding.codes import Column, take_codes
 from plar.errors import NoRows, TableError
 from plar.partition import Codes, Index, distinct
 
-__all__ = ["merge_equal", "settle"]
+__all__ = ["MAX_OBJECTS", "BadWeight", "check_objects", "merge_equal", "row_weights", "settle", "whole"]
+
+#: counts are exact up to this many objects
+MAX_OBJECTS = 1 << 40
+
+
+class BadWeight(TableError):
+    """A weight is no whole number from 0 on."""
+
+    def __init__(self, value: object, where: str) -> None:
+        super().__init__(f"The weight in {where} is {value!r}. Weights are whole numbers: 0, 1, 2, …")
+        self.value = value
+
+
+def check_objects(n_objects: float) -> None:
+    """Refuse more objects than can be counted exactly."""
+    if n_objects > MAX_OBJECTS:
+        raise TableError(
+            f"The table stands for {int(n_objects)} objects, above the limit {MAX_OBJECTS}. Scale the weights down."
+        )
+
+
+def whole(value: Any) -> float | None:
+    """A weight as a number, None where it is not whole."""
+    try:
+        number = float(value) if not isinstance(value, str) or "_" not in value else -1.0
+        return number if number >= 0 and number == int(number) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def row_weights(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Multiply the counts of rows by their weights."""
+    numbers = np.zeros(len(column.values))
+    for code, value in enumerate(column.values):
+        number = whole(value)
+        if number is None:
+            rows = (column.codes == code) & (counts > 0)
+            if rows.any():
+                raise BadWeight(value, f"row {int(rows.argmax()) + 1}")
+        numbers[code] = number or 0.0
+    weights = numbers[column.codes] * counts
+    check_objects(float(weights.sum()))
+    if not weights.any():
+        raise NoRows("All weights are 0, so that no row is left. Check the weights.")
+    return weights.astype(np.int64)  # exact because floats are up to 2^53
 
 
 def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.bool_]:

@@ -14,15 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import (
-    Places,
-    dense,
-    factorize,
-    factorize_rows,
-    gather,
-    narrow_floats,
-    narrow_integers,
-)
+from plar.coding.factorize import Places, dense, factorize, factorize_rows, gather, narrow_floats, narrow_integers
 from plar.errors import TableError
 from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores

@@ -27,13 +27,9 @@ def _add_rows(codes: Codes, first_row: np.uint64, sums: NDArray[np.uint64]) -> N
 def class_sums(
     columns: Iterable[tuple[int, Codes, int]], first_row: int = 1
 ) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-    """For every column, and class of U/{a}, the sum of the hashes of its rows; those of several pieces add up.
+    """For every column (its number, codes and cardinality) the sums of the hashes of the rows of each class of U/{a}.
 
-    Parameters
-    ----------
-    columns : iterable of (number of the column, its codes, how many there are)
-    first_row : int
-        Number of the first row, other than in any other piece.
+    Sums of several pieces, whose rows are numbered from another `first_row` each, add up.
     """
     for a, codes, n_values in columns:
         sums = np.zeros(n_values, np.uint64)
@@ -62,13 +58,10 @@ def agreeing(books: Iterable[NDArray[np.int64] | None]) -> bool:
     for book in books:
         if book is None:
             return False
-        if whole is None:
-            whole = book.copy()
-            continue
-        both = (whole >= 0) & (book >= 0)
-        if (whole[both] != book[both]).any():
+        both = (whole >= 0) & (book >= 0) if whole is not None else np.zeros(len(book), np.bool_)
+        if whole is not None and (whole[both] != book[both]).any():
             return False
-        whole = np.maximum(whole, book)
+        whole = book if whole is None else np.maximum(whole, book)
     return True
 
 

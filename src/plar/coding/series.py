@@ -45,26 +45,16 @@ if hasattr(os, "register_at_fork"):
 
 def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
     """Codes of a String column and its distinct values, by hash; what the hashes say is then checked."""
-    if len(series) <= _FEW:
-        cells = series.to_list()
-        distinct = list(dict.fromkeys(cells))
-        places = {value: code for code, value in enumerate(distinct)}
-        return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
-    codes, first = factorized(series.hash().to_numpy())
-    values = series.gather(first)
-    if series.eq_missing(values.gather(codes)).all():
-        return codes, values.to_list()
-    return _encode_collisions(series)
-
-
-def _encode_collisions(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of strings of which some share a hash."""
-    import polars as pl
-
-    values = series.unique()
-    known = values.drop_nulls()
-    codes = series.cast(pl.Enum(known)).to_physical().cast(pl.UInt32).fill_null(len(known))
-    return codes.to_numpy(), [*known.to_list(), *([None] if len(known) < len(values) else [])]
+    if len(series) > _FEW:
+        codes, first = factorized(series.hash().to_numpy())
+        values = series.gather(first)
+        if series.eq_missing(values.gather(codes)).all():
+            return codes, values.to_list()
+    # few rows, or a hash collision
+    cells = series.to_list()
+    distinct = list(dict.fromkeys(cells))
+    places = {value: code for code, value in enumerate(distinct)}
+    return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
 
 
 def named(*names: str) -> pl.Expr:
@@ -82,15 +72,7 @@ def not_flat(name: str, dtype: object) -> TableError:
 
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
-    """Code a polars Series of any flat type.
-
-    Parameters
-    ----------
-    series : polars.Series
-    na : iterable of str
-        Spellings of the missing value, for text.
-    text : bool
-        The values are as written in a text file: blanks around them do not count, and empty is missing.
+    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing.
 
     Examples
     --------

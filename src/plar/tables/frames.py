@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from plar.coding.assemble import BadWeight, row_weights
 from plar.coding.codes import Column
 from plar.coding.series import check_threads, encode_series, named, not_flat
-from plar.coding.weights import BadWeight, row_weights
 from plar.errors import NoRows, TableError, reason_of
 from plar.granules import Granules
 from plar.limits import check_memory

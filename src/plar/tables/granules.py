@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from plar.bins import cut_columns
 from plar.coding.codes import Column
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
-from plar.granules import Granules, regroup
+from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.partition import smallest_codes
 from plar.roles import Roles
@@ -88,14 +88,10 @@ def with_roles(granules: Granules, roles: Roles) -> Granules:
 
 
 def _regrouped(
-    granules: Granules,
-    conditions: list[tuple[str, Column]],
-    decision: list[tuple[str, Column]],
-    missing: str = "value",
+    granules: Granules, conditions: list[tuple[str, Column]], decision: list[tuple[str, Column]], **options: Any
 ) -> Granules:
-    kept = granules.counts, granules.names, granules.cuts
-    made = Granules.from_columns(conditions, decision, kept[0], missing=missing, names=kept[1], cuts=kept[2])
-    return replace(made, text=granules.text)
+    kept: dict[str, Any] = {"names": granules.names, "cuts": granules.cuts, "text": granules.text}
+    return Granules.from_columns(conditions, decision, granules.counts, **(kept | options))
 
 
 def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
@@ -104,13 +100,12 @@ def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
     for name in bins.columns:
         if name in cuts:
             raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
-    named = dict(granules.named_columns()[0])
-    left = [(name, column) for name, column in named.items() if name not in cuts]
+    conditions, decision = granules.named_columns()
+    left = {name: column for name, column in conditions if name not in cuts}
     written = decimal if granules.text else None  # text of typed tables is no number
-    cut = cut_columns(left, bins, granules.classes, granules.counts, cuts, decimal=written)
-    named |= dict(zip((name for name, _ in left), cut, strict=True))
-    columns, dictionaries = (tuple(c.codes for c in named.values()), tuple(c.values for c in named.values()))
-    return regroup(replace(granules, columns=columns, dictionaries=dictionaries, cuts=cuts))
+    cut = cut_columns(left.items(), bins, granules.classes, granules.counts, cuts, decimal=written)
+    made = dict(conditions) | dict(zip(left, cut, strict=True))
+    return _regrouped(granules, list(made.items()), decision, cuts=cuts)
 
 
 def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
 from plar.bins import apply, cut_columns
+from plar.coding.assemble import row_weights
 from plar.coding.codes import Column, combine
-from plar.coding.weights import row_weights
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.limits import check_memory
@@ -154,13 +154,10 @@ def assembled(
 
     Parameters
     ----------
-    roles : Roles
     conditions : function
         Codes the conditions, one after the other; it is called again only to find rows without missing values for bins.
     beside : list of Column
         The decision, if it is part of the table, and the weights, if there are any.
-    counts, grouped
-        As of `plar.coding.assemble.settle`.
     decimal : str, optional
         Text that writes numbers with this mark before the fraction can be cut.
     """

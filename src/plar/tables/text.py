@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plar.coding.assemble import BadWeight, whole
 from plar.coding.codes import Column
-from plar.coding.weights import BadWeight, whole
 from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.roles import Roles

@@ -95,17 +95,15 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     )
     if fixed is None or path.is_file():
         return list(frames)
-    told = [[part.partition("=")[::2] for part in file.parts[fixed:-1] if "=" in part] for file in files]
-    columns: dict[str, list[str | None]] = {}
-    for pairs in told:
-        for name, value in pairs:
-            columns.setdefault(unquote(name), []).append(None if value == _NOTHING else unquote(value))
+    parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
+    told = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
     made = list(frames)
-    for name, values in columns.items():
-        if len(values) < len(files):
+    for name in dict.fromkeys(name for columns in told for name in columns):
+        if not all(name in columns for columns in told):
             raise TableError(
                 f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
             )
+        values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
         whole = all(value is None or _is_whole(value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String
         made = [

@@ -17,8 +17,8 @@ from zlib import crc32
 
 import numpy as np
 
+from plar.coding.assemble import BadWeight
 from plar.coding.fingerprint import Fingerprint, add_fingerprints
-from plar.coding.weights import BadWeight
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, joined_pieces, merged, pack
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows, TableError
