@@ -19,26 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Bins, Cuts, Rule
-from plar.coding.codes import Column
+from plar.coding.codes import Column, factorized
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_strings
 from plar.errors import TableError, warn
 from plar.partition import Array, smallest_codes
 
-__all__ = [
-    "COMMA_NUMBER",
-    "NUMBER",
-    "NoNumber",
-    "apply",
-    "as_numbers",
-    "bin_column",
-    "cut_columns",
-    "find_cuts",
-    "looks_continuous",
-    "number_of",
-    "place",
-    "warn_left",
-]
+__all__ = ["NUMBER", "NoNumber", "apply", "cut_columns", "find_cuts", "looks_continuous", "place", "warn_left"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
@@ -65,16 +52,9 @@ class NoNumber(TableError):
 
 
 def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequence[str] = ()) -> Floats:
-    """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
+    """Values as float64, NaN where they are missing (None, or in `na`); NoNumber names the first that is no number.
 
-    Parameters
-    ----------
-    values : sequence
-        None is missing. True and False are no numbers.
-    decimal : str, optional
-        Text counts as well where it is written as a finite number with this mark before the fraction.
-    na : sequence of str
-        Spellings of missing.
+    True and False are none. Text is one only if `decimal`, the mark before its fraction, is given.
 
     Examples
     --------
@@ -131,13 +111,7 @@ def _pointed(text: str) -> str:
 
 
 def looks_continuous(values: Iterable[Any]) -> bool:
-    """Whether values are numbers with fractions, by type or, in text, as written; the first thousand tell.
-
-    Examples
-    --------
-    >>> looks_continuous([1.0, None, 2.5]), looks_continuous(["1.5", "2"]), looks_continuous(["1", "2"])
-    (True, True, False)
-    """
+    """Whether values are numbers with fractions, by type or, in text, as written; the first thousand tell."""
     some = [value for value in islice(values, 1000) if value is not None]
     kinds = set(map(type, some))
     if not some or not all(issubclass(kind, str) for kind in kinds):
@@ -147,13 +121,7 @@ def looks_continuous(values: Iterable[Any]) -> bool:
 
 
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
-    """Bin of every number, -1 for NaN.
-
-    Examples
-    --------
-    >>> place(np.array([1.0, 1.5, 9.0, np.nan]), (1.0, 2.0)).tolist()
-    [0, 1, 2, -1]
-    """
+    """Bin of every number, -1 for NaN."""
     found = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
     found[np.isnan(numbers)] = -1
     return found
@@ -172,16 +140,13 @@ def bin_column(
     ((2.0,), [1, None, 0, 0])
     """
     numbers = as_numbers(column.values, decimal=decimal)
-    cuts = rule.cuts
-    if not rule.given:
-        by_value = np.bincount(column.codes, counts, len(numbers)).astype(np.int64)  # exact below 2^53
-        if rule.method == "mdlp":
-            known = np.isfinite(numbers) & (by_value > 0)
-            at = np.full(len(numbers), -1)
-            values, at[known] = np.unique(numbers[known] + 0.0, return_inverse=True)
-            cuts = _cuts(rule, values, at[column.codes], counts, classes)
-        else:
-            cuts = find_cuts(rule, numbers, by_value)
+    if rule.method == "mdlp":
+        n_classes = np.uint64(int(classes.max(initial=0)) + 1)
+        pairs, seen = factorized(column.codes.astype(np.uint64) * n_classes + classes)
+        sums = np.bincount(pairs, counts, len(seen)).astype(np.int64)  # exact below 2^53
+        cuts = find_cuts(rule, numbers[column.codes[seen]], sums, classes[seen])
+    else:
+        cuts = find_cuts(rule, numbers, np.bincount(column.codes, counts, len(numbers)).astype(np.int64))
     found, lut = np.unique(place(numbers, cuts), return_inverse=True)
     codes = smallest_codes(lut[column.codes], len(found))
     return Column(codes, [None if b < 0 else b for b in found.tolist()], merged=True), cuts
@@ -199,18 +164,8 @@ def cut_columns(
 ) -> Iterator[Column]:
     """Cut those columns that are to be cut and hold numbers, one by one; where they are cut goes into `cuts`.
 
-    Parameters
-    ----------
-    columns : iterable of (name, Column)
-    bins : Bins
-    classes, counts : (n,) arrays
-        The decision of every row, and how much it counts.
-    cuts : dict
-    decimal : str, optional
-        As of `as_numbers`.
-    left : dict, optional
-        Takes the columns of text that look like numbers and are not cut, each with a value that is none; by default
-        they are warned of.
+    Columns of text that look like numbers and are not cut go into `left`, each with a value that is none; by default
+    they are warned of. `classes` and `counts` are the decision of every row, and how much it counts.
     """
     found: dict[str, str] = {} if left is None else left
     for name, column in columns:
@@ -263,20 +218,6 @@ def apply(
     decimal: str | None = None,
 ) -> Any:
     """Bins of one column, in the same kind of column; missing stays missing.
-
-    Parameters
-    ----------
-    values : (n,) array, Series of pandas or polars, or list
-    cuts : sequence of float
-        As in `Reduct.cuts`.
-    name : str
-        The column's name, for messages.
-    na, decimal
-        As of `as_numbers`.
-
-    Returns
-    -------
-    array of the same type, Series of whole numbers, or list
 
     Examples
     --------
@@ -333,16 +274,9 @@ def _of_polars(series: Any, numbers: Callable[[Sequence[Any]], Floats]) -> Float
 
 
 def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None = None) -> Cuts:
-    """Where to cut a column, from how many objects have each number, for MDLP by decision.
+    """Where to cut a column, from how many objects have each number, for MDLP each number and class.
 
-    Parameters
-    ----------
-    rule : Rule
-    numbers : (n,) array of float64
-        In any order, and as often as one likes. NaN and ±∞ do not count.
-    counts : (n,) array of int64
-        How many objects have the number (and the class).
-    classes : (n,) array of int, optional
+    Numbers may come in any order, and more than once. NaN and ±∞ do not count.
 
     Examples
     --------
@@ -355,31 +289,18 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
     known = np.isfinite(numbers) & (counts > 0)
     values, at = np.unique(numbers[known] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
     weights = counts[known].astype(np.int64)
-    return _cuts(rule, values, at, weights, np.zeros(len(at), np.int64) if classes is None else classes[known])
-
-
-def _cuts(rule: Rule, values: Floats, at: Array, counts: Counts, classes: Array) -> Cuts:
-    """Cuts between sorted values, from how many objects have which, by rank and class."""
     if len(values) < 2:
         return ()
     if rule.method == "width":
         found = _width(values, rule.k)
     elif rule.method == "quantile":
-        found = _quantile(values, _sums(at, counts, len(values)), rule.k)
+        found = _quantile(values, np.bincount(at, weights).astype(np.int64), rule.k)
     else:
-        low = mdlp_splits(at, classes, counts)
-        if not len(low):
-            return ()
+        low = mdlp_splits(at, np.zeros(len(at), np.int64) if classes is None else classes[known], weights)
         below, above = values[low], values[low + 1]
         middle = below / 2 + above / 2
         found = np.where(middle < above, middle, below)
     return tuple(np.unique(found[found < values[-1]]).tolist())
-
-
-def _sums(at: Array, counts: Counts, n: int) -> Counts:
-    sums = np.zeros(n, np.int64)
-    np.add.at(sums, at, counts)
-    return sums
 
 
 def _width(values: Floats, k: int) -> Floats:

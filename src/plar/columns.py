@@ -34,13 +34,7 @@ class Word(str):
 
 
 def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
-    """Refuse names that occur twice.
-
-    Examples
-    --------
-    >>> check_names(["a", "b"], "the table")
-    ('a', 'b')
-    """
+    """Refuse names that occur twice."""
     if len(set(names)) < len(names):
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
@@ -107,13 +101,7 @@ def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
 
 
 def by_label(given: Any, labels: Collection[int]) -> Any:
-    """Turn ints that are labels of columns into the names of those; others stay positions.
-
-    Examples
-    --------
-    >>> by_label([2021, -1], {2020, 2021})
-    ['2021', -1]
-    """
+    """Turn ints that are labels of columns into the names of those; others stay positions."""
     if given is None or isinstance(given, str):
         return given
     listed = [str(one) if _is_label(one, labels) else one for one in column_list(given)]
@@ -163,13 +151,7 @@ def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
 def roles_of(
     names: Sequence[str], decision: tuple[str, ...], conditions: Any, drop: Any, weights: Any
 ) -> tuple[tuple[str, ...], str | None]:
-    """Names of the conditions, and of the weights if there are any.
-
-    Examples
-    --------
-    >>> roles_of(["a", "b", "w", "d"], ("d",), None, ["a"], "w")
-    (('b',), 'w')
-    """
+    """Names of the conditions, and of the weights if there are any."""
     if isinstance(weights, Iterable) and not isinstance(weights, str):
         raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")

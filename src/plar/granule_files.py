@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column
 from plar.coding.fingerprint import fingerprint_of
-from plar.coding.series import encode_series
-from plar.coding.threads import check_threads
+from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
 from plar.files import checksum, first_bytes, replacing
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Stored", "holds_granules", "read_granules", "write_granules"]
 
 _KEY = "plar"
-#: files of version 1 have no checksum, those of version 2 one of the file's bytes, those of 3 one of what they hold
 _VERSION = 3
 #: values of columns of several types are written with their type before them
 _SPELLED: dict[str, Callable[[str], Any]] = {
@@ -39,19 +37,7 @@ _SPELLED: dict[str, Callable[[str], Any]] = {
 
 
 class Stored(NamedTuple):
-    """What a granule file holds.
-
-    Parameters
-    ----------
-    conditions, decision : sequence of (name, Column)
-    counts : (n,) array of int64
-    names : sequence of str
-        All columns of the table.
-    cuts : mapping of str to tuple of float
-        Cut points of those cut into bins.
-    text : bool
-        Whether the values are as written in a text file.
-    """
+    """What a granule file holds; fields as of `Granules`."""
 
     conditions: Sequence[tuple[str, Column]]
     decision: Sequence[tuple[str, Column]]
@@ -69,29 +55,25 @@ def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
         series = pl.Series(name, list(values), strict=True)
         if series.dtype != pl.Object and not series.dtype.is_nested() and series.n_unique() == len(values):
             return series, False
-    if all(v is None or (type(v) in (int, float) and _is_exact(v)) for v in values):
-        return pl.Series(name, [None if v is None else float(v) for v in values], dtype=pl.Float64), False
+    with suppress(OverflowError):
+        numbers = [v if v is None else float(v) for v in values if v is None or type(v) in (int, float)]
+        if numbers == list(values):  # whole ones stay what they are
+            return pl.Series(name, numbers, dtype=pl.Float64), False
     written = [None if v is None else f"{type(v).__name__} {v!r}" for v in values]
     if len(set(written)) == len(values):
         return pl.Series(name, written, dtype=pl.String), True
     return pl.Series(name, [None if v is None else code for code, v in enumerate(values)], dtype=pl.Int64), False
 
 
-def _is_exact(number: float) -> bool:
-    """Whether a number stays what it is as a float."""
-    with suppress(OverflowError):
-        return float(number) == number
-    return False
-
-
-def _spelled(column: Column) -> Column:
-    """Values as they were before they were spelled; of types that have no spelling of their own, as written."""
+def _coded(series: pl.Series, spelled: bool) -> Column:
+    """Code what a file holds, values that are spelled as they were before; of other types as written."""
 
     def value(written: str | None) -> Any:
         kind, _, text = (written or "").partition(" ")
         return written if written is None or kind not in _SPELLED else _SPELLED[kind](text)
 
-    return Column(column.codes, [value(written) for written in column.values])
+    column = encode_series(series)
+    return Column(column.codes, [value(written) for written in column.values]) if spelled else column
 
 
 def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
@@ -116,13 +98,13 @@ def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
         "text": stored.text,
         "spelled": [name for (name, _), (_, spelled) in zip(columns, values, strict=True) if spelled],
     }
-    coded = []
+    coded, series_of = [], []
     for (name, column), (series, spelled) in zip(columns, values, strict=True):
-        found = encode_series(series)  # as it will be read
-        coded.append((name, Column(found.codes[column.codes], (_spelled(found) if spelled else found).values)))
+        found = _coded(series, spelled)  # as it will be read
+        coded.append((name, Column(found.codes[column.codes], found.values)))
+        series_of.append(series.gather(column.codes))
     roles["checksum"] = _seal(roles, coded, stored.counts)
-    series_of = zip((series for series, _ in values), (column.codes for _, column in columns), strict=True)
-    frame = pl.DataFrame([*(series.gather(codes) for series, codes in series_of), pl.Series(count, stored.counts)])
+    frame = pl.DataFrame([*series_of, pl.Series(count, stored.counts)])
     with replacing(path) as temporary:
         frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
 
@@ -134,22 +116,17 @@ def _seal(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], count
     return checksum(json.dumps([said, list(rows), len(counts)], sort_keys=True).encode())
 
 
-def read_granules(path: Path) -> Stored | None:
-    """What `write_granules` wrote; None for any other file."""
+def read_granules(path: Path) -> Stored:
+    """What `write_granules` wrote."""
     import polars as pl
 
-    written = _metadata(path)
-    if written is None:
-        return None
     try:
-        roles = json.loads(written)
-        if roles["version"] not in (1, 2, _VERSION):
-            raise ValueError(f"version {roles['version']}, this plar knows 1 to {_VERSION}")
+        roles = json.loads(_metadata(path) or "")
+        if roles["version"] != _VERSION:
+            raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
         stored = _stored(pl.read_parquet(path, glob=False, hive_partitioning=False), roles)
-        if roles["version"] == _VERSION:
-            columns = [*stored.conditions, *stored.decision]
-            if roles["checksum"] != _seal(roles, columns, stored.counts):
-                raise ValueError("it is not as it was written")
+        if roles["checksum"] != _seal(roles, [*stored.conditions, *stored.decision], stored.counts):
+            raise ValueError("it is not as it was written")
         return stored
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, OverflowError),
@@ -163,20 +140,13 @@ def _stored(frame: pl.DataFrame, roles: Mapping[str, Any]) -> Stored:
     counted = frame[roles["count"]].cast(int)
     if not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
         raise ValueError("counts below 1")
-    spelled = set(roles.get("spelled", ()))
     conditions, decision = (
-        [(name, _coded(frame[name], name in spelled)) for name in roles[role]] for role in ("conditions", "decision")
+        [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
+        for role in ("conditions", "decision")
     )
-    if not decision:
-        raise ValueError("no decision")
-    cuts = {name: tuple(map(float, points)) for name, points in roles.get("cuts", {}).items()}
+    cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
     counts = counted.to_numpy().astype(np.int64)
-    return Stored(conditions, decision, counts, tuple(roles.get("names", ())), cuts, roles.get("text") is True)
-
-
-def _coded(series: pl.Series, spelled: bool) -> Column:
-    column = encode_series(series)
-    return _spelled(column) if spelled else column
+    return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"])
 
 
 def holds_granules(path: Path) -> bool:

@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
-from plar.coding.assemble import settle
+from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
 from plar.coding.codes import Column, combine, union
+from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
-from plar.coding.single_use import SingleUse
-from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
 from plar.errors import TableError
 from plar.files import find_files
 from plar.granule_files import Stored, holds_granules, read_granules, write_granules
-from plar.partition import Codes, Index, distinct
+from plar.partition import Codes, Index
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
 
@@ -112,12 +111,12 @@ class Granules:
         grouped: bool = False,
         names: Sequence[str] = (),
         cuts: Mapping[str, Cuts] | None = None,
+        text: bool = False,
     ) -> Granules:
         """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
 
         Examples
         --------
-        >>> from plar.coding.codes import Column
         >>> a = Column(np.array([0, 1, 0], np.uint8), ["x", "y"])
         >>> d = Column(np.array([0, 0, 0], np.uint8), [True])
         >>> Granules.from_columns([("a", a)], [("d", d)]).counts.tolist()
@@ -139,6 +138,7 @@ class Granules:
             n_objects=int(counts.sum()),
             names=tuple(names),
             cuts=cuts or {},
+            text=text,
         )
 
     @property
@@ -176,9 +176,8 @@ class Granules:
 
         Examples
         --------
-        >>> a, b = (Column(np.array(codes, np.uint8), values) for codes, values in [([0, 1], "xy"), ([1, 0], "pq")])
-        >>> d = Column(np.array([0, 0], np.uint8), [True])
-        >>> Granules.from_columns([("a", a), ("b", b)], [("d", d)]).equal_columns([[0, 1]])
+        >>> import plar
+        >>> plar.granulate({"a": ["x", "y"], "b": ["q", "p"], "d": [1, 1]}, "d").equal_columns([[0, 1]])
         [[0, 1]]
         """
         n_values = self.cardinalities
@@ -196,8 +195,8 @@ class Granules:
 
         Examples
         --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> granules.coarsen([]).counts.tolist()
         [2]
         """
@@ -214,7 +213,7 @@ class Granules:
 
     def for_one_search(self) -> Granules:
         """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
-        return replace(self, columns=SingleUse(self.columns))
+        return replace(self, columns=ConsumableColumns(self.columns))
 
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
@@ -231,8 +230,8 @@ class Granules:
 
         Examples
         --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> both = granules.merge(granules)
         >>> len(both), both.n_objects
         (2, 4)
@@ -252,8 +251,7 @@ class Granules:
                 f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "
                 "with the same cut points: bins={column: list of numbers}."
             )
-        if self.n_objects + other.n_objects > MAX_OBJECTS:
-            raise TableError(too_many(self.n_objects + other.n_objects))
+        check_objects(self.n_objects + other.n_objects)
         return regroup(_stack(self, other))
 
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
@@ -268,12 +266,18 @@ class Granules:
 
         Examples
         --------
-        >>> fine = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                 [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> fine = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> len(fine.coarsen([]).refine(["a"], fine))
         2
         """
-        fine = _granulated(source)
+        found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
+        if not isinstance(found, Granules) and not hasattr(found, "granulate"):
+            raise TableError(
+                f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
+                "pass it through plar.granulate first."
+            )
+        fine: Granules = found if isinstance(found, Granules) else found.granulate()
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
@@ -316,40 +320,18 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 
 def _read_one(file: Path) -> Granules:
     found = read_granules(file)
-    if found is None:
-        raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
-    if float(found.counts.sum(dtype=np.float64)) > MAX_OBJECTS:
-        raise TableError(too_many(int(found.counts.sum(dtype=np.float64))))
-    parts = found.conditions, found.decision, found.counts
-    return replace(Granules.from_columns(*parts, names=found.names, cuts=found.cuts), text=found.text)
-
-
-def _granulated(source: Any) -> Granules:
-    """Granules of a table, of a file of granules, or as they are."""
-    found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
-    if isinstance(found, Granules):
-        return found
-    if not hasattr(found, "granulate"):
-        raise TableError(
-            f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
-            "pass it through plar.granulate first."
-        )
-    granules: Granules = found.granulate()
-    return granules
+    check_objects(found.counts.sum(dtype=np.float64))
+    return Granules.from_columns(*found[:3], names=found.names, cuts=found.cuts, text=found.text)
 
 
 def regroup(granules: Granules) -> Granules:
     """Merge equal rows into one granule each, adding up their counts."""
-    order, starts = distinct([(granules.classes, granules.n_classes), *granules.coded], len(granules))
-    if len(starts) - 1 == len(granules):
+    merged = merge_equal([(granules.classes, granules.n_classes), *granules.coded], granules.counts)
+    if merged is None:
         return granules
-    first = order[starts[:-1]]
-    return replace(
-        granules,
-        columns=tuple(c[first] for c in granules.columns),
-        classes=granules.classes[first],
-        counts=np.add.reduceat(granules.counts[order], starts[:-1].astype(np.intp)),
-    )
+    first, counts = merged
+    columns = tuple(codes[first] for codes in granules.columns)
+    return replace(granules, columns=columns, classes=granules.classes[first], counts=counts)
 
 
 def _stack(a: Granules, b: Granules) -> Granules:

@@ -14,15 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import (
-    Places,
-    dense,
-    factorize,
-    factorize_rows,
-    gather,
-    narrow_floats,
-    narrow_integers,
-)
+from plar.coding.factorize import Places, dense, factorize, factorize_rows, gather, narrow_floats, narrow_integers
 from plar.errors import TableError
 from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
@@ -36,6 +28,7 @@ __all__ = [
     "encode_objects",
     "encode_values",
     "factorized",
+    "first_rows",
     "take_codes",
     "union",
 ]
@@ -128,20 +121,9 @@ def take_codes(column: Column, codes: Codes) -> Column:
 
 
 def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
-    """Take several columns as one: a code for each combination that occurs, and its value in each column.
-
-    Examples
-    --------
-    >>> a = encode_values(np.array([0, 0, 1]))
-    >>> b = encode_values(np.array(["x", "y", "x"]))
-    >>> codes, values = combine([a, b])
-    >>> codes.tolist(), values
-    ([0, 1, 2], ([0, 0, 1], ['x', 'y', 'x']))
-    """
+    """Take several columns as one: a code for each combination that occurs, and its value in each column."""
     joint = columns[0].codes.astype(np.uint32)
-    first = np.empty(len(columns[0].values), np.uint32)
-    rows = np.arange(len(joint), dtype=np.uint32)
-    first[joint[::-1]] = rows[::-1]
+    first = first_rows(joint, len(columns[0].values))
     for column in columns[1:]:
         keys = joint.astype(np.uint64) * np.uint64(len(column.values)) + column.codes
         joint, first = factorized(keys)
@@ -149,28 +131,14 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
 
 
 def union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Put two coded columns under each other, over the union of their values.
-
-    Examples
-    --------
-    >>> codes, values = union(np.array([0, 1]), ["x", "y"], np.array([0, 1]), ["y", "z"])
-    >>> codes.tolist(), values
-    ([0, 1, 1, 2], ['x', 'y', 'z'])
-    """
+    """Put two coded columns under each other, over the union of their values."""
     places = {value: code for code, value in enumerate(a_values)}
     lut = np.array([places.setdefault(value, len(places)) for value in b_values], np.uint32)
     return smallest_codes(np.concatenate([a.astype(np.uint32), lut[b]]), len(places)), list(places)
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:
-    """Code values of any hashable types, equal when Python says so.
-
-    Examples
-    --------
-    >>> column = encode_objects([1, "a", 1.0, None])
-    >>> column.codes.tolist(), column.values
-    ([0, 1, 0, 2], [1, 'a', None])
-    """
+    """Code values of any hashable types, equal when Python says so."""
     seen: dict[Any, int] = {}
     try:
         codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), np.uint32)
@@ -188,19 +156,19 @@ def factorized(keys: NDArray[np.uint64]) -> tuple[Index, Index]:
     return codes, first[:made].copy()
 
 
+def first_rows(codes: Array, n_values: int) -> Index:
+    """The row where each code was seen first."""
+    first = np.empty(n_values, np.uint32)
+    first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
+    return first
+
+
 def _is_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
 def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> Column:
-    """Code a 1-D numpy array: numbers by value (NaN equals NaN, -0.0 equals 0.0), the rest by equality.
-
-    Examples
-    --------
-    >>> column = encode_values(np.array([0.5, np.nan, 0.5]))
-    >>> column.codes.tolist(), column.values
-    ([0, 1, 0], [0.5, None])
-    """
+    """Code a 1-D numpy array: numbers by value (NaN equals NaN, -0.0 equals 0.0), the rest by equality."""
     if _is_number(values.dtype):
         return _encode_numbers(values[None, :], np.zeros(1, np.uint64))[0]
     if values.dtype.kind in "mM":
@@ -214,13 +182,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
 
 
 def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ()) -> Iterator[Column]:
-    """Code columns of a 2-D array, blocks of them in threads, so that little is held beside the codes.
-
-    Examples
-    --------
-    >>> [c.codes.tolist() for c in encode_matrix(np.array([[7, 1], [9, 1]]), [0, 1])]
-    [[0, 1], [0, 0]]
-    """
+    """Code columns of a 2-D array, blocks of them in threads, so that little is held beside the codes."""
     if not _is_number(matrix.dtype):
         yield from in_threads(lambda j: encode_values(matrix[:, j], na, name=f"x{j}"), columns, len(matrix))
         return

@@ -2,61 +2,59 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized
-from plar.coding.threads import check_threads
-from plar.errors import TableError
-from plar.partition import Array, Index, smallest_codes
+from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
+from plar.errors import EngineFailed, TableError
+from plar.partition import Array, smallest_codes
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["encode_series", "encode_strings", "named", "not_flat"]
-
+__all__ = ["check_threads", "encode_series", "encode_strings", "named", "not_flat"]
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
+#: whether plar has used polars in this process, or in one that it was forked from, whose threads it lacks
+_used = _lost = False
 
-def _first_rows(codes: Array, n_values: int) -> Index:
-    first = np.empty(n_values, np.uint32)
-    first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
-    return first
+
+def check_threads() -> None:
+    """Note that polars is about to be used; refuse it in a process forked from one in which plar had used it."""
+    global _used
+    if _lost:
+        raise EngineFailed(
+            "This process was forked from one that had used polars, whose threads it lacks, so it would wait forever. "
+            "Start processes with the method 'spawn' or 'forkserver', or give them granules made before."
+        )
+    _used = True
+
+
+def _forked() -> None:
+    global _lost
+    _lost = _used
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> codes, values = encode_strings(pl.Series(["b", "a", "b", None]))
-    >>> codes.tolist(), values
-    ([0, 1, 0, 2], ['b', 'a', None])
-    """
-    if len(series) <= _FEW:
-        cells = series.to_list()
-        distinct = list(dict.fromkeys(cells))
-        places = {value: code for code, value in enumerate(distinct)}
-        return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
-    codes, first = factorized(series.hash().to_numpy())
-    values = series.gather(first)
-    if series.eq_missing(values.gather(codes)).all():
-        return codes, values.to_list()
-    return _encode_collisions(series)
-
-
-def _encode_collisions(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of strings of which some share a hash."""
-    import polars as pl
-
-    values = series.unique()
-    known = values.drop_nulls()
-    codes = series.cast(pl.Enum(known)).to_physical().cast(pl.UInt32).fill_null(len(known))
-    return codes.to_numpy(), [*known.to_list(), *([None] if len(known) < len(values) else [])]
+    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked."""
+    if len(series) > _FEW:
+        codes, first = factorized(series.hash().to_numpy())
+        values = series.gather(first)
+        if series.eq_missing(values.gather(codes)).all():
+            return codes, values.to_list()
+    # few rows, or a hash collision
+    cells = series.to_list()
+    distinct = list(dict.fromkeys(cells))
+    places = {value: code for code, value in enumerate(distinct)}
+    return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
 
 
 def named(*names: str) -> pl.Expr:
@@ -74,15 +72,7 @@ def not_flat(name: str, dtype: object) -> TableError:
 
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
-    """Code a polars Series of any flat type.
-
-    Parameters
-    ----------
-    series : polars.Series
-    na : iterable of str
-        Spellings of the missing value, for text.
-    text : bool
-        The values are as written in a text file: blanks around them do not count, and empty is missing.
+    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing.
 
     Examples
     --------
@@ -107,7 +97,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
     if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
         codes, values = encode_strings(written)
-        return encode_distinct(codes, series.gather(_first_rows(codes, len(values))).to_list(), na=spellings)
+        return encode_distinct(codes, series.gather(first_rows(codes, len(values))).to_list(), na=spellings)
     # polars plans a query for `to_physical`, which takes longer than to code a column
     numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
@@ -129,7 +119,7 @@ def _values(series: pl.Series, column: Column) -> list[Any]:
     """Values of the codes of a column without nulls."""
     import polars as pl
 
-    distinct = series.gather(_first_rows(column.codes, len(column.values)))
+    distinct = series.gather(first_rows(column.codes, len(column.values)))
     if getattr(series.dtype, "time_unit", None) == "ns":
         distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
     return distinct.to_list()

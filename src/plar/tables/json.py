@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.roles import Roles
-from plar.tables.frames import FileRows
+from plar.tables.frames import FrameRows
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
 from plar.text.dialect import decoded
 
@@ -39,22 +39,22 @@ _EXACT = 1 << 53
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JsonRows(FileRows):
+class JsonRows(FrameRows):
     """Files of JSON."""
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, once no column is known to mix types, which polars would read as one."""
         self._check(roles.used)
-        return FileRows.granulate(self, roles)
+        return FrameRows.granulate(self, roles)
 
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
         try:
-            for file in self.paths:
-                _inspect(file)
+            for file in self.files:
+                _check_types(_rows(file))
         except TableError as fault:
             return fault
-        return FileRows.explain(self, error)
+        return FrameRows.explain(self, error)
 
     def _check(self, names: Sequence[str]) -> None:
         import polars as pl
@@ -64,14 +64,14 @@ class JsonRows(FileRows):
         floats = [name for name in names if schema[name].is_float()]
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
-        for file in self.paths:
+        for file in self.files:
             if is_array(file):
                 continue
             mixed = texts and self.collect(pl.scan_lines(file, glob=False).select(other.any())).item()
             largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
             large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
-                _inspect(file, [*texts, *(floats if large else ())])
+                _check_types(_rows(file), {*texts, *(floats if large else ())})
 
 
 def is_array(path: Path) -> bool:
@@ -97,9 +97,7 @@ def read_array(path: Path) -> pl.LazyFrame:
         rows = json.loads("".join(_lines(path)), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise TableError(f"{str(path)!r}: {error}. Write an array of objects.") from None
-    check = _Types(str(path))
-    for number, row in enumerate(rows, 1):
-        check.add(f"{str(path)!r}, object {number}", row)
+    _check_types((f"{str(path)!r}, object {number}", row) for number, row in enumerate(rows, 1))
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.LazyFrame([pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names])
 
@@ -127,34 +125,25 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-class _Types:
-    """The type of every column so far; only columns in `names` count, if they are given."""
-
-    def __init__(self, shown: str, names: Collection[str] | None = None) -> None:
-        self.shown, self.names = shown, names
-        self.kinds: dict[str, str] = {}
-        self.fractions: set[str] = set()
-        self.large: dict[str, int] = {}
-
-    def add(self, where: str, row: Any) -> None:
-        """Take one row; TableError where it is none, or changes the type of a column."""
+def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None = None) -> None:
+    """Refuse the first row that is no object, or changes the type of a column, of those in `names` if given."""
+    kinds, fractions, large = dict[str, str](), set[str](), dict[str, int]()
+    for where, row in rows:
         if not isinstance(row, dict):
             raise TableError(f"{where}: {json.dumps(row)[:40]!r} is no object. Write objects only, one a row.")
         for name, value in row.items():
-            if self.names is not None and name not in self.names:
+            if names is not None and name not in names:
                 continue
             kind = _KINDS.get(type(value))
-            if kind and self.kinds.setdefault(name, kind) != kind:
-                raise TableError(
-                    f"{where}: column {name!r} has {kind} after {self.kinds[name]}. Write all in one type."
-                )
+            if kind and kinds.setdefault(name, kind) != kind:
+                raise TableError(f"{where}: column {name!r} has {kind} after {kinds[name]}. Write all in one type.")
             if isinstance(value, float):
-                self.fractions.add(name)
+                fractions.add(name)
             elif isinstance(value, int) and abs(value) > _EXACT:
-                self.large[name] = value
-            if name in self.large and name in self.fractions:
+                large[name] = value
+            if name in large and name in fractions:
                 raise TableError(
-                    f"{where}: column {name!r} has fractions, and {self.large[name]}, which no float holds. "
+                    f"{where}: column {name!r} has fractions, and {large[name]}, which no float holds. "
                     "Write its numbers as text."
                 )
 
@@ -167,10 +156,3 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
                 yield where, json.loads(line, object_pairs_hook=_once)
             except (ValueError, RecursionError) as error:
                 raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
-
-
-def _inspect(path: Path, names: Iterable[str] | None = None) -> None:
-    """Read line by line: TableError with the first line that is no object, or that changes a column's type."""
-    types = _Types(str(path), None if names is None else set(names))
-    for where, row in _rows(path):
-        types.add(where, row)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from plar.coding.series import named
-from plar.coding.threads import check_threads
 from plar.errors import TableError
 from plar.options import ReadOptions
 from plar.tables.arrow_check import check_arrow
-from plar.tables.frames import FileRows, run
+from plar.tables.frames import FrameRows, run
 from plar.tables.json import JsonRows, is_array, json_order, read_array
 
 if TYPE_CHECKING:
@@ -22,21 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["open_typed", "other_columns"]
 
-_EXACT = 1 << 53  # whole numbers up to here are floats too
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FileRows:
+def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
     """Open files of one format; those of a folder or glob divided by the values of columns have these too."""
     import polars as pl
 
-    check_threads()
     frames: list[pl.LazyFrame] = []
+    kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
-        blank = FileRows(None, (), pl.LazyFrame(), paths=(file,))
-        kept = JsonRows(None, (), pl.LazyFrame(), paths=(file,)) if kind in ("json", "ndjson") else blank
-        frame = run(lambda file=file: _scan(file, kind, options), kept.explain)  # type: ignore[misc]
-        run(frame.collect_schema, kept.explain)
+        explain = kind_of_rows(None, (), (file,)).explain
+        frame = run(partial(_scan, file, kind, options), explain)
+        run(frame.collect_schema, explain)
         frames.append(frame)
     if kind == "parquet":
         frames = _with_partitions(Path(path).expanduser(), files, frames)
@@ -50,8 +48,7 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         together = pl.concat(
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
-    rows = FileRows(together, names, together, paths=tuple(files), columnar=kind in ("parquet", "ipc"))
-    return JsonRows(together, names, together, paths=tuple(files)) if kind in ("json", "ndjson") else rows
+    return kind_of_rows(together, names, tuple(files), columnar=kind in ("parquet", "ipc"))
 
 
 def other_columns(file: Path, first: Path) -> str:
@@ -98,17 +95,15 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     )
     if fixed is None or path.is_file():
         return list(frames)
-    told = [[part.partition("=")[::2] for part in file.parts[fixed:-1] if "=" in part] for file in files]
-    columns: dict[str, list[str | None]] = {}
-    for pairs in told:
-        for name, value in pairs:
-            columns.setdefault(unquote(name), []).append(None if value == _NOTHING else unquote(value))
+    parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
+    told = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
     made = list(frames)
-    for name, values in columns.items():
-        if len(values) < len(files):
+    for name in dict.fromkeys(name for columns in told for name in columns):
+        if not all(name in columns for columns in told):
             raise TableError(
                 f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
             )
+        values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
         whole = all(value is None or _is_whole(value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String
         made = [
@@ -134,7 +129,7 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
         if all(dtype == first for dtype in types):
             continue
         chosen = _common(types)
-        if chosen is None or not _is_exact(name, chosen, types, frames):
+        if chosen is None or not all(_stays_exact(name, chosen, frame) for frame in frames):
             odd = next(i for i, dtype in enumerate(types) if dtype != first)
             raise TableError(
                 f"Column {name!r} is {types[odd]} in {str(files[odd])!r} and {first} in {str(files[0])!r}. "
@@ -159,17 +154,12 @@ def _common(types: Sequence[Any]) -> Any:
     return None
 
 
-def _is_exact(name: str, chosen: Any, types: Sequence[Any], frames: Sequence[pl.LazyFrame]) -> bool:
-    """Whether whole numbers that become floats are small enough for that."""
+def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
+    """Whether the whole numbers of a file stay what they are in a common type."""
     import polars as pl
 
-    if chosen != pl.Float64:
+    column, dtype = named(name), frame.collect_schema()[name]
+    if chosen != pl.Float64 or not dtype.is_integer():
         return True
-    small = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.Float32, pl.Float64, pl.Null)
-    for dtype, frame in zip(types, frames, strict=True):
-        if dtype not in small:
-            column = named(name)
-            low, high = frame.select(column.min().alias("low"), column.max().alias("high")).collect().row(0)
-            if low is not None and max(-low, high) > _EXACT:
-                return False
-    return True
+    there_and_back = column.cast(pl.Float64).cast(dtype, strict=False)
+    return bool(frame.select(there_and_back.eq_missing(column).all()).collect().item())

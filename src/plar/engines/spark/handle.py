@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.coding.assemble import check_objects
 from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint
-from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
 from plar.engines.spark.granulate import dealt_out, exchanged, storage
 from plar.engines.spark.pieces import Coding, Piece, projected
@@ -67,8 +67,7 @@ class SparkGranules:
                 sizes = self.pieces.persist(storage()).map(_size).collect()
             self.sizes = [n for n, _ in sizes]
             self.n_objects = sum(objects for _, objects in sizes)
-            if self.n_objects > MAX_OBJECTS:
-                raise TableError(too_many(self.n_objects))
+            check_objects(self.n_objects)
         except BaseException:
             self.pieces.unpersist()
             raise
