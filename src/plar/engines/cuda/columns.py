@@ -23,7 +23,7 @@ from plar.partition import Array
 
 __all__ = ["Block", "Columns"]
 
-_THREADS = 16 if config.ENABLE_CUDASIM else 128
+_THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: columns go through page-locked memory in portions of about so many bytes
 _PORTION = 1 << 24
 #: threads that bring them there

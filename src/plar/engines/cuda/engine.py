@@ -38,7 +38,7 @@ R = TypeVar("R")
 #: shared memory that a block may have on every GPU
 _SHARED = 48 << 10
 #: threads of a block; fewer if their counters would not fit
-_THREADS = 16 if config.ENABLE_CUDASIM else 64
+_THREADS = 4 if config.ENABLE_CUDASIM else 64
 #: pieces for the whole GPU at once, times this, so that a late one does not keep it waiting
 _WAVES = 6
 #: a piece has at least so many rows

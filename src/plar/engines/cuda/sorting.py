@@ -12,7 +12,7 @@ from plar.partition import Array
 __all__ = ["THREADS", "Sorter"]
 
 #: a block of these kernels; the simulator runs every thread of a block as a thread of Python's
-THREADS = 16 if config.ENABLE_CUDASIM else 128
+THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: prefix sums go in chunks, a block each
 _MOST_CHUNKS = 1024
 _ITEMS = 16
