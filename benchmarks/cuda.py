@@ -29,7 +29,6 @@ from numba import cuda
 import plar
 from plar import datasets
 from plar.engines import CudaEngine, LocalEngine
-from plar.engines.cuda.columns import Asked
 from plar.engines.cuda.kernels import grid, interleave
 from plar.granules import Granules
 from plar.measures import SCE, Measure
@@ -232,7 +231,6 @@ def parts() -> None:
     )
     ms = timed(lambda: interleave[grid(n * 16, 128)](columns, n, width, target, 16, 0))
     report(f"laying out {width} columns as lanes", ms, None, 2 * n * width)
-    asked = Asked(range(x.shape[1]), x.shape[1] + 1)
     for n_classes in CLASSES:
         granules = with_classes(base, n_classes)
         evaluation = CudaEngine().open(granules, SCE)
@@ -240,7 +238,7 @@ def parts() -> None:
         local = LocalEngine().open(granules, SCE)
         local.select(x.shape[1])
         lanes, now = evaluation._columns._blocks[0], evaluation._now
-        ms = timed(lambda e=evaluation, b=lanes: e._lane_sums(b, b.data, asked, 0))  # type: ignore[misc]
+        ms = timed(lambda e=evaluation, b=lanes: e._lane_sums(b, b.data, 0))  # type: ignore[misc]
         report(f"cells and merge alone, {n_classes:>7,} classes", ms, None, x.size)
         ms = timed(lambda e=evaluation, b=now: e._refined(b, [77]))  # type: ignore[misc]
         assert evaluation.select(77) == local.select(77)
@@ -249,7 +247,7 @@ def parts() -> None:
     refinery = evaluation._refinery
     ms = timed(lambda: refinery._sorter.sorted(n, 8))
     report("sorting 320,000 keys by 8 bits: count, prefix sums, move", ms, None, 32 * n)
-    ms = timed(lambda: refinery._sorter.scan(refinery._marked, n + 1, 2))
+    ms = timed(lambda: refinery._sorter.scan(refinery._marked, n + 1))
     report("prefix sums of two arrays of 320,000", ms, None, 48 * n)
 
 

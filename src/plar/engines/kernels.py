@@ -21,7 +21,8 @@ __all__ = ["add_cells", "add_pure", "add_words", "find_runs", "mixed_objects", "
 Words = NDArray[np.int64]
 #: a number of 128 bits, high word first
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
-Anchors = NDArray[np.uint64]
+#: a convex measure's f: which it is, its table, and the logarithms that lead beyond it
+F: TypeAlias = tuple[int, Words, NDArray[np.uint64]]
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -72,21 +73,10 @@ def _over(a: Pair, k: np.uint64) -> Pair:
 
 
 @jit
-def anchor_of(n: np.uint64) -> np.uint64:
-    """The place among the anchors of ln q, q the leading ten bits of n."""
-    while n >= np.uint64(1024):
-        n >>= _ONE
-    return n - np.uint64(511)
-
-
-@jit
-def log_near(n: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
-    """L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees."""
+def _log_near(n: np.uint64, s: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
+    # L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees.
     # In units of 2^-120: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;
     # ln n = ln q + s·ln 2 + r·(1 − r·(1/2 − r·(1/3 − …))).
-    s = np.uint64(0)
-    while (n >> s) >= np.uint64(1024):
-        s += _ONE
     q = n >> s
     left, digits = n - (q << s), np.uint64(20)
     r = np.uint64(0), np.uint64(0)
@@ -105,15 +95,7 @@ def log_near(n: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
 
 
 @jit
-def log_beyond_table(n: np.uint64, anchors: Anchors) -> np.uint64:
-    """L(n) where no table reaches."""
-    place = anchor_of(n)
-    return log_near(n, (anchors[place, 0], anchors[place, 1]), (anchors[0, 0], anchors[0, 1]))
-
-
-@jit
-def f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
-    """f(n) where no table reaches; `log` is L(n), needed under SCE only."""
+def _f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
     if kind == 1:
         return multiply(n, log)
     if kind == 2:
@@ -123,18 +105,27 @@ def f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
     return high + square_high * (n - _ONE), low
 
 
-@jit
-def add_f(kind: int, n: np.uint64, sign: int, table: Words, anchors: Anchors, words: Words) -> None:
-    """Words += sign · f(n)."""
+def plain_add_f(f: F, n: np.uint64, sign: int, words: Words, first: int) -> None:
+    """words[first : first + 3] += sign · f(n), to be compiled for the CPU and the GPU."""
+    kind, table, anchors = f
     if n < np.uint64(len(table)):
-        f = np.uint64(table[n])
-        words[0] += sign * np.int64(f & _LOW)
-        words[1] += sign * np.int64(f >> _32)
+        tabled = np.uint64(table[n])
+        words[first] += sign * np.int64(tabled & _LOW)
+        words[first + 1] += sign * np.int64(tabled >> _32)
         return
-    high, low = f_beyond_table(kind, n, log_beyond_table(n, anchors) if kind == 1 else _ONE)
-    words[0] += sign * np.int64(low & _LOW)
-    words[1] += sign * np.int64(low >> _32)
-    words[2] += sign * np.int64(high)
+    s, log = np.uint64(0), _ONE
+    if kind == 1:
+        while (n >> s) >= np.uint64(1024):
+            s += _ONE
+        q = (n >> s) - np.uint64(511)
+        log = np.uint64(_log_near(n, s, (anchors[q, 0], anchors[q, 1]), (anchors[0, 0], anchors[0, 1])))
+    high, low = _f_beyond_table(kind, n, log)
+    words[first] += sign * np.int64(np.uint64(low) & _LOW)
+    words[first + 1] += sign * np.int64(np.uint64(low) >> _32)
+    words[first + 2] += sign * np.int64(np.uint64(high))
+
+
+add_f = jit(plain_add_f)
 
 
 @jit
@@ -159,17 +150,9 @@ def find_runs(
 
 
 @jit
-def partition_theta(
-    kind: int,
-    decisions: Index,
-    counts: Words,
-    order: Index,
-    starts: Index,
-    table: Words,
-    anchors: Anchors,
-    words: Words,
-) -> None:
+def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts: Index, words: Words) -> None:
     """Add the Θ of a partition whose classes stand decision by decision."""
+    kind = f[0]
     for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
         size, run = np.uint64(0), np.uint64(0)
@@ -179,15 +162,15 @@ def partition_theta(
             row = np.uint64(order[i])
             if decisions[row] != last:
                 if kind:
-                    add_f(kind, run, -1, table, anchors, words)
+                    add_f(f, run, -1, words, 0)
                 pure = False
                 last = decisions[row]
                 run = np.uint64(0)
             run += np.uint64(counts[row])
             size += np.uint64(counts[row])
         if kind:
-            add_f(kind, run, -1, table, anchors, words)
-            add_f(kind, size, 1, table, anchors, words)
+            add_f(f, run, -1, words, 0)
+            add_f(f, size, 1, words, 0)
         elif pure:
             words[0] -= np.int64(size)
 
@@ -231,18 +214,9 @@ def add_pure(values: Index, weights: Words, runs: Index, class_runs: Index, n_va
 
 
 @jit
-def add_cells(
-    kind: int,
-    values: Index,
-    weights: Words,
-    runs: Index,
-    class_runs: Index,
-    n_values: int,
-    table: Words,
-    anchors: Anchors,
-    words: Words,
-) -> None:
+def add_cells(f: F, values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
     """Add Θ(D|R∪{a}): Σ f over the cells (class, value) − Σ f over the cells (run, value)."""
+    table = f[1]
     # A row of weight w that meets a count n adds f(n + w) − f(n), without a branch. A class of s rows costs O(s) for
     # any number of values.
     in_run = np.zeros(n_values, np.int64)
@@ -275,11 +249,11 @@ def add_cells(
                     in_class[np.uint64(values[i])] += weights[i]
                 for i in range(start, end):
                     v = np.uint64(values[i])
-                    add_f(kind, np.uint64(in_run[v]), -1, table, anchors, words)
+                    add_f(f, np.uint64(in_run[v]), -1, words, 0)
                     in_run[v] = 0
             for i in range(low, high):
                 v = np.uint64(values[i])
-                add_f(kind, np.uint64(in_class[v]), 1, table, anchors, words)
+                add_f(f, np.uint64(in_class[v]), 1, words, 0)
                 in_class[v] = 0
         for i in range(low, high):
             in_class[np.uint64(values[i])] = 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from plar.engines.kernels import Anchors, Words, add_f, multiply
+from plar.engines.kernels import F, Words, add_f, multiply
 from plar.engines.lanes import (
     BYTE,
     LANES,
     MAX_VALUES,
     PAIR_WEIGHT,
+    Room,
     Rows,
     count_long,
     count_pairs,
@@ -40,20 +41,10 @@ def _spill(sums: Words, sign: int, words: Words) -> None:
 
 @jit
 def add_cells(
-    kind: int,
-    x: Rows,
-    weights: Words,
-    segments: Index,
-    sign: int,
-    n_values: np.uint64,
-    table: Words,
-    anchors: Anchors,
-    words: Words,
-    counts: Rows,
-    histogram: Rows,
-    equals: Rows,
+    f: F, x: Rows, weights: Words, segments: Index, sign: int, n_values: np.uint64, words: Words, scratch: Room
 ) -> None:
     """Add sign · Σ f(weight) over the cells (segment, value), for each lane."""
+    table, (counts, histogram, equals) = f[1], scratch
     histogram[:] = 0
     wide = np.zeros((MAX_VALUES, LANES), np.int64)
     totals = np.zeros((int(PAIR_WEIGHT), LANES), np.int64)
@@ -104,7 +95,7 @@ def add_cells(
             count_long(x, weights, low, high, n_values, counts, wide)
             for v in range(n_values):
                 for k in range(_W):
-                    add_f(kind, np.uint64(wide[v, k]), sign, table, anchors, words[k])
+                    add_f(f, np.uint64(wide[v, k]), sign, words[k], 0)
     _spill(sums, sign, words)
     for t in range(_ONE, top):
         bin_, total = histogram[t], totals[t]
@@ -121,19 +112,10 @@ def add_cells(
 
 @jit
 def add_nested(
-    kind: int,
-    x: Rows,
-    weights: Words,
-    runs: Index,
-    class_runs: Index,
-    n_values: np.uint64,
-    table: Words,
-    anchors: Anchors,
-    words: Words,
-    counts: Rows,
-    in_short_class: Rows,
+    f: F, x: Rows, weights: Words, runs: Index, class_runs: Index, n_values: np.uint64, words: Words, scratch: Room
 ) -> None:
     """Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class."""
+    table, (counts, in_short_class, _) = f[1], scratch
     in_run, in_class = np.zeros((MAX_VALUES, LANES), np.int64), np.zeros((MAX_VALUES, LANES), np.int64)
     sums = np.zeros(LANES, np.int64)
     room = _ROOM
@@ -172,7 +154,7 @@ def add_nested(
                         sums[k] -= table[np.uint64(long_count[k])]
                 else:
                     for k in range(_W):
-                        add_f(kind, np.uint64(long_count[k]), -1, table, anchors, words[k])
+                        add_f(f, np.uint64(long_count[k]), -1, words[k], 0)
         for v in range(n_values):
             if short:
                 whole = in_short_class[v]
@@ -184,7 +166,7 @@ def add_nested(
                     sums[k] += table[np.uint64(long_whole[k])]
             else:
                 for k in range(_W):
-                    add_f(kind, np.uint64(in_class[v, k]), 1, table, anchors, words[k])
+                    add_f(f, np.uint64(in_class[v, k]), 1, words[k], 0)
     _spill(sums, 1, words)
 
 
@@ -224,17 +206,10 @@ def _flush(sums: Rows, words: Words) -> None:
 
 @jit
 def add_pure(
-    x: Rows,
-    weights: Words,
-    runs: Index,
-    class_runs: Index,
-    n_values: np.uint64,
-    words: Words,
-    counts: Rows,
-    in_short_class: Rows,
-    pure: Rows,
+    x: Rows, weights: Words, runs: Index, class_runs: Index, n_values: np.uint64, words: Words, scratch: Room
 ) -> None:
     """Add Θ(D|R∪{a}) for PR and each lane: a cell (class, value) is pure if one run has all of its weight."""
+    counts, in_short_class, pure = scratch
     in_class = np.zeros((MAX_VALUES, LANES), np.int64)
     in_run = np.zeros((MAX_VALUES, LANES), np.int64)
     matched = in_short_class[-1:]

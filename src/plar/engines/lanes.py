@@ -29,6 +29,7 @@ __all__ = [
     "LANES",
     "MAX_VALUES",
     "PAIR_WEIGHT",
+    "Room",
     "Rows",
     "aligned",
     "as_rows",
@@ -46,6 +47,8 @@ LANES = 64
 MAX_VALUES = 32
 
 Rows: TypeAlias = NDArray[np.uint8]
+#: byte counters of a pass over a block
+Room: TypeAlias = tuple[Rows, Rows, Rows]
 
 _ONE = np.uint64(1)
 _TWO, _THREE, _FOUR = np.uint64(2), np.uint64(3), np.uint64(4)
@@ -65,7 +68,7 @@ def aligned(rows: int) -> Rows:
     return memory[skip : skip + rows * LANES].reshape(rows, LANES)
 
 
-def scratch() -> tuple[Rows, Rows, Rows]:
+def scratch() -> Room:
     """Make room for the byte counters of a call of `add_cells` or `add_pure`."""
     return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 

@@ -27,8 +27,8 @@ class Scorer:
         self.kind = measure.kind
         self.n_classes = n_classes
         self.own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
-        self.table = f_table(measure.kind, n_objects)
-        self.anchors = log_anchors() if n_objects >= len(self.table) else np.zeros((1, 2), np.uint64)
+        table = f_table(measure.kind, n_objects)
+        self.f = measure.kind, table, log_anchors() if n_objects >= len(table) else np.zeros((1, 2), np.uint64)
 
     def total(self, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> int:
         """Σ θ(E) over the classes E of a partition."""
@@ -36,7 +36,7 @@ class Scorer:
         if self.own is not None:
             self.own(classes, counts, order, starts, np.zeros(self.n_classes, np.int64), words)
         else:
-            kernels.partition_theta(self.kind, classes, counts, order, starts, self.table, self.anchors, words)
+            kernels.partition_theta(self.f, classes, counts, order, starts, words)
         return kernels.add_words(words)
 
     def total_of_all(self, granules: Granules, labels: Labels) -> int:
@@ -77,7 +77,7 @@ class Pass:
         if s.kind == PURE:
             kernels.add_pure(*rows, n_values, words)
         else:
-            kernels.add_cells(s.kind, *rows, n_values, s.table, s.anchors, words)
+            kernels.add_cells(s.f, *rows, n_values, words)
         return kernels.add_words(words)
 
     def block(self, rows: lanes.Rows, n_values: int, part: slice = slice(None)) -> list[int]:
@@ -86,13 +86,12 @@ class Pass:
         values, words, room = np.uint64(n_values), np.zeros((lanes.LANES, 3), np.int64), lanes.scratch()
         weights, runs, inner = self._weights, self._runs, self._class_runs[part]
         if s.kind == PURE:
-            lane_sums.add_pure(rows, weights, runs, inner, values, words, *room)
+            lane_sums.add_pure(rows, weights, runs, inner, values, words, room)
         elif not lanes.pairs_are_cheaper(self._rows_a_run, self._rows_a_run, values):
-            lane_sums.add_nested(s.kind, rows, weights, runs, inner, values, s.table, s.anchors, words, *room[:2])
+            lane_sums.add_nested(s.f, rows, weights, runs, inner, values, words, room)
         else:
             for segments, sign in ((self._starts[part], 1), (runs[inner[0] : int(inner[-1]) + 1], -1)):
-                segmented = rows, weights, segments, sign
-                lane_sums.add_cells(s.kind, *segmented, values, s.table, s.anchors, words, *room)
+                lane_sums.add_cells(s.f, rows, weights, segments, sign, values, words, room)
         return [kernels.add_words(w) for w in words]
 
     def _own_column(self, codes: Codes, n_values: int, part: slice) -> int:

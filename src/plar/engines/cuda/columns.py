@@ -6,10 +6,9 @@ that one is filled while the other is computed with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from plar.errors import EngineUnavailable
 from plar.granules import Granules
 from plar.partition import Array
 
-__all__ = ["Asked", "Block", "Columns"]
+__all__ = ["Block", "Columns"]
 
-_THREADS = 16 if config.ENABLE_CUDASIM else 128
+_THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: columns go through page-locked memory in portions of about so many bytes
 _PORTION = 1 << 24
 #: threads that bring them there
@@ -37,71 +36,24 @@ _SECTOR_WORDS, _LONG_ROW = 8, 32
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """Some attributes that are evaluated together.
-
-    Parameters
-    ----------
-    attributes : array of int
-    n_values : int
-        The most values of one of them.
-    kind : numpy dtype
-        Of the codes.
-    stride : int
-        Words of a row of lanes; 0 if the columns lie one after the other.
-    data : device array or None
-        None if it does not stay on the device.
-    """
+    """Some attributes that are evaluated together."""
 
     attributes: Array
+    #: the most values of one of them
     n_values: int
+    #: dtype of the codes
     kind: Any
+    #: words of a row of lanes; 0 if the columns lie one after the other
     stride: int
+    #: bytes of its array
+    nbytes: int
+    #: None if it does not stay on the device
     data: Device | None = None
 
-    def size(self, n: int) -> int:
-        """Elements of its array for n rows."""
-        return n * (self.stride or len(self.attributes))
-
-    def nbytes(self, n: int) -> int:
-        """Bytes of its array."""
-        return self.size(n) * (LANES if self.stride else int(self.kind.itemsize))
-
-    def empty(self, n: int) -> Device:
-        """Room for it on the device."""
-        return cuda.device_array(self.size(n), np.uint32 if self.stride else self.kind)
-
-
-class Asked:
-    """The candidates of one pass. If they are most attributes, all lanes are computed, and the list is read later."""
-
-    def __init__(self, candidates: Sequence[int], n_attributes: int) -> None:
-        self._candidates, self._n_attributes = candidates, n_attributes
-        self._most = 2 * len(candidates) > n_attributes
-
-    @cached_property
-    def attributes(self) -> Array:
-        """The candidates, in their order."""
-        return np.fromiter(self._candidates, np.intp, len(self._candidates))
-
-    @cached_property
-    def mask(self) -> Array:
-        """By attribute, whether it is one of them."""
-        mask = np.zeros(self._n_attributes, np.bool_)
-        mask[self.attributes] = True
-        return mask
-
-    def concern(self, block: Block) -> bool:
-        """Tell whether the block is to be computed."""
-        return (self._most and block.stride > 0) or bool(self.mask[block.attributes].any())
-
-    def words(self, block: Block) -> Array:
-        """Which words of a block of lanes are to be computed."""
-        words = -(-len(block.attributes) // LANES)
-        if self._most:
-            return np.arange(words, dtype=np.uint32)
-        lanes = np.zeros(words * LANES, np.bool_)
-        lanes[: len(block.attributes)] = self.mask[block.attributes]
-        return np.flatnonzero(lanes.reshape(-1, LANES).any(axis=1)).astype(np.uint32)
+    @property
+    def unit(self) -> Any:
+        """Type of the elements of its array."""
+        return np.uint32 if self.stride else self.kind
 
 
 class Columns:
@@ -118,16 +70,11 @@ class Columns:
 
     def __init__(self, granules: Granules, most_values: int, memory: float) -> None:
         self._granules, self._n, self._n_values = granules, len(granules), granules.cardinalities
-        #: two of each, so that one is filled while the other is sent
-        self._streams = [cuda.stream() for _ in range(2)]
-        self._pinned: list[Any] = []
-        self._staged: list[Device] = []
-        self._next = 0
         self._pool = ThreadPoolExecutor(_FETCHERS)
         blocks, room = self._grouped(most_values, None), memory
-        if sum(b.nbytes(self._n) for b in blocks) > memory:
+        if sum(b.nbytes for b in blocks) > memory:
             blocks = self._grouped(most_values, max(int(memory) // 8, 1))
-            needed = 2 * max(b.nbytes(self._n) for b in blocks)
+            needed = 2 * max(b.nbytes for b in blocks)
             room = memory - needed
             if room < 0:
                 raise EngineUnavailable(
@@ -136,32 +83,38 @@ class Columns:
                 )
         self._where = {a: (block, place) for block in blocks for place, a in enumerate(block.attributes.tolist())}
         self._blocks = sorted(blocks, key=lambda block: block.stride == 0)
+        #: two of each, so that one is filled while the other is sent
+        self._streams = [cuda.stream() for _ in range(2)]
+        portion = max((self._portion(b) * self._n * b.kind.itemsize for b in blocks), default=1)
+        self._pinned = [cuda.pinned_array(portion, np.uint8) for _ in range(2)]
+        self._staged = [cuda.device_array(portion, np.uint8) for _ in range(2)]
+        self._next = 0
         for block in blocks:
-            if block.nbytes(self._n) <= room:
-                room -= block.nbytes(self._n)
-                block.data = block.empty(self._n)
+            if block.nbytes <= room:
+                room -= block.nbytes
+                block.data = cuda.device_array(block.nbytes // np.dtype(block.unit).itemsize, block.unit)
                 self._send(block, block.data)
-        self._spare: list[Device] = []
+        away = max((b.nbytes for b in blocks if b.data is None), default=0)
+        self._spare = [cuda.device_array(away, np.uint8) for _ in range(2)] if away else []
 
     def _grouped(self, most_values: int, most_bytes: int | None) -> list[Block]:
         # blocks of at most so many bytes, but never of less than a word of lanes or a column
-        n_values, columns = self._n_values, self._granules.columns
+        n, n_values, columns = self._n, self._n_values, self._granules.columns
         groups: dict[tuple[int, Any], list[int]] = {}
         for a, values in enumerate(n_values):
             step = sum(values > limit for limit in _STEPS) if values <= most_values else -1
             groups.setdefault((step, np.dtype(np.uint8) if step >= 0 else columns[a].dtype), []).append(a)
         blocks = []
         for (step, kind), group in groups.items():
-            width = len(group) if most_bytes is None else max(1, most_bytes // (self._n * kind.itemsize))
+            width = len(group) if most_bytes is None else max(1, most_bytes // (n * kind.itemsize))
             if step >= 0:
                 width = -(-width // LANES) * LANES
             for i in range(0, len(group), width):
-                part = group[i : i + width]
-                stride = 0
-                if step >= 0:
-                    words = -(-len(part) // LANES)
-                    stride = -(-words // _SECTOR_WORDS) * _SECTOR_WORDS if words >= _LONG_ROW else words
-                blocks.append(Block(np.array(part), max(n_values[a] for a in part), kind, stride))
+                part = np.array(group[i : i + width])
+                words = -(-len(part) // LANES) if step >= 0 else 0
+                stride = -(-words // _SECTOR_WORDS) * _SECTOR_WORDS if words >= _LONG_ROW else words
+                nbytes = n * (stride * LANES or len(part) * kind.itemsize)
+                blocks.append(Block(part, max(n_values[a] for a in part), kind, stride, nbytes))
         return blocks
 
     def codes(self, attribute: int) -> Codes:
@@ -175,22 +128,19 @@ class Columns:
             return Codes(block.data.view(np.uint8), LANES * block.stride, place, n_values)
         return Codes(block.data, 1, place * self._n, n_values)
 
-    def passes(self, asked: Asked) -> Iterator[tuple[Block, Device, Any]]:
-        """Every block that is to be computed, lanes first, its data, and the stream to compute with it on."""
+    def passes(self) -> Iterator[tuple[Block, Device, Any]]:
+        """Every block, lanes first, its data, and the stream to compute with it on."""
         for block in self._blocks:
-            if block.data is not None and asked.concern(block):
+            if block.data is not None:
                 yield block, block.data, 0
-        away = [b for b in self._blocks if b.data is None and asked.concern(b)]
+        away = [b for b in self._blocks if b.data is None]
         if not away:
             return
         compute, sent, done = cuda.stream(), cuda.event(), [cuda.event() for _ in range(2)]
-        bytes_needed = max(b.nbytes(self._n) for b in self._blocks if b.data is None)
-        if not self._spare:
-            self._spare = [cuda.device_array(bytes_needed, np.uint8) for _ in range(2)]
         for i, block in enumerate(away):
             if i >= len(done):
                 done[i % 2].synchronize()
-            data = self._spare[i % 2][: block.nbytes(self._n)].view(np.uint32 if block.stride else block.kind)
+            data = self._spare[i % 2][: block.nbytes].view(block.unit)
             self._send(block, data)
             for stream in self._streams:
                 sent.record(stream)
@@ -199,43 +149,30 @@ class Columns:
             done[i % 2].record(compute)
         compute.synchronize()
 
+    def _portion(self, block: Block) -> int:
+        # how many columns are sent at a time: whole words of lanes
+        width = max(1, _PORTION // (self._n * int(block.kind.itemsize)))
+        return min(-(-width // LANES), -(-len(block.attributes) // LANES)) * LANES
+
     def _send(self, block: Block, data: Device) -> None:
         # portion by portion: gathered by threads into page-locked memory, sent, and on the device made lanes of
-        n, columns = self._n, self._granules.columns
-        width = max(1, _PORTION // (n * block.kind.itemsize))
-        if block.stride:
-            width = -(-width // LANES) * LANES
-        width = min(width, -(-len(block.attributes) // LANES) * LANES)
-        self._make_room(width * n * block.kind.itemsize, staged=block.stride > 0)
+        n, columns, width = self._n, self._granules.columns, self._portion(block)
         for first in range(0, len(block.attributes), width):
             turn, self._next = self._next, 1 - self._next
             stream = self._streams[turn]
             stream.synchronize()
             part = block.attributes[first : first + width]
-            portion = self._pinned[turn][: len(part) * n * block.kind.itemsize].view(block.kind).reshape(len(part), n)
+            flat = self._pinned[turn][: len(part) * n * block.kind.itemsize].view(block.kind)
+            portion = flat.reshape(len(part), n)
 
             def fetch(k: int, portion: Any = portion, part: Array = part) -> None:
                 for j in range(k, len(part), _FETCHERS):
                     portion[j] = columns[part[j]]
 
             list(self._pool.map(fetch, range(min(_FETCHERS, len(part)))))
-            flat = portion.reshape(-1)
             if block.stride:
-                words = -(-len(part) // LANES)
-                staged = self._staged[turn][: len(flat)]
-                staged.copy_to_device(flat, stream=stream)
-                launch = (*grid(n * words, _THREADS), stream)
+                self._staged[turn][: len(flat)].copy_to_device(flat, stream=stream)
+                launch = (*grid(n * -(-len(part) // LANES), _THREADS), stream)
                 interleave[launch](self._staged[turn], n, len(part), data, block.stride, first // LANES)
             else:
                 data[first * n : first * n + len(flat)].copy_to_device(flat, stream=stream)
-
-    def _make_room(self, nbytes: int, staged: bool) -> None:
-        # grows to the largest portion
-        if not self._pinned or len(self._pinned[0]) < nbytes:
-            for stream in self._streams:
-                stream.synchronize()
-            self._pinned = [cuda.pinned_array(nbytes, np.uint8) for _ in range(2)]
-        if staged and (not self._staged or len(self._staged[0]) < nbytes):
-            for stream in self._streams:
-                stream.synchronize()
-            self._staged = [cuda.device_array(nbytes, np.uint8) for _ in range(2)]

@@ -19,7 +19,7 @@ from plar.engines import halving, kernels
 from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
-from plar.engines.cuda.columns import Asked, Block, Columns
+from plar.engines.cuda.columns import Block, Columns
 from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda.partition import Partition, Refinery
 from plar.engines.progress_hooks import Watch
@@ -38,7 +38,7 @@ R = TypeVar("R")
 #: shared memory that a block may have on every GPU
 _SHARED = 48 << 10
 #: threads of a block; fewer if their counters would not fit
-_THREADS = 16 if config.ENABLE_CUDASIM else 64
+_THREADS = 4 if config.ENABLE_CUDASIM else 64
 #: pieces for the whole GPU at once, times this, so that a late one does not keep it waiting
 _WAVES = 6
 #: a piece has at least so many rows
@@ -152,30 +152,19 @@ class CudaEvaluation:
         scorer = Scorer(measure, granules.n_objects, granules.n_classes)
         self.theta_all = scorer.total_of_all(granules, labels)
         self.value_all = labels.value(granules, measure, self.theta_all)
-        self._table, self._anchors = cuda.to_device(scorer.table), cuda.to_device(scorer.anchors)
-        self._refinery = Refinery(
-            len(granules),
-            self._counter,
-            measure.kind,
-            decisions=granules.classes,
-            counts=granules.counts,
-            leaves=labels.leaves,
-            labels=labels.labels,
-            table=self._table,
-            anchors=self._anchors,
-        )
+        kind, table, anchors = scorer.f
+        self._f = kind, cuda.to_device(table), cuda.to_device(anchors)
+        self._refinery = Refinery(granules, labels, self._f, self._counter)
         #: U/∅ and U/R
         order = np.argsort(smallest_codes(granules.classes, granules.n_classes), kind="stable")
         self._root = self._refinery.start(order.astype(np.uint32))
         self._now = self._root
         self._processors = int(getattr(gpu, "MULTIPROCESSOR_COUNT", 1))
         self._shared = int(getattr(gpu, "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", _SHARED))
-        #: what kernels work with, made when first needed: words wanted and sums of a block,
-        #: cut classes and runs, hash tables
-        self._words: dict[int, tuple[Array, Device]] = {}
+        #: what kernels work with, made when first needed: sums of a block, cut classes and runs, hash tables
         self._sums: dict[int, Device] = {}
         self._cut: Device = cuda.device_array(1, self._counter)
-        self._hashed: list[Device] = []
+        self._hashed: tuple[Device, ...] = ()
 
     @property
     def theta(self) -> int:
@@ -219,81 +208,75 @@ class CudaEvaluation:
         now = self._now
         if not now.rows or not candidates:
             return [now.left] * len(candidates)
-        asked = Asked(candidates, len(self._n_values))
         thetas: Array = np.empty(len(self._n_values), object if self._exact else np.int64)
-        # all is under way on the device before the first sums are fetched
-        found = [
-            (block, *(self._lane_sums if block.stride else self._hashed_sums)(block, data, asked, stream))
-            for block, data, stream in self._columns.passes(asked)
-        ]
-        for block, places, sums in found:
-            words = sums.copy_to_host().reshape(-1, 3)
-            inside = places < len(block.attributes)
-            attributes = block.attributes[places[inside]]
+        # all is under way on the device before the first sums are fetched, and lanes before the candidates are read
+        found = []
+        for block, data, stream in self._columns.passes():
+            if block.stride:
+                found.append((block.attributes, self._lane_sums(block, data, stream)))
+            elif len(places := np.flatnonzero(np.isin(block.attributes, candidates))):
+                found.append((block.attributes[places], self._hashed_sums(block, data, places, stream)))
+        for members, sums in found:
+            words = sums.copy_to_host().reshape(-1, 3)[: len(members)]
             if self._exact:
-                thetas[attributes] = [now.left + kernels.add_words(w) for w in words[inside]]
+                thetas[members] = [now.left + kernels.add_words(w) for w in words]
             else:
-                thetas[attributes] = (now.left + words[:, 0] + (words[:, 1] << 32))[inside]
-        in_order: list[int] = thetas[asked.attributes].tolist()
+                thetas[members] = now.left + words[:, 0] + (words[:, 1] << 32)
+        in_order: list[int] = thetas[np.fromiter(candidates, np.intp, len(candidates))].tolist()
         return in_order
 
-    def _lane_sums(self, block: Block, data: Device, asked: Asked, stream: Any) -> tuple[Array, Device]:
-        # the places in the block that are summed up, and the sums in three words each
+    def _lane_sums(self, block: Block, data: Device, stream: Any) -> Device:
+        # in three words for each attribute; lanes without one come last
         now, n_values, pure = self._now, block.n_values, self._kind == PURE
-        words = asked.words(block)
-        if id(block) not in self._words or not np.array_equal(self._words[id(block)][0], words):
-            self._words[id(block)] = words, cuda.to_device(words)
+        n_words = -(-len(block.attributes) // LANES)
         threads = _THREADS
         while shared_bytes(threads, n_values, self._counter) > _SHARED:
             threads //= 2
         shared = shared_bytes(threads, n_values, self._counter)
         at_once = self._processors * min(self._shared // shared, _MOST_THREADS // threads) * threads
-        piece = max(_LEAST_PIECE, -(-now.rows * len(words) // (_WAVES * at_once)))
+        piece = max(_LEAST_PIECE, -(-now.rows * n_words // (_WAVES * at_once)))
         places = -(-now.rows // piece)
         is_cut = now.largest > piece
-        size = 2 * places * n_values * LANES * len(words) if is_cut else 1
+        size = 2 * places * n_values * LANES * n_words if is_cut else 1
         if len(self._cut) < size:
             self._cut = cuda.device_array(size, self._counter)
-        sums = self._zeros(block, 3 * LANES * len(words), stream)
-        f = self._table, self._anchors
+        sums = self._zeros(block, 3 * LANES * n_words, stream)
         if is_cut:
             cuda_kernels.clear[self._some_blocks(stream)](self._cut, size, self._counter(0))
         cells = cuda_kernels.cells_kernel(pure, self._counter, self._exact and not pure)
-        launch = (*grid(places * len(words), threads), stream, shared)
-        rows = now.order, now.weights, now.class_of, now.run_of, now.starts, now.runs
-        sizes = np.uint64(piece), np.uint64(n_values)
-        where = data, np.uint32(block.stride), self._words[id(block)][1]
-        cells[launch](self._kind, *where, *rows, *sizes, *f, self._cut, sums)
+        lanes = data, np.uint32(block.stride), np.uint64(n_words)
+        launch = (*grid(places * n_words, threads), stream, shared)
+        cells[launch](self._f, lanes, now[:6], np.uint64(piece), np.uint64(n_values), self._cut, sums)
         if is_cut:
-            table = np.uint64(places), np.uint64(n_values), np.uint64(LANES * len(words))
+            sizes = np.uint64(places), np.uint64(n_values), np.uint64(LANES * n_words)
             merge = cuda_kernels.merge_kernel(pure, self._counter)
-            merge[(*grid(places * LANES * len(words), _THREADS), stream)](self._kind, self._cut, *table, *f, sums)
-        return (words[:, None] * LANES + np.arange(LANES)).reshape(-1), sums
+            merge[(*grid(places * LANES * n_words, _THREADS), stream)](self._f, self._cut, *sizes, sums)
+        return sums
 
-    def _hashed_sums(self, block: Block, data: Device, asked: Asked, stream: Any) -> tuple[Array, Device]:
+    def _hashed_sums(self, block: Block, data: Device, places: Array, stream: Any) -> Device:
         now, pure = self._now, self._kind == PURE
-        places = np.flatnonzero(asked.mask[block.attributes]).astype(np.uint32)
         # at most half full: cells of classes and, but for PR, of runs
-        cells = sum(min(now.rows, segments * block.n_values) for segments in (now.classes, 0 if pure else now.n_runs))
+        segments = len(now.starts) - 1, 0 if pure else len(now.runs) - 1
+        cells = sum(min(now.rows, number * block.n_values) for number in segments)
         capacity = max(_STRETCH, 1 << (2 * cells - 1).bit_length())
         batch = min(len(places), max(1, _HASHED // (24 * capacity)))
         sums = self._zeros(block, 3 * len(places), stream)
         if not self._hashed or len(self._hashed[0]) < 2 * batch * capacity:
-            sizes = 2 * batch * capacity, batch * capacity if pure else 1
-            self._hashed = [cuda.device_array(size, np.uint64) for size in sizes]
-            hashing.empty_slots[self._some_blocks(stream)](*self._hashed, batch * capacity)
+            slots = cuda.device_array(2 * batch * capacity, np.uint64)
+            owners = cuda.device_array(batch * capacity if pure else 1, np.uint64)
+            self._hashed = slots, owners
+            for values, value in ((slots[::2], hashing.EMPTY), (slots[1::2], 0), (owners, 0)):
+                cuda_kernels.clear[self._some_blocks(stream)](values, len(values), np.uint64(value))
         count, sweep = hashing.hash_kernel(pure), hashing.sweep_kernel(pure)
-        rows = now.order, now.weights, now.class_of, now.run_of
-        columns = cuda.to_device(places)
+        columns = cuda.to_device(places.astype(np.uint32))
         for i in range(0, len(places), batch):
             part, part_sums = columns[i : i + batch], sums[3 * i : 3 * (i + batch)]
             where = data, np.uint64(self._n_rows), part, np.uint64(block.n_values)
             launch = (*grid(len(part) * now.rows, _THREADS), stream)
-            count[launch](*where, *rows, *self._hashed, np.uint64(capacity))
+            count[launch](*where, now[:4], self._hashed, np.uint64(capacity))
             launch = (*grid(len(part) * (capacity // _STRETCH), _THREADS), stream)
-            size = np.uint64(capacity), np.uint64(_STRETCH)
-            sweep[launch](self._kind, *self._hashed, *size, self._table, self._anchors, part_sums)
-        return places, sums
+            sweep[launch](self._f, self._hashed, np.uint64(capacity), np.uint64(_STRETCH), part_sums)
+        return sums
 
     def _zeros(self, block: Block, size: int, stream: Any) -> Device:
         if id(block) not in self._sums or len(self._sums[id(block)]) != size:

@@ -20,22 +20,11 @@ import numba
 import numpy as np
 from numba import cuda
 
-from plar.engines import kernels
+from plar.engines.kernels import F, plain_add_f
 from plar.partition import Array
 
-__all__ = [
-    "LANES",
-    "Device",
-    "add_f",
-    "cells_kernel",
-    "clear",
-    "device",
-    "grid",
-    "interleave",
-    "kernel",
-    "merge_kernel",
-    "shared_bytes",
-]
+__all__ = ["LANES", "Device", "add_f", "add_up", "cells_kernel", "clear", "grid", "interleave", "kernel"]
+__all__ += ["merge_kernel", "shared_bytes"]
 
 #: an array on the device
 Device: TypeAlias = Any
@@ -48,9 +37,8 @@ _SUMS = 3 * LANES
 #: a thread's counters stand this far apart, each warp's own bank by bank, so that no two threads want the same bank
 _WARP = 32
 
-_0, _1, _2, _3, _4, _5 = U(0), U(1), U(2), U(3), U(4), U(5)
+_0, _1, _2, _4, _5, _8 = U(0), U(1), U(2), U(4), U(5), U(8)
 _31, _255 = U(31), U(255)
-_LOW, _32 = U(0xFFFFFFFF), U(32)
 #: from the counters of a value to those of the next, and from lane to lane
 _VALUE, _LANE = U(LANES * _WARP), U(_WARP)
 #: classes of up to so many rows are compared row by row
@@ -69,6 +57,10 @@ def device(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True)(function)
 
 
+#: the local engine's own
+add_f = device(plain_add_f)
+
+
 def grid(n: int, threads: int) -> tuple[int, int]:
     """Blocks and threads of a launch with a thread for each of n."""
     return -(-n // threads), threads
@@ -77,24 +69,6 @@ def grid(n: int, threads: int) -> tuple[int, int]:
 def shared_bytes(threads: int, n_values: int, counter: Any) -> int:
     """Shared memory of a block of `cells_kernel`: counters of run and class for each lane and value."""
     return -(-threads // _WARP) * _WARP * 2 * LANES * n_values * int(np.dtype(counter).itemsize)
-
-
-@device
-def add_f(kind: int, n: np.uint64, sign: int, table: Array, anchors: Array, words: Array, first: int) -> None:
-    """words[first : first + 3] += sign · f(n); the same f as the local engine's."""
-    log = _1
-    if n < U(len(table)):
-        high, low = _0, U(table[n])
-    else:
-        if kind == 1:
-            place = U(kernels.anchor_of(n))
-            near = anchors[place, 0], anchors[place, 1]
-            log = U(kernels.log_near(n, near, (anchors[0, 0], anchors[0, 1])))
-        high, low = kernels.f_beyond_table(kind, n, log)
-        high, low = U(high), U(low)
-    words[first] += sign * np.int64(low & _LOW)
-    words[first + 1] += sign * np.int64(low >> _32)
-    words[first + 2] += sign * np.int64(high)
 
 
 @kernel
@@ -118,7 +92,15 @@ def interleave(columns: Array, n: int, width: int, x: Array, stride: int, first:
 
 
 @device
-def _cut(row: np.uint64, n: np.uint64, piece: np.uint64, class_of: Array, starts: Array) -> np.uint64:
+def add_up(words: Array, sums: Array, first: U) -> None:
+    """Add the three words of a thread's sum to those of a candidate."""
+    for k in range(3):
+        if words[k] != 0:
+            cuda.atomic.add(sums, first + U(k), words[k])
+
+
+@device
+def _cut(row: U, n: U, piece: U, class_of: Array, starts: Array) -> U:
     # Where a piece begins that should begin at this row: classes of up to a piece's rows are not cut.
     if row >= n:
         return n
@@ -128,50 +110,72 @@ def _cut(row: np.uint64, n: np.uint64, piece: np.uint64, class_of: Array, starts
 
 
 @device
-def _count(counts: Array, at: np.uint64, row: np.uint64, weight: Any) -> None:
-    # one row of four lanes
-    for k in range(LANES):
-        counts[at + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE] += weight
+def _fetch(lanes: Any, i: U) -> U:
+    # the word of four lanes at a place of the partition
+    x, stride, word, order = lanes
+    return U(x[order[i] * stride + word])
 
 
 @device
-def _leave_run(
-    pure: bool, exact: bool, kind: int, counts: Array, at: np.uint64, further: np.uint64, lane: int, zero: Any,
-    mixed: Any, table: Array, anchors: Array, sums: Array,
-) -> None:  # fmt: skip
-    # The counter of a run is added to that of its class and taken out of the sum; without a branch that lanes part at.
-    d, e = counts[at], counts[at + further]
-    counts[at] = zero
-    if pure:
-        counts[at + further] = e if d == zero else (d if e == zero else mixed)
-    else:
-        counts[at + further] = e + d
-        if exact:
-            add_f(kind, U(d), -1, table, anchors, sums, 3 * lane)
-        else:
-            sums[3 * lane] -= table[U(d)]
+def _counter(row: U, k: int) -> U:
+    # where the counter of lane k is that a row adds to
+    return ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
 
 
 @device
-def _leave_class(
-    pure: bool, exact: bool, kind: int, counts: Array, at: np.uint64, lane: int, zero: Any, mixed: Any,
-    table: Array, anchors: Array, sums: Array,
-) -> None:  # fmt: skip
-    e = counts[at]
-    counts[at] = zero
+def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) -> None:
+    # some rows from place i on, all fetched before the first is counted so that their loads overlap
+    batch = cuda.local.array(_BATCH, np.uint64)
+    for j in range(size):
+        batch[j] = _fetch(lanes, i + U(j))
+    for j in range(size):
+        for k in range(LANES):
+            counts[at + _counter(batch[j], k)] += weights[i + U(j)]
+
+
+@device
+def _leave(is_run: bool, modes: Any, f: F, counts: Array, at: U, further: U, lane: int, sums: Array) -> None:
+    # Without a branch that lanes part at: the counter of a run is added to that of its class and taken out of the sum;
+    # that of a class is added to the sum.
+    pure, exact, mixed = modes
+    table = f[1]
+    n = counts[at]
+    counts[at] = 0
+    if is_run:
+        e = counts[at + further]
+        counts[at + further] = (e if n == 0 else (n if e == 0 else mixed)) if pure else e + n
     if pure:
-        sums[3 * lane] -= np.int64(zero if e == mixed else e)
+        if not is_run:
+            sums[3 * lane] -= np.int64(0) if n == mixed else np.int64(n)
     elif exact:
-        add_f(kind, U(e), 1, table, anchors, sums, 3 * lane)
+        add_f(f, U(n), -1 if is_run else 1, sums, 3 * lane)
+    elif is_run:
+        sums[3 * lane] -= table[U(n)]
     else:
-        sums[3 * lane] += table[U(e)]
+        sums[3 * lane] += table[U(n)]
+
+
+@device
+def _leave_all(
+    is_run: bool, modes: Any, f: F, counts: Array, at: U, n_values: U, lanes: Any, first: U, stop: U, sums: Array
+) -> None:
+    # all counters of a run or class that has these rows, or those that its rows have added to where they are fewer
+    further = n_values * _VALUE
+    if (stop - first) * _2 > n_values:
+        for v in range(n_values):
+            for k in range(LANES):
+                _leave(is_run, modes, f, counts, at + v * _VALUE + U(k) * _LANE, further, k, sums)
+    else:
+        for j in range(first, stop):
+            row = _fetch(lanes, j)
+            for k in range(LANES):
+                _leave(is_run, modes, f, counts, at + _counter(row, k), further, k, sums)
 
 
 @device
 def _pair_up(
-    pure: bool, x: Array, stride: np.uint32, word: np.uint64, order: Array, weights: Array, run_of: Array,
-    start: np.uint64, end: np.uint64, table: Array, sums: Array,
-) -> None:  # fmt: skip
+    pure: bool, table: Array, lanes: Any, weights: Array, run_of: Array, start: U, end: U, sums: Array
+) -> None:
     # A class of up to four rows, each compared with those before it: a row of weight w that has weight c of equals
     # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Rows that are not there
     # weigh nothing.
@@ -179,7 +183,7 @@ def _pair_up(
     runs = cuda.local.array(_FEW, np.uint32)
     for j in range(_FEW):
         at = min(start + U(j), end - _1)
-        rows[j] = U(x[order[at] * stride + word])
+        rows[j] = _fetch(lanes, at)
         w[j] = U(weights[at]) if start + U(j) < end else _0
         if pure:
             runs[j] = run_of[at]
@@ -221,36 +225,22 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
         Whether f goes beyond its table and sums beyond 64 bits, so that they take three words.
     """
     zero, mixed, kept_as = counter(0), counter(np.iinfo(counter).max), numba.from_dtype(np.dtype(counter))
+    modes = pure, exact, mixed
 
     @kernel
-    def cells(
-        kind: int,
-        x: Array,
-        stride: np.uint32,
-        wanted: Array,
-        order: Array,
-        weights: Array,
-        class_of: Array,
-        run_of: Array,
-        starts: Array,
-        runs: Array,
-        piece: np.uint64,
-        n_values: np.uint64,
-        table: Array,
-        anchors: Array,
-        cut: Array,
-        sums: Array,
-    ) -> None:
+    def cells(f: F, block: Any, rows: Any, piece: U, n_values: U, cut: Array, sums: Array) -> None:
+        x, stride, n_words = block
+        order, weights, class_of, run_of, starts, runs = rows
+        table = f[1]
         counts = cuda.shared.array(0, kept_as)
         sum_ = cuda.local.array(_SUMS, np.int64)
-        batch = cuda.local.array(_BATCH, np.uint64)
-        thread, n_words, n = U(cuda.grid(1)), U(len(wanted)), U(len(order))
-        number, slot = thread // n_words, thread % n_words
+        thread, n = U(cuda.grid(1)), U(len(order))
+        number, word = thread // n_words, thread % n_words
         i = _cut(number * piece, n, piece, class_of, starts)
         last = _cut((number + _1) * piece, n, piece, class_of, starts)
         if i >= last:
             return
-        word, t = U(wanted[slot]), U(cuda.threadIdx.x)
+        lanes, t = (x, stride, word, order), U(cuda.threadIdx.x)
         # this thread's counters of the present run, and how much further those of the class are
         mine, further = (t >> _5) * n_values * _2 * _VALUE + (t & _31), n_values * _VALUE
         for j in range(_2 * n_values * _4):
@@ -264,49 +254,42 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
             start, end = U(starts[c]), U(starts[c + _1])
             is_cut, stop, first = end - start > piece, min(end, last), i
             if not exact and end - start <= U(_FEW):
-                _pair_up(pure, x, stride, word, order, weights, run_of, start, end, table, sum_)
+                _pair_up(pure, table, lanes, weights, run_of, start, end, sum_)
                 r = U(run_of[end - _1]) + _1
                 i = end
                 c += _1
                 continue
             # the next row is fetched before the present one is counted
-            ahead = U(x[order[i] * stride + word])
+            ahead = _fetch(lanes, i)
             while i < stop:
                 run_end = U(runs[r + _1])
                 run_stop, run_first = min(run_end, stop), i
                 if run_stop - i == _1 and not is_cut:
                     row, w = ahead, weights[i]
                     i += _1
-                    ahead = U(x[order[min(i, n - _1)] * stride + word])
-                    if pure:
-                        for k in range(LANES):
-                            a = mine + further + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
+                    ahead = _fetch(lanes, min(i, n - _1))
+                    for k in range(LANES):
+                        a = mine + further + _counter(row, k)
+                        if pure:
                             counts[a] = w if counts[a] == zero else mixed
-                    else:
-                        _count(counts, mine + further, row, w)
-                        for k in range(LANES):
+                        else:
+                            counts[a] += w
                             if exact:
-                                add_f(kind, U(w), -1, table, anchors, sum_, 3 * k)
+                                add_f(f, U(w), -1, sum_, 3 * k)
                             else:
                                 sum_[3 * k] -= table[U(w)]
                     r += _1
                     continue
-                while i + U(_BATCH) <= run_stop:  # so that their loads overlap
-                    for j in range(_BATCH):
-                        batch[j] = U(x[order[i + U(j)] * stride + word])
-                    for j in range(_BATCH):
-                        _count(counts, mine, batch[j], weights[i + U(j)])
-                    i += U(_BATCH)
+                while i + _8 <= run_stop:
+                    _count(8, lanes, i, weights, counts, mine)
+                    i += _8
                 while i + _4 <= run_stop:
-                    for j in range(4):
-                        batch[j] = U(x[order[i + U(j)] * stride + word])
-                    for j in range(4):
-                        _count(counts, mine, batch[j], weights[i + U(j)])
+                    _count(4, lanes, i, weights, counts, mine)
                     i += _4
                 while i < run_stop:
-                    _count(counts, mine, U(x[order[i] * stride + word]), weights[i])
+                    _count(1, lanes, i, weights, counts, mine)
                     i += _1
-                ahead = U(x[order[min(i, n - _1)] * stride + word])
+                ahead = _fetch(lanes, min(i, n - _1))
                 if is_cut:
                     # added up where the class, or the run, began: at most one of each is cut that begins in a piece
                     run_start = U(runs[r])
@@ -316,7 +299,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                         for k in range(LANES):
                             a = mine + v * _VALUE + U(k) * _LANE
                             d = counts[a]
-                            cell = ((place * n_values + v) * n_words + slot) * _4 + U(k)
+                            cell = ((place * n_values + v) * n_words + word) * _4 + U(k)
                             if d != zero and pure:
                                 counts[a] = zero
                                 cuda.atomic.add(cut, cell, d)
@@ -328,18 +311,9 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                                 counts[a + further] += d
                                 cuda.atomic.add(cut, parts + cell + (run_place - place) * n_values * n_words * _4, d)
                             elif not pure:
-                                _leave_run(pure, exact, kind, counts, a, further, k, zero, mixed, table, anchors, sum_)
-                elif (i - run_first) * _2 > n_values:
-                    for v in range(n_values):
-                        for k in range(LANES):
-                            a = mine + v * _VALUE + U(k) * _LANE
-                            _leave_run(pure, exact, kind, counts, a, further, k, zero, mixed, table, anchors, sum_)
-                else:  # fewer rows than values
-                    for j in range(run_first, i):
-                        row = U(x[order[j] * stride + word])
-                        for k in range(LANES):
-                            a = mine + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
-                            _leave_run(pure, exact, kind, counts, a, further, k, zero, mixed, table, anchors, sum_)
+                                _leave(True, modes, f, counts, a, further, k, sum_)
+                else:
+                    _leave_all(True, modes, f, counts, mine, n_values, lanes, run_first, i, sum_)
                 r += _1
             if is_cut:
                 for v in range(n_values):
@@ -349,22 +323,13 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                         if e != zero:
                             counts[a] = zero
                             place = start // piece
-                            cuda.atomic.add(cut, ((place * n_values + v) * n_words + slot) * _4 + U(k), e)
-            elif (stop - first) * _2 > n_values:
-                for v in range(n_values):
-                    for k in range(LANES):
-                        a = mine + further + v * _VALUE + U(k) * _LANE
-                        _leave_class(pure, exact, kind, counts, a, k, zero, mixed, table, anchors, sum_)
+                            cuda.atomic.add(cut, ((place * n_values + v) * n_words + word) * _4 + U(k), e)
             else:
-                for j in range(first, stop):
-                    row = U(x[order[j] * stride + word])
-                    for k in range(LANES):
-                        a = mine + further + ((row >> U(8 * k)) & _255) * _VALUE + U(k) * _LANE
-                        _leave_class(pure, exact, kind, counts, a, k, zero, mixed, table, anchors, sum_)
+                _leave_all(False, modes, f, counts, mine + further, n_values, lanes, first, stop, sum_)
             c += _1
         for k in range(_SUMS):
             if exact or k % 3 == 0:
-                cuda.atomic.add(sums, slot * U(_SUMS) + U(k), sum_[k])
+                cuda.atomic.add(sums, word * U(_SUMS) + U(k), sum_[k])
 
     return cells
 
@@ -375,16 +340,7 @@ def merge_kernel(pure: bool, counter: Any) -> Any:
     mixed = counter(np.iinfo(counter).max)
 
     @kernel
-    def merge(
-        kind: int,
-        cut: Array,
-        places: np.uint64,
-        n_values: np.uint64,
-        lanes: np.uint64,
-        table: Array,
-        anchors: Array,
-        sums: Array,
-    ) -> None:
+    def merge(f: F, cut: Array, places: U, n_values: U, lanes: U, sums: Array) -> None:
         words = cuda.local.array(3, np.int64)
         thread = U(cuda.grid(1))
         place, lane = thread // lanes, thread % lanes
@@ -396,12 +352,10 @@ def merge_kernel(pure: bool, counter: Any) -> Any:
             cell = (place * n_values + v) * lanes + lane
             whole, part = cut[cell], cut[places * n_values * lanes + cell]
             if not pure:
-                add_f(kind, U(whole), 1, table, anchors, words, 0)
-                add_f(kind, U(part), -1, table, anchors, words, 0)
+                add_f(f, U(whole), 1, words, 0)
+                add_f(f, U(part), -1, words, 0)
             elif part != mixed:
                 words[0] -= np.int64(whole)
-        for k in range(3):
-            if words[k] != 0:
-                cuda.atomic.add(sums, lane * _3 + U(k), words[k])
+        add_up(words, sums, lane * U(3))
 
     return merge

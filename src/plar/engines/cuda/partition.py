@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,21 +17,26 @@ from numba import cuda
 
 from plar.engines.cuda.kernels import Device, add_f, grid, kernel
 from plar.engines.cuda.sorting import THREADS, Sorter
-from plar.engines.kernels import add_words
+from plar.engines.kernels import F, add_words
+from plar.granules import Granules
+from plar.labels import Labels
 from plar.partition import Array
 
 __all__ = ["Codes", "Partition", "Refinery"]
-
 
 _LOW = np.int64(0xFFFFFFFF)
 _32 = np.int64(32)
 
 #: blocks of `_judge`: few, since all threads add to the same places
 _JUDGES = 128
-#: what `_judge` counts: objects that stay, objects not settled, rows of the largest class that stays, Θ of the classes
-#: that stay and of those that leave in three words each; then rows, classes and runs that stay
-_OBJECTS, _UNSETTLED, _LARGEST, _KEPT, _GONE, _ROWS, _CLASSES, _RUNS = 0, 1, 2, 3, 6, 9, 10, 11
-_FACTS = 12
+#: what `_judge` counts: rows, classes and runs that stay, objects not settled, Θ of the classes that stay and of those
+#: that leave in three words each, rows of the largest class that stays
+_ROWS, _CLASSES, _RUNS, _UNSETTLED, _KEPT, _GONE, _LARGEST = 0, 1, 2, 3, 4, 7, 10
+_FACTS = 11
+#: arrays of which several are one, since a launch takes time by the number of its arguments
+_ROW, _START, _RUN = 0, 1, 2
+_OBJECTS = 1
+_MIXED, _UNEQUAL = 0, 1
 
 
 class Codes(NamedTuple):
@@ -44,81 +48,52 @@ class Codes(NamedTuple):
     n_values: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Partition:
-    """A partition on the device of the rows that can still change Θ; see `plar.engines.local`.
+class Partition(NamedTuple):
+    """A partition on the device of the rows that can still change Θ; see `plar.engines.local`."""
 
-    Parameters
-    ----------
-    order : (rows,) device array
-        Rows, class by class, decision by decision.
-    weights : (rows,) device array
-        How many objects each of them stands for.
-    class_of, run_of : (rows,) device arrays
-        The class and the run (part of a class with one decision) at each place of `order`.
-    starts, runs : device arrays
-        Where each class and each run begins, with a sentinel.
-    rows, classes, n_runs, largest, objects : int
-        How many of them; `largest` is the most rows of a class.
-    unsettled : int
-        Objects in classes of more than one label.
-    left, theta : int
-        Θ of the classes that have left, and of all.
-    """
-
+    #: rows, class by class, decision by decision, and how many objects each stands for
     order: Device
     weights: Device
+    #: the class and the run (part of a class with one decision) at each place of `order`
     class_of: Device
     run_of: Device
+    #: where each class and each run begins, with a sentinel
     starts: Device
     runs: Device
-    rows: int
-    classes: int
-    n_runs: int
+    #: rows of the largest class
     largest: int
-    objects: int
+    #: objects in classes of more than one label
     unsettled: int
+    #: Θ of the classes that have left, and of all
     left: int
     theta: int
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.order)
+
 
 @kernel
-def _begin_keys(
-    class_of: Array, n: int, order: Array, codes: Array, stride: int, first: int, n_values: int, keys: Array,
-    places: Array,
-) -> None:  # fmt: skip
+def _append_codes(
+    before: Array, order: Array, codes: Array, stride: int, first: int, n_values: int, keys: Array, places: Array
+) -> None:
+    # keys by class, or by class and some columns, with the codes of one more column
     i = cuda.grid(1)
-    if i < n:
+    if i < len(order):
         code = np.uint64(codes[np.int64(order[i]) * stride + first])
-        keys[i] = np.uint64(class_of[i]) * np.uint64(n_values) + code
+        keys[i] = np.uint64(before[i]) * np.uint64(n_values) + code
         places[i] = i
 
 
 @kernel
-def _append_codes(keys: Array, n: int, order: Array, codes: Array, stride: int, first: int, n_values: int) -> None:
-    i = cuda.grid(1)
-    if i < n:
-        code = np.uint64(codes[np.int64(order[i]) * stride + first])
-        keys[i] = keys[i] * np.uint64(n_values) + code
-
-
-@kernel
 def _mark(
-    keys: Array,
-    places: Array,
-    n: int,
-    order: Array,
-    decisions: Array,
-    counts: Array,
-    rows: Array,
-    marks: Array,
-    weights: Array,
-    mixed: Array,
-    unequal: Array,
-    facts: Array,
+    keys: Array, places: Array, order: Array, by_row: Any, found: Array, marked: Array, flags: Array, facts: Array
 ) -> None:
     # marks: whether a class (low half) and a run (high half) begin here
-    i = cuda.grid(1)
+    decisions, counts = by_row
+    rows, marks, weights = found[_ROW], marked[0], marked[_OBJECTS]
+    i, n = cuda.grid(1), len(order)
     if i < n:
         row = order[places[i]]
         begins = i == 0 or keys[i] != keys[i - 1]
@@ -126,8 +101,8 @@ def _mark(
         rows[i] = row
         marks[i] = np.int64(begins) + (np.int64(decides) << _32)
         weights[i] = counts[row]
-        mixed[i] = 0
-        unequal[i] = 0
+        flags[0, i] = 0
+        flags[1, i] = 0
     elif i == n:
         marks[i] = 0
         weights[i] = 0
@@ -136,18 +111,9 @@ def _mark(
 
 
 @kernel
-def _find_segments(
-    rows: Array,
-    n: int,
-    marks: Array,
-    leaves: Array,
-    labels: Array,
-    starts: Array,
-    runs: Array,
-    mixed: Array,
-    unequal: Array,
-) -> None:
+def _find_segments(n: int, leaves: Array, labels: Array, found: Array, marked: Array, flags: Array) -> None:
     # After the prefix sums: where classes and runs begin, which classes hold several leaf keys, which several labels.
+    rows, starts, runs, marks = found[_ROW], found[_START], found[_RUN], marked[0]
     i = cuda.grid(1)
     if i < n:
         before, after = marks[i], marks[i + 1]
@@ -156,9 +122,9 @@ def _find_segments(
             starts[c] = i
         else:
             if leaves[rows[i]] != leaves[rows[i - 1]]:
-                mixed[c] = 1
+                flags[_MIXED, c] = 1
             if labels[rows[i]] != labels[rows[i - 1]]:
-                unequal[c] = 1
+                flags[_UNEQUAL, c] = 1
         if (after >> _32) > (before >> _32):
             runs[r] = i
     elif i == n:
@@ -167,100 +133,72 @@ def _find_segments(
 
 
 @kernel
-def _judge(
-    kind: int,
-    n: int,
-    marks: Array,
-    weights: Array,
-    starts: Array,
-    runs: Array,
-    mixed: Array,
-    unequal: Array,
-    table: Array,
-    anchors: Array,
-    kept_rows: Array,
-    kept_runs: Array,
-    facts: Array,
-) -> None:
+def _judge(f: F, n: int, found: Array, marked: Array, flags: Array, kept: Array, facts: Array) -> None:
     # Step i takes row, class and run number i. θ of a class of one run is 0, but for PR.
-    found = cuda.local.array(_ROWS, np.int64)
-    for k in range(_ROWS):
-        found[k] = 0
+    kind = f[0]
+    starts, runs, marks, weights, mixed = found[_START], found[_RUN], marked[0], marked[_OBJECTS], flags[_MIXED]
+    own = cuda.local.array(_FACTS, np.int64)
+    for k in range(_FACTS):
+        own[k] = 0
     for i in range(cuda.grid(1), n + 1, cuda.gridsize(1)):
         if i == n:
-            kept_rows[i] = 0
-            kept_runs[i] = 0
+            kept[0, i] = 0
+            kept[1, i] = 0
             break
         before, after = marks[i], marks[i + 1]
         stays = np.int64(mixed[(after & _LOW) - 1])
         begins, decides = (after & _LOW) - (before & _LOW), (after >> _32) - (before >> _32)
-        kept_rows[i] = stays + ((stays * begins) << _32)
-        kept_runs[i] = stays * decides
+        kept[0, i] = stays + ((stays * begins) << _32)
+        kept[1, i] = stays * decides
+        own[_ROWS] += stays
+        own[_CLASSES] += stays * begins
+        own[_RUNS] += stays * decides
         if i < (marks[n] & _LOW):
             low, high = np.int64(starts[i]), np.int64(starts[i + 1])
             size = weights[high] - weights[low]
             one_run = (marks[high] >> _32) - (marks[low] >> _32) == 1
             target = _KEPT if mixed[i] != 0 else _GONE
             if mixed[i] != 0:
-                found[_OBJECTS] += size
-                found[_LARGEST] = max(found[_LARGEST], high - low)
-            if unequal[i] != 0:
-                found[_UNSETTLED] += size
+                own[_LARGEST] = max(own[_LARGEST], high - low)
+            if flags[_UNEQUAL, i] != 0:
+                own[_UNSETTLED] += size
             if kind == 0 and one_run:
-                found[target] -= size
+                own[target] -= size
             elif kind != 0 and not one_run:
-                add_f(kind, np.uint64(size), 1, table, anchors, found, target)
+                add_f(f, np.uint64(size), 1, own, target)
         if kind != 0 and i < (marks[n] >> _32):
             low, high = np.int64(runs[i]), np.int64(runs[i + 1])
             c = (marks[low + 1] & _LOW) - 1
             target = _KEPT if mixed[c] != 0 else _GONE
             if (marks[starts[c + 1]] >> _32) - (marks[starts[c]] >> _32) > 1:
-                add_f(kind, np.uint64(weights[high] - weights[low]), -1, table, anchors, found, target)
-    for k in range(_ROWS):
-        if k == _LARGEST:
-            cuda.atomic.max(facts, k, found[k])
-        elif found[k] != 0:
-            cuda.atomic.add(facts, k, found[k])
+                add_f(f, np.uint64(weights[high] - weights[low]), -1, own, target)
+    for k in range(_LARGEST):
+        if own[k] != 0:
+            cuda.atomic.add(facts, k, own[k])
+    cuda.atomic.max(facts, _LARGEST, own[_LARGEST])
 
 
 @kernel
-def _tell_sizes(n: int, kept_rows: Array, kept_runs: Array, facts: Array) -> None:
-    facts[_ROWS] = kept_rows[n] & _LOW
-    facts[_CLASSES] = kept_rows[n] >> _32
-    facts[_RUNS] = kept_runs[n]
-
-
-@kernel
-def _keep(
-    rows: Array,
-    n: int,
-    objects: Array,
-    kept_rows: Array,
-    kept_runs: Array,
-    order: Array,
-    weights: Array,
-    class_of: Array,
-    run_of: Array,
-    starts: Array,
-    runs: Array,
-) -> None:
-    i = cuda.grid(1)
+def _keep(n: int, found: Array, marked: Array, kept: Array, weights: Array, memory: Array) -> None:
+    # memory: order, class_of, run_of, starts and runs of the new partition, one behind the other
+    i, n_rows, n_classes = cuda.grid(1), len(weights), kept[0, n] >> _32
+    starts, runs = 3 * n_rows, 3 * n_rows + n_classes + 1
     if i < n:
-        before, after = kept_rows[i], kept_rows[i + 1]
+        before, after = kept[0, i], kept[0, i + 1]
         place = before & _LOW
         if (after & _LOW) > place:
-            c, r = (after >> _32) - 1, kept_runs[i + 1] - 1
-            order[place] = rows[i]
-            weights[place] = objects[i + 1] - objects[i]
-            class_of[place] = c
-            run_of[place] = r
+            c, r = (after >> _32) - 1, kept[1, i + 1] - 1
+            memory[place] = found[_ROW, i]
+            memory[n_rows + place] = c
+            memory[2 * n_rows + place] = r
+            weights[place] = marked[_OBJECTS, i + 1] - marked[_OBJECTS, i]
             if (after >> _32) > (before >> _32):
-                starts[c] = place
-            if kept_runs[i + 1] > kept_runs[i]:
-                runs[r] = place
+                memory[starts + c] = place
+            if kept[1, i + 1] > kept[1, i]:
+                memory[runs + r] = place
     elif i == n:
-        starts[kept_rows[n] >> _32] = kept_rows[n] & _LOW
-        runs[kept_runs[n]] = kept_rows[n] & _LOW
+        memory[starts + n_classes] = n_rows
+        memory[runs + kept[1, n]] = n_rows
 
 
 class Refinery:
@@ -268,115 +206,59 @@ class Refinery:
 
     Parameters
     ----------
-    n : int
-        Rows of the largest partition.
+    granules : Granules
+    labels : Labels
+    f : tuple
+        f of the measure, with its arrays on the device.
     counter : numpy type
         Of weights.
-    kind : int
-        Of the measure.
-    decisions, counts, leaves, labels, table, anchors : arrays
-        By row, and f of the measure; they go to the device.
     """
 
-    def __init__(
-        self,
-        n: int,
-        counter: Any,
-        kind: int,
-        *,
-        decisions: Array,
-        counts: Array,
-        leaves: Array,
-        labels: Array,
-        table: Device,
-        anchors: Device,
-    ) -> None:
-        self._counter, self._kind = counter, kind
-        self._decisions, self._counts = cuda.to_device(decisions), cuda.to_device(counts)
-        self._leaves = cuda.to_device(leaves)
-        self._labels = self._leaves if labels is leaves else cuda.to_device(labels)
-        self._table, self._anchors = table, anchors
+    def __init__(self, granules: Granules, labels: Labels, f: F, counter: Any) -> None:
+        n = len(granules)
+        self._f, self._counter = f, counter
+        self._by_row = cuda.to_device(granules.classes), cuda.to_device(granules.counts)
+        leaves = cuda.to_device(labels.leaves)
+        self._labels = leaves, leaves if labels.labels is labels.leaves else cuda.to_device(labels.labels)
         self._sorter = Sorter(n)
-        self._rows, self._starts, self._runs = (cuda.device_array(n + 1, np.uint32) for _ in range(3))
-        self._mixed, self._unequal = (cuda.device_array(n, np.uint8) for _ in range(2))
-        #: pairs of arrays whose prefix sums are taken together
-        self._marked, self._kept = (cuda.device_array(2 * (n + 1), np.int64) for _ in range(2))
-        self._marks, self._objects = self._marked[: n + 1], self._marked[n + 1 :]
-        self._kept_rows, self._kept_runs = self._kept[: n + 1], self._kept[n + 1 :]
+        #: rows in the new order, where classes and runs begin; marks and objects before each row; what is known of
+        #: classes; which rows, classes and runs stay
+        self._found = cuda.device_array((3, n + 1), np.uint32)
+        self._marked, self._kept = (cuda.device_array((2, n + 1), np.int64) for _ in range(2))
+        self._flags = cuda.device_array((2, n), np.uint8)
         self._facts = cuda.device_array(_FACTS, np.int64)
 
     def start(self, order: Array) -> Partition:
         """Put one class on the device; the rows are given decision by decision."""
-        n = len(order)
-        nothing, whole = np.zeros(n, np.uint32), np.array([0, n], np.uint32)
+        nothing, whole = (cuda.to_device(a) for a in (np.zeros(len(order), np.uint32), np.zeros(2, np.uint32)))
+        one = Partition(cuda.to_device(order), nothing, nothing, nothing, whole, whole, 0, 0, 0, 0)
         # a refinement by a column of one value finds the runs and all that is to be counted
-        return self.refine(
-            Partition(
-                order=cuda.to_device(order),
-                weights=cuda.to_device(nothing),
-                class_of=cuda.to_device(nothing),
-                run_of=cuda.to_device(nothing),
-                starts=cuda.to_device(whole),
-                runs=cuda.to_device(whole),
-                rows=n,
-                classes=1,
-                n_runs=1,
-                largest=n,
-                objects=0,
-                unsettled=0,
-                left=0,
-                theta=0,
-            ),
-            [Codes(cuda.to_device(nothing), 1, 0, 1)],
-        )
+        return self.refine(one, [Codes(nothing, 1, 0, 1)])
 
     def refine(self, partition: Partition, columns: Sequence[Codes]) -> Partition:
         """Split every class by the values of some columns together."""
-        n = partition.rows
-        head, *tail = columns
-        _begin_keys[grid(n, THREADS)](partition.class_of, n, partition.order, *head, *self._sorter.room())
-        for codes in tail:
-            _append_codes[grid(n, THREADS)](self._sorter.room()[0], n, partition.order, *codes)
-        distinct = partition.classes * math.prod(codes.n_values for codes in columns)
+        n, order, before = partition.rows, partition.order, partition.class_of
+        for codes in columns:
+            _append_codes[grid(n, THREADS)](before, order, *codes, *self._sorter.room())
+            before = self._sorter.room()[0]
+        distinct = (len(partition.starts) - 1) * math.prod(codes.n_values for codes in columns)
         keys, places = self._sorter.sorted(n, (distinct - 1).bit_length())
-        every = grid(n + 1, THREADS)
-        found = self._rows, n
-        flags = self._mixed, self._unequal
-        segments = self._starts, self._runs
-        by_row = partition.order, self._decisions, self._counts
-        _mark[every](keys, places, n, *by_row, self._rows, self._marks, self._objects, *flags, self._facts)
-        self._sorter.scan(self._marked, n + 1, 2)
-        _find_segments[every](*found, self._marks, self._leaves, self._labels, *segments, *flags)
-        f = self._table, self._anchors
-        kept = self._kept_rows, self._kept_runs
-        some = min(every[0], _JUDGES), THREADS
-        _judge[some](self._kind, n, self._marks, self._objects, *segments, *flags, *f, *kept, self._facts)
-        self._sorter.scan(self._kept, n + 1, 2)
-        _tell_sizes[1, 1](n, *kept, self._facts)
+        every, work = grid(n + 1, THREADS), (self._found, self._marked, self._flags)
+        _mark[every](keys, places, order, self._by_row, *work, self._facts)
+        self._sorter.scan(self._marked, n + 1)
+        _find_segments[every](n, *self._labels, *work)
+        _judge[min(every[0], _JUDGES), THREADS](self._f, n, *work, self._kept, self._facts)
+        self._sorter.scan(self._kept, n + 1)
         facts = self._facts.copy_to_host()
-        rows, classes, runs = (int(facts[place]) for place in (_ROWS, _CLASSES, _RUNS))
+        rows, classes, runs = facts[:_UNSETTLED].tolist()
         left = partition.left + add_words(facts[_GONE : _GONE + 3])
+        theta = left + add_words(facts[_KEPT : _KEPT + 3])
         # allocating takes longer than many a kernel: one piece for all but the weights
         memory = cuda.device_array(3 * rows + classes + runs + 2, np.uint32)
-        ends = np.cumsum([rows, rows, rows, classes + 1, runs + 1]).tolist()
-        order, class_of, run_of, starts, run_starts = (memory[i:j] for i, j in pairwise([0, *ends]))
-        after = Partition(
-            order=order,
-            weights=cuda.device_array(rows, self._counter),
-            class_of=class_of,
-            run_of=run_of,
-            starts=starts,
-            runs=run_starts,
-            rows=rows,
-            classes=classes,
-            n_runs=runs,
-            largest=int(facts[_LARGEST]),
-            objects=int(facts[_OBJECTS]),
-            unsettled=int(facts[_UNSETTLED]),
-            left=left,
-            theta=left + add_words(facts[_KEPT : _KEPT + 3]),
-        )
+        weights = cuda.device_array(rows, self._counter)
         if rows:
-            target = after.order, after.weights, after.class_of, after.run_of, after.starts, after.runs
-            _keep[every](*found, self._objects, *kept, *target)
-        return after
+            _keep[every](n, self._found, self._marked, self._kept, weights, memory)
+        ends = np.cumsum([0, rows, rows, rows, classes + 1, runs + 1]).tolist()
+        order, class_of, run_of, starts, run_starts = (memory[i:j] for i, j in pairwise(ends))
+        largest, unsettled = int(facts[_LARGEST]), int(facts[_UNSETTLED])
+        return Partition(order, weights, class_of, run_of, starts, run_starts, largest, unsettled, left, theta)

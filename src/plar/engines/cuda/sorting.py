@@ -12,7 +12,7 @@ from plar.partition import Array
 __all__ = ["THREADS", "Sorter"]
 
 #: a block of these kernels; the simulator runs every thread of a block as a thread of Python's
-THREADS = 16 if config.ENABLE_CUDASIM else 128
+THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: prefix sums go in chunks, a block each
 _MOST_CHUNKS = 1024
 _ITEMS = 16
@@ -23,38 +23,36 @@ _TILE = 4 * THREADS
 
 
 @kernel
-def _sum_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) -> None:
+def _sum_chunks(values: Array, n: int, chunk: int, sums: Array) -> None:
     shared = cuda.shared.array(THREADS, np.int64)
-    block, t = cuda.blockIdx.x, cuda.threadIdx.x
-    first = cuda.blockIdx.y * stride
+    block, which, t = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
     total = np.int64(0)
     for i in range(block * chunk + t, min((block + 1) * chunk, n), THREADS):
-        total += values[first + i]
+        total += values[which, i]
     shared[t] = total
     cuda.syncthreads()
     if t == 0:
         for j in range(1, THREADS):
             total += shared[j]
-        sums[cuda.blockIdx.y * _MOST_CHUNKS + block] = total
+        sums[which, block] = total
 
 
 @kernel
-def _scan_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) -> None:
+def _scan_chunks(values: Array, n: int, chunk: int, sums: Array) -> None:
     # values[i] becomes the sum of all before it
     before = cuda.shared.array(THREADS, np.int64)
     within = cuda.shared.array(THREADS, np.int64)
-    block, t = cuda.blockIdx.x, cuda.threadIdx.x
+    block, which, t = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
     part = chunk // THREADS
-    first = cuda.blockIdx.y * stride
     low = block * chunk + t * part
     high = min(low + part, n)
     total = np.int64(0)
     for j in range(t, block, THREADS):
-        total += sums[cuda.blockIdx.y * _MOST_CHUNKS + j]
+        total += sums[which, j]
     before[t] = total
     total = np.int64(0)
     for i in range(low, high):
-        total += values[first + i]
+        total += values[which, i]
     within[t] = total
     cuda.syncthreads()
     if t == 0:
@@ -66,7 +64,7 @@ def _scan_chunks(values: Array, stride: int, n: int, chunk: int, sums: Array) ->
     cuda.syncthreads()
     running = within[t]
     for i in range(low, high):
-        running, values[first + i] = running + values[first + i], running
+        running, values[which, i] = running + values[which, i], running
 
 
 @device
@@ -85,7 +83,7 @@ def _count_digits(keys: Array, n: int, shift: int, digits: int, tiles: int, coun
         cuda.atomic.add(seen, _digit(keys[i], shift, digits), 1)
     cuda.syncthreads()
     for digit in range(t, digits, THREADS):
-        counts[digit * tiles + tile] = seen[digit]
+        counts[0, digit * tiles + tile] = seen[digit]
 
 
 @kernel
@@ -106,26 +104,19 @@ def _move_by_digit(
         rank = np.int64(0)
         for j in range(i):
             rank += of_row[j] == digit
-        target = counts[digit * tiles + tile] + rank
+        target = counts[0, digit * tiles + tile] + rank
         new_keys[target] = keys[first + i]
         new_places[target] = places[first + i]
 
 
 class Sorter:
-    """Sorts keys with the places they came from; holds the memory to work in.
-
-    Parameters
-    ----------
-    n : int
-        The most keys.
-    """
+    """Sorts up to n keys with the places they came from; holds the memory to work in."""
 
     def __init__(self, n: int) -> None:
         self._keys = [cuda.device_array(n, np.uint64) for _ in range(2)]
         self._places = [cuda.device_array(n, np.uint32) for _ in range(2)]
-        self._stride = n + 1
-        self._digit_counts = cuda.device_array(_DIGITS * -(-n // _TILE), np.int64)
-        self._sums = cuda.device_array(2 * _MOST_CHUNKS, np.int64)
+        self._digit_counts = cuda.device_array((1, _DIGITS * -(-n // _TILE)), np.int64)
+        self._sums = cuda.device_array((2, _MOST_CHUNKS), np.int64)
 
     def room(self) -> tuple[Device, Device]:
         """Where the keys and places to be sorted are to be written."""
@@ -140,15 +131,15 @@ class Sorter:
             (keys, new_keys), (places, new_places) = self._keys, self._places
             sizes = n, shift, digits, tiles
             _count_digits[tiles, THREADS](keys, *sizes, self._digit_counts)
-            self.scan(self._digit_counts, digits * tiles, 1)
+            self.scan(self._digit_counts, digits * tiles)
             _move_by_digit[tiles, THREADS](keys, places, *sizes, self._digit_counts, new_keys, new_places)
             self._keys.reverse()
             self._places.reverse()
         return self.room()
 
-    def scan(self, values: Device, n: int, arrays: int) -> None:
-        """Turn each of one or two arrays, one behind the other, into the sums of all before, in place."""
+    def scan(self, values: Device, n: int) -> None:
+        """Turn the first n numbers of each row into the sums of all before them, in place."""
         chunk = THREADS * max(_ITEMS, -(-n // (_MOST_CHUNKS * THREADS)))
-        launch = (-(-n // chunk), arrays), THREADS
-        _sum_chunks[launch](values, self._stride, n, chunk, self._sums)
-        _scan_chunks[launch](values, self._stride, n, chunk, self._sums)
+        launch = (-(-n // chunk), len(values)), THREADS
+        _sum_chunks[launch](values, n, chunk, self._sums)
+        _scan_chunks[launch](values, n, chunk, self._sums)
