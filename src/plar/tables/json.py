@@ -85,7 +85,7 @@ def _lines(path: Path) -> Generator[str, None, None]:
     with open_bytes(path, "utf-8") as file:
         for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
             if len(line) > MAX_LINE:
-                raise too_long(path, number)
+                raise too_long(path)
             yield decoded(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line, path, number, "utf-8")
 
 

@@ -30,10 +30,10 @@ _CHUNK = 1 << 20
 _HEAD = 1 << 16
 
 
-def too_long(path: Path, line: int) -> TableError:
+def too_long(path: Path) -> TableError:
     """Say that a line is longer than any row of a table."""
     return TableError(
-        f"{str(path)!r}, line {line}: longer than {MAX_LINE >> 20} MiB, so it is no table. "
+        f"{str(path)!r} has a line of more than {MAX_LINE >> 20} MiB, so it is no table. "
         "Check what the file holds; tables of so many columns can be passed as an array."
     )
 
@@ -119,7 +119,7 @@ def built_upon_ascii(encoding: str) -> bool:
 def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
     """Read the first bytes, or some more behind `head`; as many as there are, and none at the end of the file."""
     if len(head) >= MAX_LINE:
-        raise too_long(path, head.count(b"\n") + 1)
+        raise too_long(path)
     room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
     n = _fill(file, memoryview(room))
     return head + bytes(memoryview(room)[:n])
@@ -165,8 +165,8 @@ class Chunks:
     def __init__(self, files: Sequence[tuple[Path, int]], dialect: Dialect, encoding: str) -> None:
         self._files, self._dialect, self._encoding = files, dialect, encoding
         self._lock, self._number, self._at = Lock(), 0, 0
-        #: of the file that is read now: bytes behind the last whole row, and bytes dealt out
-        self._left, self._dealt = b"", 0
+        #: of the file that is read now: bytes behind the last whole row
+        self._left = b""
         self._open, self._file = ExitStack(), cast(Any, None)
         #: whether to stop dealing out
         self.over = False
@@ -187,7 +187,7 @@ class Chunks:
                     self._number += 1
                     return filled
                 self._open.close()
-                self._at, self._dealt, self._file = self._at + 1, 0, None
+                self._at, self._file = self._at + 1, None
             return None
 
     def _read(self, chunk: Chunk) -> Chunk | None:
@@ -201,7 +201,7 @@ class Chunks:
             held = self._left if not n else bytes(memoryview(chunk.room)[:n])
             if len(held) * 2 > len(chunk.room) - SPARE:
                 if len(held) >= MAX_LINE:
-                    raise self._too_long()
+                    raise too_long(self._files[self._at][0])
                 chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
             room = memoryview(chunk.room)[len(held) : len(chunk.room) - SPARE]
@@ -220,18 +220,7 @@ class Chunks:
 
     def _whole(self, chunk: Chunk, end: int, n: int) -> Chunk:
         chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
-        self._dealt += end
         return chunk
-
-    def _too_long(self) -> TableError:
-        """Say which row is too long; its line is counted only now."""
-        path, left = self._files[self._at]
-        left += self._dealt
-        line = 1
-        with open_bytes(path, self._encoding) as file:
-            while left and (some := file.read(min(left, _CHUNK))):
-                line, left = line + some.count(b"\n"), left - len(some)
-        return too_long(path, line)
 
     def _row_end(self, chunk: Chunk, n: int) -> int:
         """Where the last whole row ends, 0 if there is none."""
