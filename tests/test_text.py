@@ -1,4 +1,4 @@
-"""The reader of text files, against Python's csv module: any quotes, line ends, chunks, windows and threads."""
+"""The reader of text files, against Python's csv module: any quotes, line ends, chunks and threads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conftest import TURNS
 import plar
 from plar.errors import TableError
 from plar.text import chunks, reader, repeats, worker
-from plar.text.reader import CodedRows, open_text
+from plar.text.reader import CodedRows, TextFile, open_text
 
 #: how many random files
 FILES = 350 * TURNS
@@ -195,3 +195,19 @@ def test_a_byte_order_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:
     table = open_text([path])
     assert table.names == ("a", "d")
     assert rows_of(table.read(table.names)) == [("\ufeff1", "x")]
+
+
+def test_as_many_threads_read_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,d\n" + "1,x\n2,y\n" * 1000)
+    monkeypatch.setattr(reader, "_SHARED", 1)
+    started, work = [], TextFile._work
+
+    def noted(self: TextFile, wanted: list[int], group: bool, n_jobs: int) -> Any:
+        started.append(n_jobs)
+        return work(self, wanted, group, n_jobs)
+
+    monkeypatch.setattr(TextFile, "_work", noted)
+    for n_jobs in (1, 3):
+        assert plar.reduce(path, "d", n_jobs=n_jobs).attributes == ("a",)
+    assert started == [1, 3]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import copy_context
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -14,8 +15,24 @@ T = TypeVar("T")
 _SHARED = 1 << 15
 
 
+#: threads that the caller asked for
+_asked: ContextVar[int | None] = ContextVar("asked", default=None)
+
+
+@contextmanager
+def threads(n: int) -> Iterator[None]:
+    """Work with so many threads."""
+    before = _asked.set(n)
+    try:
+        yield
+    finally:
+        _asked.reset(before)
+
+
 def usable_cores() -> int:
-    """How many threads of this process can run at a time."""
+    """How many threads to work with: those asked for, else as many of this process as can run at a time."""
+    if asked := _asked.get():
+        return asked
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines import halving, kernels, lanes
-from plar.engines.base import Engine, Inner
+from plar.engines.base import Engine, GranuleHandle, Inner
 from plar.engines.blocks import Block, Blocks, lane_groups
 from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
@@ -26,8 +26,9 @@ from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
-from plar.parallel import usable_cores
+from plar.parallel import threads, usable_cores
 from plar.partition import Codes, Index, Split, joined, split
+from plar.tables import DecisionTable
 
 __all__ = ["LocalEngine", "LocalEvaluation"]
 
@@ -43,7 +44,7 @@ class LocalEngine(Engine):
     Parameters
     ----------
     n_jobs : int, optional
-        Threads; by default, or with -1, as many as this process may use. The result does not depend on it.
+        Threads, also of reading text and coding; by default, or with -1, as many as this process may use. The result does not depend on it.
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays.
     watch : function of a JobProgress, optional
@@ -86,6 +87,11 @@ class LocalEngine(Engine):
         if isinstance(granules.columns, ConsumableColumns):  # whose columns go as their lanes come
             need -= sum(granules.columns[a].nbytes for block in blocks for a in block)
         return need
+
+    def granulate(self, table: DecisionTable) -> GranuleHandle:
+        """Granulate a table with as many threads; polars, which reads typed files, has its own."""
+        with threads(self._jobs):
+            return table.granulate()
 
     @property
     def _jobs(self) -> int:
