@@ -44,7 +44,7 @@ class LocalEngine(Engine):
     Parameters
     ----------
     n_jobs : int, optional
-        Threads, also of reading text; by default, or with -1, all that this process may use. Results do not depend on it.
+        Threads, also of reading text; by default, or with -1, all that this process may use. No result depends on it.
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays.
     watch : function of a JobProgress, optional
