@@ -19,7 +19,7 @@ from plar.errors import ParameterError, TableError
 from plar.granules import Granules
 from plar.limits import as_bytes, as_seconds, memory_limited
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions
+from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.run import granulated, opened, prepared
@@ -184,27 +184,18 @@ def reduce(
         )
 
 
+@shows_reading
 def core(
     data: Any,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     *,
-    conditions: Sequence[Column] | None = None,
-    drop: Column | Iterable[Column] = (),
-    header: bool = True,
-    separator: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
-    numeric: Column | Iterable[Column] = (),
-    na: str | Iterable[str] = (),
-    missing: str = "value",
-    weights: Column | None = None,
-    bins: Spec | None = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
     epsilon: float = 0.0,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    **reading: Any,
 ) -> tuple[str, ...]:
     """Find the attributes that no reduct can do without; parameters as of `reduce`.
 
@@ -214,11 +205,11 @@ def core(
     >>> plar.core({"a": [0, 0, 1], "b": [0, 1, 0], "c": [0, 1, 0], "d": [0, 1, 1]}, "d")
     ('a',)
     """
-    reading = ReadOptions.of(locals())
-    chosen_measure, options = as_measure(measure), Options(epsilon=epsilon)
+    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
+    options = Options(epsilon=epsilon)
     with (
         followed(False, progress, None) as (tell, _, display),
-        prepared(data, reading, engine, n_jobs, progress=tell) as ready,
+        prepared(data, read, engine, n_jobs, progress=tell) as ready,
     ):
         names = ready.granules.conditions
         if tell:
@@ -230,27 +221,18 @@ def core(
         return tuple(names[a] for a in found)
 
 
+@shows_reading
 def theta(
     data: Any,
     attributes: Column | Iterable[Column],
     *,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
-    conditions: Sequence[Column] | None = None,
-    drop: Column | Iterable[Column] = (),
-    header: bool = True,
-    separator: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
-    numeric: Column | Iterable[Column] = (),
-    na: str | Iterable[str] = (),
-    missing: str = "value",
-    weights: Column | None = None,
-    bins: Spec | None = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    **reading: Any,
 ) -> float:
     """Compute Θ(D|B) of a subset B of the attributes; other parameters as of `reduce`.
 
@@ -260,31 +242,22 @@ def theta(
     >>> plar.theta({"a": [0, 0, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     -0.3333333333333333
     """
-    reading, chosen_measure = ReadOptions.of(locals()), as_measure(measure)
-    with prepared(data, reading, engine, n_jobs, attributes=attributes, progress=progress) as ready:
+    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
+    with prepared(data, read, engine, n_jobs, attributes=attributes, progress=progress) as ready:
         return ready.engine.open(ready.granules.coarsen(ready.attributes), chosen_measure).value_all
 
 
+@shows_reading
 def significance(
     data: Any,
     attributes: Column | Iterable[Column] = (),
     *,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
-    conditions: Sequence[Column] | None = None,
-    drop: Column | Iterable[Column] = (),
-    header: bool = True,
-    separator: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
-    numeric: Column | Iterable[Column] = (),
-    na: str | Iterable[str] = (),
-    missing: str = "value",
-    weights: Column | None = None,
-    bins: Spec | None = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
+    **reading: Any,
 ) -> dict[str, float]:
     """Compute the significance of every attribute relative to B: inner for its members, outer for the rest.
 
@@ -296,8 +269,8 @@ def significance(
     >>> plar.significance({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
-    reading, chosen_measure = ReadOptions.of(locals()), as_measure(measure)
-    with prepared(data, reading, engine, n_jobs, attributes=attributes) as ready:
+    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
+    with prepared(data, read, engine, n_jobs, attributes=attributes) as ready:
         chosen_engine, granules = ready.engine, ready.granules
         members = granules.positions(ready.attributes)
         evaluation = chosen_engine.open(granules, chosen_measure)
@@ -313,25 +286,16 @@ def significance(
         return {name: chosen_measure.significance(gains[a], n) for a, name in enumerate(granules.conditions)}
 
 
+@shows_reading
 def granulate(
     data: Any,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     *,
-    conditions: Sequence[Column] | None = None,
-    drop: Column | Iterable[Column] = (),
-    header: bool = True,
-    separator: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
-    numeric: Column | Iterable[Column] = (),
-    na: str | Iterable[str] = (),
-    missing: str = "value",
-    weights: Column | None = None,
-    bins: Spec | None = None,
     engine: str | Engine = "auto",
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
+    **reading: Any,
 ) -> Granules:
     """Turn a table into its distinct rows with multiplicities; parameters as of `reduce`.
 
@@ -345,28 +309,18 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    reading, chosen = ReadOptions.of(locals()), as_engine(engine, None, data)
+    read, chosen = ReadOptions(decision, y, **reading), as_engine(engine, None, data)
     with memory_limited(as_bytes(memory_limit)):
         if progress:
             progress("read", 0, 0)
-        return cast(Granules, granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress))
+        return cast(Granules, granulated(opened(data, read, chosen), chosen, seconds={}, progress=progress))
 
 
+@shows_reading
 def read_table(
     path: str | os.PathLike[str],
     decision: Column | Sequence[Column] | None = None,
-    *,
-    conditions: Sequence[Column] | None = None,
-    drop: Column | Iterable[Column] = (),
-    header: bool = True,
-    separator: str | None = None,
-    decimal: str = ".",
-    encoding: str = "utf-8",
-    numeric: Column | Iterable[Column] = (),
-    na: str | Iterable[str] = (),
-    missing: str = "value",
-    weights: Column | None = None,
-    bins: Spec | None = None,
+    **reading: Any,
 ) -> DecisionTable:
     r"""Open a file, a folder of Parquet files, or all files of a glob, as one decision table.
 
@@ -383,7 +337,7 @@ def read_table(
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are.")
-    table = open_table(path, ReadOptions.of({**locals(), "y": None}))
+    table = open_table(path, ReadOptions(decision, **reading))
     if table.is_granulated:
         raise TableError(f"{os.fspath(path)!r} holds granules, not rows. Read it with plar.Granules.open.")
     return table

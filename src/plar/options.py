@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, TypeVar
 
 from plar.columns import by_label
 from plar.errors import ParameterError
 
+P = ParamSpec("P")
+R = TypeVar("R")
 _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 
 
@@ -69,6 +72,16 @@ class ReadOptions:
         if isinstance(bins, Mapping):
             bins = {by_label(name, labels): rule for name, rule in bins.items()}
         return replace(self, bins=bins, **{name: by_label(getattr(self, name), labels) for name in columns})
+
+
+def shows_reading(function: Callable[P, R]) -> Callable[P, R]:
+    """Show the options of reading, which a function takes as `reading`, in its signature."""
+    own = signature(function)
+    shown = {name: parameter for name, parameter in own.parameters.items() if name != "reading"}
+    for field in fields(ReadOptions)[2:]:
+        shown[field.name] = Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
+    function.__signature__ = own.replace(parameters=list(shown.values()))  # type: ignore[attr-defined]
+    return function
 
 
 def _same(value: Any, default: Any) -> bool:
