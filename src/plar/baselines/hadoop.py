@@ -56,10 +56,6 @@ def hadoop_ar(
     -------
     Reduct
         That of `plar.reduce`, but for times and engine.
-
-    References
-    ----------
-    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, system HadoopAR.
     """
     return HadoopAR(conf).reduce(data, decision, y, options)
 

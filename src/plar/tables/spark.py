@@ -17,22 +17,16 @@ from plar.roles import Roles, assign
 from plar.spark_calls import spark_call
 from plar.tables.rows import Rows, Selection
 
-__all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places", "sink_rows"]
+__all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places"]
 
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkRows(Rows):
-    """Rows that are on a Spark cluster; `data` is their DataFrame.
+    """Rows that are on a Spark cluster; `data` is their DataFrame, and text in them compares as written if `text`."""
 
-    Parameters
-    ----------
-    as_text : bool
-        Whether they are text, which compares as written.
-    """
-
-    as_text: bool = False
+    text: bool = False
 
     @staticmethod
     def open(frame: Any, *, text: bool = False) -> SparkRows:
@@ -42,11 +36,6 @@ class SparkRows(Rows):
     def __str__(self) -> str:
         """What it is."""
         return "spark"
-
-    @property
-    def text(self) -> bool:
-        """Whether values compare as written."""
-        return self.as_text
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Give the columns their roles; labels cannot lie beside them."""
@@ -70,9 +59,17 @@ class SparkRows(Rows):
         frame = bin_places(self.data, cuts, text=self.text, na=selection.na, decimal=selection.decimal)
         return select_places(frame, places)
 
+    @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Let Spark write columns."""
-        sink_rows(self.select(selection), path)
+        """Let Spark write a folder, which is whole when it holds _SUCCESS."""
+        place, kind = os.fspath(path), _writer(path)
+        writer = self.select(selection).write.mode("error").format(kind)
+        try:
+            (writer.option("header", True) if kind == "csv" else writer).save(place)
+        except Exception as error:
+            if "PATH_ALREADY_EXISTS" not in str(error):
+                raise
+            raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a format that Spark does not write."""
@@ -149,17 +146,3 @@ def _writer(path: str | os.PathLike[str]) -> str:
     if kind is None:
         raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(_WRITERS)}.")
     return kind
-
-
-@spark_call
-def sink_rows(frame: Any, path: str | os.PathLike[str]) -> None:
-    """Let Spark write a folder, which is whole when it holds _SUCCESS."""
-    place, kind = os.fspath(path), _writer(path)
-    writer = frame.write.mode("error")
-    writer = writer.option("header", True) if kind == "csv" else writer
-    try:
-        writer.format(kind).save(place)
-    except Exception as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):
-            raise
-        raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None

@@ -15,15 +15,15 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyspark import RDD, StorageLevel
 
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import itself, storage, together
-from plar.engines.spark.jobs import run_watched
+from plar.engines.spark.granulate import itself, together
 from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes
-from plar.engines.spark.session import explained
+from plar.engines.spark.session import explained, run_watched
 from plar.engines.spark.spread_classes import Now, Spread, added_up, describe, put_together, tables
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, Measure
@@ -31,8 +31,6 @@ from plar.partition import Array
 from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
-    from pyspark import RDD
-
     from plar.engines.spark.handle import SparkGranules
 
 __all__ = ["RowsEvaluation"]
@@ -137,7 +135,7 @@ class RowsEvaluation:
         self._whole.append(movers.mapPartitions(partial(together, coding=now.coding)))
         self._spread = self._spread.map(partial(_stayers, now=now, large=large)) if large.any() else None
         for rdd in (self._whole[-1], *([self._spread] if self._spread is not None else [])):
-            self._held.moved.append(rdd.persist(storage()))
+            self._held.moved.append(rdd.persist(StorageLevel.MEMORY_AND_DISK))
 
 
 # -- tasks on whole classes --------------------------------------------------------------------------------

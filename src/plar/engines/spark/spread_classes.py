@@ -21,8 +21,6 @@ __all__ = ["Now", "Spread", "added_up", "describe", "put_together", "tables"]
 _FEW_CELLS = 1 << 16
 #: counts are sent in parcels of about this many
 _PARCEL = 1 << 20
-#: label of a class that has several
-_MIXED = -1
 
 
 class Now(NamedTuple):
@@ -42,11 +40,9 @@ class Now(NamedTuple):
 class Spread(NamedTuple):
     """The classes of U/R in one piece."""
 
-    #: the value of every attribute of R, a column per class
-    keys: NDArray[np.uint32]
-    #: label, or `_MIXED`; labels that mean the same in all pieces only by their name are listed with it
-    labels: NDArray[np.int64]
-    names: dict[int, bytes]
+    #: by class: its values of R, and its label, which means the same in all pieces; None for a class of several
+    keys: list[tuple[int, ...]]
+    labels: list[Any]
     #: counts by class and decision
     of_class: Index
     decisions: Index
@@ -58,8 +54,8 @@ def describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
     for piece in pieces:
         if piece.n_rows:
             order, starts = _classes(piece, now)
-            labels, names = _class_labels(p, piece, now, order, starts)
-            yield Spread(_keys(piece, now, order, starts), labels, names, *_runs(piece, order, starts))
+            labels = _class_labels(p, piece, now, order, starts)
+            yield Spread(_keys(piece, now, order, starts), labels, *_runs(piece, order, starts))
 
 
 def _classes(piece: Piece, now: Now) -> tuple[Index, Index]:
@@ -68,30 +64,24 @@ def _classes(piece: Piece, now: Now) -> tuple[Index, Index]:
     return distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
 
 
-def _keys(piece: Piece, now: Now, order: Index, starts: Index) -> NDArray[np.uint32]:
+def _keys(piece: Piece, now: Now, order: Index, starts: Index) -> list[tuple[int, ...]]:
     firsts = order[starts[:-1]]
-    keys = np.empty((len(now.selected), len(firsts)), np.uint32)
-    for r, a in enumerate(now.selected):
-        keys[r] = piece.column(now.coding, a)[firsts]
-    return keys
+    values = [piece.column(now.coding, a)[firsts].tolist() for a in now.selected]
+    return list(zip(*values, strict=True)) if values else [()] * len(firsts)
 
 
-def _class_labels(
-    p: int, piece: Piece, now: Now, order: Index, starts: Index
-) -> tuple[NDArray[np.int64], dict[int, bytes]]:
-    """One label per class, and the names of those that other pieces number differently."""
-    coding, measure = now.coding, now.measure
-    found = label_granules(as_granules(piece, coding), measure)
-    labels = found.labels[order].astype(np.int64)
-    names: dict[int, bytes] = {}
-    if measure.kind == ENTROPY:
-        names = {coding.n_classes + number: name for number, name in enumerate(found.proportions)}
-    elif measure.kind != PURE:
-        labels[labels >= coding.n_classes] += p << 32  # classes of U/C are never in two pieces
-    firsts = starts[:-1].astype(np.intp)
-    least, largest = np.minimum.reduceat(labels, firsts), np.maximum.reduceat(labels, firsts)
-    labels = np.where(least == largest, least, _MIXED)
-    return labels, {label: names[label] for label in np.unique(labels).tolist() if label in names}
+def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -> list[Any]:
+    found = label_granules(as_granules(piece, now.coding), now.measure)
+    labels, firsts, base = found.labels[order], starts[:-1].astype(np.intp), now.coding.n_classes
+
+    def known_to_all(label: int) -> Any:
+        if label < base or now.measure.kind == PURE:
+            return label
+        # classes of U/C are never in two pieces
+        return found.proportions[label - base] if now.measure.kind == ENTROPY else (p, label)
+
+    least, largest = np.minimum.reduceat(labels, firsts).tolist(), np.maximum.reduceat(labels, firsts).tolist()
+    return [known_to_all(a) if a == b else None for a, b in zip(least, largest, strict=True)]
 
 
 def _runs(piece: Piece, order: Index, starts: Index) -> tuple[Index, Index, NDArray[np.int64]]:
@@ -106,34 +96,20 @@ def _runs(piece: Piece, order: Index, starts: Index) -> tuple[Index, Index, NDAr
 
 def put_together(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tuple[int, ...], int]]:
     """Θ of the spread classes, the objects in those that are not settled, and a number for each, by its values."""
-    keys = np.concatenate([part.keys for part in parts], axis=1)
-    columns = [(keys[r], now.coding.cardinalities[a]) for r, a in enumerate(now.selected)]
-    order, starts = distinct(columns, keys.shape[1])
-    firsts = starts[:-1].astype(np.intp)
-    number = np.empty(len(order), np.uint32)
-    number[order] = np.repeat(np.arange(len(firsts), dtype=np.uint32), np.diff(starts))
-    labels = _same_names(parts, now.coding.n_classes)[order]
-    least, largest = np.minimum.reduceat(labels, firsts), np.maximum.reduceat(labels, firsts)
-    lows = np.cumsum([0, *(part.keys.shape[1] for part in parts)])
-    groups = np.concatenate([number[low + part.of_class] for low, part in zip(lows, parts, strict=False)])
-    decisions, weights = (np.concatenate([part[i] for part in parts]) for i in (-2, -1))
-    objects = np.zeros(len(firsts), np.int64)
-    np.add.at(objects, groups, weights)
-    unsettled = int(objects[(least != largest) | (least == _MIXED)].sum())
-    numbers = {tuple(key): c for c, key in enumerate(keys[:, order[firsts]].T.tolist())}
-    return _theta_of_cells(now.scorer(), decisions, weights, groups), unsettled, numbers
-
-
-def _same_names(parts: Sequence[Spread], n_classes: int) -> NDArray[np.int64]:
-    """Labels that mean the same in all pieces."""
-    numbers: dict[bytes, int] = {}
-    found = []
+    numbers: dict[tuple[int, ...], int] = {}
+    labels: dict[int, set[Any]] = {}
+    groups = []
     for part in parts:
-        labels = part.labels.copy()
-        for label, name in part.names.items():
-            labels[part.labels == label] = n_classes + numbers.setdefault(name, len(numbers))
-        found.append(labels)
-    return np.concatenate(found)
+        mine = np.array([numbers.setdefault(key, len(numbers)) for key in part.keys], np.uint32)
+        groups.append(mine[part.of_class])
+        for number, label in zip(mine.tolist(), part.labels, strict=True):
+            labels.setdefault(number, set()).add(label)
+    of_class = np.concatenate(groups)
+    decisions, weights = (np.concatenate([part[i] for part in parts]) for i in (-2, -1))
+    objects = np.zeros(len(numbers), np.int64)
+    np.add.at(objects, of_class, weights)
+    unsettled = sum(int(objects[c]) for c, found in labels.items() if len(found) > 1 or None in found)
+    return _theta_of_cells(now.scorer(), decisions, weights, of_class), unsettled, numbers
 
 
 def _theta_of_cells(scorer: Scorer, decisions: Index, weights: NDArray[np.int64], *cells: Array) -> int:
@@ -155,7 +131,7 @@ def tables(
     if not piece.n_rows:
         return
     order, starts = _classes(piece, now)
-    known = [numbers[tuple(key)] for key in _keys(piece, now, order, starts).T.tolist()]
+    known = [numbers[key] for key in _keys(piece, now, order, starts)]
     class_of = np.empty(piece.n_rows, np.uint32)
     class_of[order] = np.repeat(np.array(known, np.uint32), np.diff(starts))
     rows = np.arange(piece.n_rows, dtype=np.uint32)
