@@ -64,10 +64,6 @@ def test_any_table(spark: Any, layout: str, sample: Sample, measure: str, partit
         same(plar.granulate(sample.frame(), **sample.roles), engine, measure=measure)
 
 
-def minority(counts: Any) -> Any:
-    return counts.sum() - counts.max()
-
-
 def small_table() -> plar.Granules:
     rng = np.random.default_rng(3)
     return plar.granulate(rng.integers(0, 3, (120, 6)), y=rng.integers(0, 3, 120))
@@ -75,6 +71,9 @@ def small_table() -> plar.Granules:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_own_measure(spark: Any, layout: str) -> None:
+    def minority(counts: Any) -> Any:
+        return counts.sum() - counts.max()
+
     own = plar.Measure("minority", minority, normaliser=lambda n: n, drop_pure=True)
     with shipped(spark, layout=layout, partitions=2) as engine:
         same(small_table(), engine, measure=own, max_attributes=2)

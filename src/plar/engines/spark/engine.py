@@ -130,7 +130,7 @@ class SparkEngine(Engine):
         _check_flat(frame, table)
         with explained("read the table"):
             used = select_places(frame, [table.names.index(name) for name in roles.read])
-            n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
+            n = self.partitions or max(frame.sparkSession.sparkContext.defaultParallelism, used.rdd.getNumPartitions())
         if roles.bins is not None:
             used, cuts = bin_rows(used, roles, text=text)
         parcels = granulated_parcels(used, replace(roles, bins=None), text=text)
@@ -175,7 +175,7 @@ class SparkEngine(Engine):
 
 @spark_call
 def _send(granules: Granules, session: SparkSession, partitions: int | None) -> SparkGranules:
-    cores = _parallelism(session)
+    cores = session.sparkContext.defaultParallelism
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
     return SparkGranules(granules.conditions, granules.decision, granules.names, pieces, coding, granules.n_missing)
@@ -189,10 +189,6 @@ def _first_values(frame: DataFrame, place: int) -> Iterable[Any]:
     with explained("read the table"):
         rows = select_places(frame, [place]).head(100)
     return [row[0].strip() if isinstance(row[0], str) else row[0] for row in rows]
-
-
-def _parallelism(session: SparkSession) -> int:
-    return int(session.sparkContext.defaultParallelism)
 
 
 def _check_flat(frame: DataFrame, table: DecisionTable) -> None:

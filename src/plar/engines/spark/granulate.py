@@ -162,7 +162,7 @@ def in_one_coding(
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     if not facts:
         raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
-    books = _one_dictionary_each([fact.values for fact in facts])
+    books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     cardinalities = [len(book) if book is not None else 0 for book in books]
     joined = parcels.glom().map(_without_answers)
     if long := [j for j, book in enumerate(books) if book is None]:
@@ -216,8 +216,6 @@ def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
 
 
 def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: bool) -> Granules | None:
-    import polars as pl
-
     frame = pl.DataFrame(pa.Table.from_batches(batches).rename_columns(names))
     policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
     wanted = replace(roles, missing=policy)
@@ -288,19 +286,15 @@ def _meet(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piec
 # -- dictionaries ------------------------------------------------------------------------------------------
 
 
-def _one_dictionary_each(parts: list[list[Sequence[Any] | int]]) -> list[dict[Any, int] | None]:
-    """Make one dictionary of each column's, None for those that are too long for the driver."""
-    books: list[dict[Any, int] | None] = []
-    for column in zip(*parts, strict=True):
-        book: dict[Any, int] | None = {}
-        for values in column:
-            if isinstance(values, int) or book is None or len(book) > LONG_IN_ALL:
-                book = None
-                break
-            for value in values:
-                book.setdefault(value, len(book))
-        books.append(book)
-    return books
+def _one_dictionary(parts: Iterable[Sequence[Any] | int]) -> dict[Any, int] | None:
+    """Make one dictionary of a column's, None if it is too long for the driver."""
+    book: dict[Any, int] = {}
+    for values in parts:
+        if isinstance(values, int) or len(book) > LONG_IN_ALL:
+            return None
+        for value in values:
+            book.setdefault(value, len(book))
+    return book
 
 
 def _numbered_on_cluster(parcels: RDD[Granules], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
