@@ -29,6 +29,9 @@ settings.register_profile(
 settings.load_profile("plar")
 
 
+# jobs of some milliseconds are over before a JVM has compiled its code to the last
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # a shell that starts the tests in the background has them ignore Ctrl-C, and their children too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -85,12 +88,7 @@ def engine(request: pytest.FixtureRequest) -> Any:
     return ENGINES[request.param]()
 
 
-#: jobs of some milliseconds are over before a JVM has compiled its code to the last
-QUICK_START = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    "spark.sql.shuffle.partitions": "3",
-}
+QUICK_START = {"spark.sql.shuffle.partitions": "3"}
 
 
 def no_spark() -> str | None:

@@ -592,14 +592,10 @@ def test_every_engine_gives_the_same(engine: Any) -> None:
         assert answer(X, y=y, bins=spec, engine=engine) == answer(X, y=y, bins=spec)
 
 
-def spark_frames(spark: Any, table: dict[str, list[Any]], folder: Path) -> dict[str, Any]:
-    frame = pl.DataFrame(table, strict=False)
-    frame.write_csv(folder / "t.csv")
-    return {"frame": spark.createDataFrame(frame.to_arrow()), "csv": folder / "t.csv"}
-
-
-@pytest.mark.parametrize(("spec", "missing"), [("mdlp", "drop"), ({"a.b": "width:3", "n": [2.5]}, "value")])
-def test_spark_gives_the_same(spark: Any, tmp_path: Path, spec: Any, missing: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "spec", "missing"), [("csv", "mdlp", "drop"), ("frame", {"a.b": "width:3", "n": [2.5]}, "value")]
+)
+def test_spark_gives_the_same(spark: Any, tmp_path: Path, kind: str, spec: Any, missing: str) -> None:
     from plar.engines import SparkEngine
 
     rng = np.random.default_rng(5)
@@ -614,9 +610,10 @@ def test_spark_gives_the_same(spark: Any, tmp_path: Path, spec: Any, missing: st
     }
     engine = SparkEngine(session=spark)
     roles = {"decision": "d", "weights": "w", "missing": missing, "bins": spec}
-    expected = answer(table, **roles)
-    for data in spark_frames(spark, table, tmp_path).values():
-        assert answer(data, engine=engine, **roles) == expected
+    frame = pl.DataFrame(table, strict=False)
+    frame.write_csv(tmp_path / "t.csv")
+    data = tmp_path / "t.csv" if kind == "csv" else spark.createDataFrame(frame.to_arrow())
+    assert answer(data, engine=engine, **roles) == answer(table, **roles)
 
 
 def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:

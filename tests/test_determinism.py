@@ -100,10 +100,10 @@ def test_engines(files: dict[str, Path], engine: Any) -> None:
 def test_spark(files: dict[str, Path], spark: Any, name: str) -> None:
     from plar.engines import SparkEngine
 
-    expected = printed(plar.reduce(files["first.csv"], "d", max_attributes=3))
+    expected = printed(plar.reduce(files["first.csv"], "d", max_attributes=2))
     layout = "rows" if name.endswith("csv") else "columns"
     engine = SparkEngine(session=spark, layout=layout, partitions=3)
-    assert printed(plar.reduce(files[name], "d", engine=engine, max_attributes=3)) == expected
+    assert printed(plar.reduce(files[name], "d", engine=engine, max_attributes=2)) == expected
 
 
 def test_checkpoints_are_the_same_bytes(files: dict[str, Path], tmp_path: Path) -> None:

@@ -56,10 +56,6 @@ def hadoop_ar(
     -------
     Reduct
         That of `plar.reduce`, but for times and engine.
-
-    References
-    ----------
-    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, system HadoopAR.
     """
     return HadoopAR(conf).reduce(data, decision, y, options)
 
@@ -170,14 +166,11 @@ def _tool(name: str) -> str:
 def _client_jars() -> list[str]:
     """Hadoop's client, as pyspark brings it."""
     spec = find_spec("pyspark")
-    if spec is None or spec.origin is None:
-        raise EngineUnavailable("The system 'HadoopAR' needs pyspark, which holds Hadoop (pip install 'plar[spark]').")
     wanted = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar")
-    folder = Path(spec.origin).parent / "jars"
+    folder = Path(spec.origin).parent / "jars" if spec and spec.origin else Path()
     jars = [str(jar) for pattern in wanted for jar in sorted(folder.glob(pattern))]
     if len(jars) < len(wanted):
         raise EngineUnavailable(
-            "The system 'HadoopAR' needs the Hadoop client in pyspark, and this one has none; "
-            "install pyspark with pip (pip install 'plar[spark]')."
+            "The system 'HadoopAR' needs the Hadoop client in pyspark; install it with pip (pip install 'plar[spark]')."
         )
     return jars

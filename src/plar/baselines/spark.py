@@ -9,8 +9,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
-from plar.engines import SparkEngine, as_engine
-from plar.engines.spark.session import explained
+from plar.engines import as_engine
 from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.measures import Measure
@@ -42,10 +41,6 @@ def spark_ar(
     -------
     Reduct
         That of `plar.reduce`, but for times and engine.
-
-    References
-    ----------
-    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, system SparkAR.
     """
     return SparkSystem("SparkAR", False, 1, session).reduce(data, decision, y, options)
 
@@ -56,10 +51,6 @@ def plar_dp(
     """Reduce a table with PLAR-DP: SparkAR after GrC initialisation, so that a job reads granules and not rows.
 
     Parameters and result are those of `spark_ar`.
-
-    References
-    ----------
-    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, system PLAR-DP.
     """
     return SparkSystem("PLAR-DP", True, 1, session).reduce(data, decision, y, options)
 
@@ -85,10 +76,6 @@ def plar_paper(
     Returns
     -------
     Reduct
-
-    References
-    ----------
-    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
     return SparkSystem("PLAR", True, model_parallelism, session).reduce(data, decision, y, options)
 
@@ -106,6 +93,8 @@ class SparkSystem(System):
 
         def evaluation(granules: Granules, measure: Measure) -> SparkEvaluation:
             if self._engine is None:
+                from plar.engines.spark import SparkEngine
+
                 self._engine = as_engine("spark") if session is None else SparkEngine(session=session)
             return SparkEvaluation(granules, measure, self._engine.spark(), granulated, int(level))
 
@@ -124,6 +113,8 @@ class SparkEvaluation(SubsetEvaluation):
     def __init__(
         self, granules: Granules, measure: Measure, session: SparkSession, granulated: bool, level: int
     ) -> None:
+        from plar.engines.spark.session import explained
+
         super().__init__(granules, measure)
         self.level = level
         tags, columns = self._unrolled()
@@ -137,6 +128,8 @@ class SparkEvaluation(SubsetEvaluation):
 
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of each of the subsets B."""
+        from plar.engines.spark.session import explained
+
         with explained("evaluate the candidates"), ThreadPoolExecutor(self.level) as workers:
             return list(workers.map(self._job, subsets))
 

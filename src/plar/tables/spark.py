@@ -17,7 +17,7 @@ from plar.roles import Roles, assign
 from plar.spark_calls import spark_call
 from plar.tables.rows import Rows, Selection
 
-__all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places", "sink_rows"]
+__all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places"]
 
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
@@ -55,9 +55,17 @@ class SparkRows(Rows):
         frame = bin_places(self.data, cuts, text=self.text, na=selection.na, decimal=selection.decimal)
         return select_places(frame, places)
 
+    @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Let Spark write columns."""
-        sink_rows(self.select(selection), path)
+        """Let Spark write a folder, which is whole when it holds _SUCCESS."""
+        place, kind = os.fspath(path), _writer(path)
+        writer = self.select(selection).write.mode("error").format(kind)
+        try:
+            (writer.option("header", True) if kind == "csv" else writer).save(place)
+        except Exception as error:
+            if "PATH_ALREADY_EXISTS" not in str(error):
+                raise
+            raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a format that Spark does not write."""
@@ -134,17 +142,3 @@ def _writer(path: str | os.PathLike[str]) -> str:
     if kind is None:
         raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(_WRITERS)}.")
     return kind
-
-
-@spark_call
-def sink_rows(frame: Any, path: str | os.PathLike[str]) -> None:
-    """Let Spark write a folder, which is whole when it holds _SUCCESS."""
-    place, kind = os.fspath(path), _writer(path)
-    writer = frame.write.mode("error")
-    writer = writer.option("header", True) if kind == "csv" else writer
-    try:
-        writer.format(kind).save(place)
-    except Exception as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):
-            raise
-        raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
+from pyspark import RDD, SparkFiles
 
 from plar.engines import lanes
 from plar.engines.base import Inner
@@ -23,17 +24,14 @@ from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.granulate import itself
-from plar.engines.spark.jobs import run_watched
 from plar.engines.spark.pieces import Coding, Piece, bare_granules
-from plar.engines.spark.session import explained
+from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
 from plar.measures import Measure
 from plar.partition import Array, Codes, Index, distinct
 from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
-    from pyspark import RDD
-
     from plar.engines.spark.handle import SparkGranules
 
 __all__ = ["ColumnBlocks", "ColumnsEvaluation"]
@@ -110,24 +108,22 @@ class ColumnBlocks:
         self.shared.destroy()
 
 
-class _Fetched:
+class _Fetched(dict[int, Codes]):
     """Columns by attribute, fetched when they are asked for and kept: they are those of R."""
 
     def __init__(self, blocks: ColumnBlocks) -> None:
         self._blocks = blocks
-        self._known: dict[int, Codes] = {}
         #: columns that came unasked, with the last scores
         self.offered: dict[int, Codes] = {}
 
     def fetch(self, attributes: Iterable[int]) -> None:
-        self._known |= {a: self.offered[a] for a in attributes if a in self.offered}
-        new = [a for a in attributes if a not in self._known]
-        if new:
-            self._known |= self._blocks.fetch(new)
+        self.update({a: self.offered[a] for a in attributes if a in self.offered})
+        if new := [a for a in attributes if a not in self]:
+            self.update(self._blocks.fetch(new))
 
-    def __getitem__(self, attribute: int) -> Codes:
+    def __missing__(self, attribute: int) -> Codes:
         self.fetch([attribute])
-        return self._known[attribute]
+        return self[attribute]
 
 
 class ColumnsEvaluation(LocalEvaluation):
@@ -236,8 +232,6 @@ def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterat
 
 
 def _store(block: Block) -> Stored:
-    from pyspark import SparkFiles
-
     name = f"plar-{uuid4().hex}-{block.group.number}"
     paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(block.arrays))]
     for path, array in zip(paths, block.arrays, strict=True):

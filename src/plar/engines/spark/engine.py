@@ -6,20 +6,21 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
 
 from plar.bin_rules import Cuts
 from plar.coding.series import not_flat
 from plar.engines.base import Engine, Evaluation, GranuleHandle
 from plar.engines.progress_hooks import Watch
-from plar.engines.spark.binning import bin_rows
 from plar.engines.spark.columns import ColumnsEvaluation
-from plar.engines.spark.granulate import granulated_parcels, in_one_coding, in_pieces
+from plar.engines.spark.granulate import bin_rows, granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.handle import SparkGranules
-from plar.engines.spark.jobs import sent_once
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
-from plar.engines.spark.session import check_session, explained, start_session
+from plar.engines.spark.session import check_session, explained, sent_once, start_session
 from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
@@ -27,9 +28,6 @@ from plar.options import ReadOptions
 from plar.spark_calls import spark_call
 from plar.tables import DecisionTable
 from plar.tables.spark import SparkRows, select_places
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["SparkEngine"]
 
@@ -100,8 +98,6 @@ class SparkEngine(Engine):
 
     def spark(self) -> SparkSession:
         """The session that is used."""
-        from pyspark.sql import SparkSession
-
         if self.session is not None:
             return self.session
         if self._own is None:
@@ -134,7 +130,7 @@ class SparkEngine(Engine):
         _check_flat(frame, table)
         with explained("read the table"):
             used = select_places(frame, [table.names.index(name) for name in roles.read])
-            n = self.partitions or max(_parallelism(frame.sparkSession), used.rdd.getNumPartitions())
+            n = self.partitions or max(frame.sparkSession.sparkContext.defaultParallelism, used.rdd.getNumPartitions())
         if roles.bins is not None:
             used, cuts = bin_rows(used, roles, text=text)
         parcels = granulated_parcels(used, replace(roles, bins=None), text=text)
@@ -179,7 +175,7 @@ class SparkEngine(Engine):
 
 @spark_call
 def _send(granules: Granules, session: SparkSession, partitions: int | None) -> SparkGranules:
-    cores = _parallelism(session)
+    cores = session.sparkContext.defaultParallelism
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
     return SparkGranules(granules.conditions, granules.decision, granules.names, pieces, coding, granules.n_missing)
@@ -195,13 +191,7 @@ def _first_values(frame: DataFrame, place: int) -> Iterable[Any]:
     return [row[0].strip() if isinstance(row[0], str) else row[0] for row in rows]
 
 
-def _parallelism(session: SparkSession) -> int:
-    return int(session.sparkContext.defaultParallelism)
-
-
 def _check_flat(frame: DataFrame, table: DecisionTable) -> None:
-    from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
-
     for name, column in zip(table.names, frame.schema.fields, strict=True):
         nested = isinstance(column.dataType, (ArrayType, MapType, StructType, UserDefinedType))
         if nested and name in table.roles.used:

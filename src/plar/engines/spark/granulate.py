@@ -13,28 +13,37 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark import RDD, StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
 
+from plar.bin_rules import Bins, Cuts
+from plar.bins import NoNumber, cut_columns, warn_left
 from plar.coding.assemble import BadWeight
+from plar.coding.codes import combine
 from plar.coding.fingerprint import Fingerprint, add_fingerprints
+from plar.coding.series import encode_series
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, joined_pieces, merged, pack
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows, TableError
 from plar.granules import Granules
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
+from plar.tables.spark import bin_places, number_of, present
 
-if TYPE_CHECKING:
-    from pyspark import RDD
-
-__all__ = ["exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself", "together"]
+__all__ = ["bin_rows", "exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself", "together"]
 
 #: up to this many columns Spark itself groups the rows first: fewer reach Python
 _NARROW = 100
 _COUNT = "\0count"
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
+_WEIGHT = "w"
 #: a task granulates this many cells at a time, which make a parcel
 _CELLS = 1 << 24
 #: a dictionary of more values in one partition, or in all together, stays on the cluster
@@ -56,12 +65,75 @@ def itself(bucket: int) -> int:
     return bucket
 
 
+def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, dict[str, Cuts]]:
+    """Put bin numbers in place of numbers in a frame whose columns are `roles.read`, and tell where each is cut.
+
+    The driver holds the distinct numbers of one column at a time, by decision where that matters. With `text`, values
+    compare as written, blanks around them trimmed.
+    """
+    assert roles.bins is not None
+    kinds = [f.dataType.typeName() for f in frame.schema.fields]
+    counted = _counted(frame, roles, kinds, text)
+    cuts: dict[str, Cuts] = {}
+    left: dict[str, str] = {}
+    for j, name in enumerate(roles.conditions):
+        rule = roles.bins.rule(name)
+        if rule is None:
+            continue
+        if kinds[j] not in _NUMBERS and not (text and kinds[j] == "string"):
+            if name in roles.bins.columns:
+                with explained("read the table"):
+                    some = counted.filter(counted[f"c{j}"].isNotNull()).head()
+                if some is not None:
+                    raise NoNumber(some[j], name)
+        elif rule.given and kinds[j] in _NUMBERS:
+            cuts[name] = rule.cuts
+        else:
+            left |= _look(counted, roles, roles.bins, j, cuts, text)
+    warn_left(left)
+    places = {j: cuts[name] for j, name in enumerate(roles.conditions) if name in cuts}
+    return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
+
+
+def _counted(frame: DataFrame, roles: Roles, kinds: list[str], text: bool) -> DataFrame:
+    """Rows that count, columns c0, c1, …, and how much each does."""
+    numbered = frame.toDF(*(f"c{j}" for j in range(len(kinds))))
+    if roles.missing == "drop":
+        for j in range(len(roles.used)):
+            numbered = numbered.filter(present(numbered[f"c{j}"], kinds[j], text=text, na=roles.na).isNotNull())
+    if roles.weights is None:
+        return numbered.withColumn(_WEIGHT, sql.lit(1))
+    last = f"c{len(kinds) - 1}"
+    # what is no weight is found where the rows are granulated
+    weight = number_of(numbered[last], kinds[-1], text=True, na=(), decimal=".")
+    return numbered.withColumn(_WEIGHT, sql.when(weight == sql.floor(weight), weight)).filter(f"{_WEIGHT} > 0")
+
+
+def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, Cuts], text: bool) -> dict[str, str]:
+    """Count the values of a column, by decision for MDLP, and find its cuts; tells what keeps it from being cut."""
+    name = roles.conditions[j]
+    rule = bins.rule(name)
+    by_class = len(roles.decision) if rule is not None and rule.method == "mdlp" else 0
+    at = len(roles.conditions)
+    keys = [f"c{j}", *(f"c{at + i}" for i in range(by_class))]
+    with explained("count the numbers"):
+        found: Any = counted.groupBy(*keys).agg(sql.sum(_WEIGHT).alias(_WEIGHT))
+        groups = pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.toPandas())
+    column, *decision = (encode_series(groups.to_series(i), roles.na, text=text) for i in range(len(keys)))
+    counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
+    classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
+    left: dict[str, str] = {}
+    decimal = roles.decimal if text else None
+    list(cut_columns([(name, column)], bins, classes, counts, cuts, left=left, decimal=decimal))
+    return left
+
+
 def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]:
     """Granulate the rows of every partition of a Spark DataFrame whose columns are `roles.read`.
 
     With `text`, values compare as written, blanks around them trimmed.
     """
-    names = [*roles.used, *([roles.weights] if roles.weights is not None else [])]
+    names = list(roles.read)
     numbered = frame.toDF(*(f"c{j}" for j in range(len(names))))
     if roles.weights is None and len(names) <= _NARROW:
         numbered = numbered.groupBy(*numbered.columns).count()
@@ -70,7 +142,7 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
     task = partial(_granulate_batches, roles=roles, names=names, text=text)
     with explained("read the table"), quiet():
         parcels = numbered.mapInArrow(task, "granules binary").rdd
-    made: RDD[Granules] = parcels.map(_unpack).persist(storage())
+    made: RDD[Granules] = parcels.map(_unpack).persist(StorageLevel.MEMORY_AND_DISK)
     return made
 
 
@@ -90,7 +162,7 @@ def in_one_coding(
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     if not facts:
         raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
-    books = _one_dictionary_each([fact.values for fact in facts])
+    books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     cardinalities = [len(book) if book is not None else 0 for book in books]
     joined = parcels.glom().map(_without_answers)
     if long := [j for j, book in enumerate(books) if book is None]:
@@ -119,20 +191,11 @@ def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) 
     return records.partitionBy(partitions, itself).mapPartitions(partial(_meet, coding=coding))
 
 
-def storage() -> Any:
-    """In the cluster's memory, and on its disks what does not fit."""
-    from pyspark import StorageLevel
-
-    return StorageLevel.MEMORY_AND_DISK
-
-
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
 def _granulate_batches(batches: Iterable[Any], roles: Roles, names: list[str], text: bool) -> Iterator[Any]:
     """Turn the rows of a partition into parcels of granules, pickled."""
-    import pyarrow as pa
-
     for chunk in _chunks(batches, len(names)):
         granules = _granulate_chunk(chunk, roles, names, text)
         if granules is not None:
@@ -153,9 +216,6 @@ def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
 
 
 def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: bool) -> Granules | None:
-    import polars as pl
-    import pyarrow as pa
-
     frame = pl.DataFrame(pa.Table.from_batches(batches).rename_columns(names))
     policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
     wanted = replace(roles, missing=policy)
@@ -226,19 +286,15 @@ def _meet(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piec
 # -- dictionaries ------------------------------------------------------------------------------------------
 
 
-def _one_dictionary_each(parts: list[list[Sequence[Any] | int]]) -> list[dict[Any, int] | None]:
-    """Make one dictionary of each column's, None for those that are too long for the driver."""
-    books: list[dict[Any, int] | None] = []
-    for column in zip(*parts, strict=True):
-        book: dict[Any, int] | None = {}
-        for values in column:
-            if isinstance(values, int) or book is None or len(book) > LONG_IN_ALL:
-                book = None
-                break
-            for value in values:
-                book.setdefault(value, len(book))
-        books.append(book)
-    return books
+def _one_dictionary(parts: Iterable[Sequence[Any] | int]) -> dict[Any, int] | None:
+    """Make one dictionary of a column's, None if it is too long for the driver."""
+    book: dict[Any, int] = {}
+    for values in parts:
+        if isinstance(values, int) or len(book) > LONG_IN_ALL:
+            return None
+        for value in values:
+            book.setdefault(value, len(book))
+    return book
 
 
 def _numbered_on_cluster(parcels: RDD[Granules], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:

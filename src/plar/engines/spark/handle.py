@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial, reduce
-from itertools import groupby
-from operator import itemgetter
+from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from pyspark import RDD, StorageLevel
 
 from plar.coding.assemble import check_objects
-from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled, translation
+from plar.coding.equal import MOST_VALUES, agreeing, settled, translation
 from plar.coding.fingerprint import Fingerprint
 from plar.columns import positions_of
-from plar.engines.spark.granulate import dealt_out, exchanged, storage
+from plar.engines.spark.granulate import dealt_out, exchanged
 from plar.engines.spark.pieces import Coding, Piece, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
@@ -25,14 +24,9 @@ from plar.roles import Roles
 from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
-    from pyspark import RDD
-
     from plar.engines.spark.columns import ColumnBlocks
 
 __all__ = ["SparkGranules"]
-
-#: classes of columns that are compared at a time, whose sums come to the driver
-_SUMS_AT_A_TIME = 1 << 20
 
 
 @dataclass(eq=False)
@@ -64,7 +58,7 @@ class SparkGranules:
     def __post_init__(self) -> None:
         try:
             with explained("granulate the table"):
-                sizes = self.pieces.persist(storage()).map(_size).collect()
+                sizes = self.pieces.persist(StorageLevel.MEMORY_AND_DISK).map(_size).collect()
             self.sizes = [n for n, _ in sizes]
             self.n_objects = sum(objects for _, objects in sizes)
             check_objects(self.n_objects)
@@ -111,23 +105,18 @@ class SparkGranules:
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
         few = [a for group in groups for a in group if self.cardinalities[a] <= MOST_VALUES]
-        found = alike(self._class_sums(few))
+        with explained("compare the columns"):
+            shapes = self.pieces.map(partial(_shapes, coding=self.coding, attributes=few)).collect()
+        alike: dict[Any, list[int]] = {}
+        for a, shape in zip(few, zip(*shapes, strict=True), strict=True):
+            alike.setdefault(shape, []).append(a)
+        found = [group for group in alike.values() if len(group) > 1]
         pairs = [(group[0], b) for group in found for b in group[1:]]
         if not pairs:
             return []
         with explained("compare the columns"):
             books = self.pieces.map(partial(_translations, coding=self.coding, pairs=pairs)).collect()
         return settled(found, {pair: agreeing(book[i] for book in books) for i, pair in enumerate(pairs)})
-
-    def _class_sums(self, attributes: Sequence[int]) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        # in portions, because the sums of all classes of a column come to the driver
-        ends = np.cumsum([self.cardinalities[a] for a in attributes]) // _SUMS_AT_A_TIME
-        for _, portion in groupby(zip(ends.tolist(), attributes, strict=True), key=itemgetter(0)):
-            some = [a for _, a in portion]
-            with explained("compare the columns"):
-                task = partial(_sums, coding=self.coding, attributes=some)
-                parts = self.pieces.mapPartitionsWithIndex(task).collect()
-            yield from ((a, reduce(np.add, [part[a] for part in parts])) for a in some)
 
     @spark_call
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
@@ -166,10 +155,16 @@ def _size(piece: Piece) -> tuple[int, int]:
     return piece.n_rows, int(piece.counts.sum())
 
 
-def _sums(index: int, pieces: Iterable[Piece], coding: Coding, attributes: list[int]) -> Iterator[dict[int, Any]]:
-    for piece in pieces:
-        columns = ((a, piece.column(coding, a), coding.cardinalities[a]) for a in attributes)
-        yield dict(class_sums(columns, first_row=index + 1 << 40))
+def _shapes(piece: Piece, coding: Coding, attributes: list[int]) -> list[bytes]:
+    """For every attribute a digest of its partition of the piece: of where the class of each row begins."""
+    backwards = np.arange(piece.n_rows, dtype=np.uint32)[::-1]
+    found = []
+    for a in attributes:
+        codes = piece.column(coding, a)
+        first = np.empty(coding.cardinalities[a], np.uint32)
+        first[codes[::-1]] = backwards
+        found.append(blake2b(first[codes].tobytes(), digest_size=16).digest())
+    return found
 
 
 def _translations(piece: Piece, coding: Coding, pairs: list[tuple[int, int]]) -> list[Any]:

@@ -1,8 +1,9 @@
-"""Spark sessions: start one or use a given one, and explain failures in one line."""
+"""Spark sessions and jobs: start a session or use a given one, report progress, explain failures in one line."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -12,19 +13,26 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from importlib.metadata import version
-from typing import IO, TYPE_CHECKING, Any
+from time import monotonic
+from typing import IO, Any
+
+import pyspark
+from pyspark import RDD, SparkConf, SparkContext, cloudpickle
+from pyspark.sql import SparkSession
 
 from plar import errors
+from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
 from plar.limits import machine_memory
+from plar.measures import OWN, Measure
+from plar.spark_calls import polled, spark_call
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["check_session", "explained", "quiet", "start_session", "why_unavailable"]
+__all__ = ["check_session", "explained", "quiet", "run_watched", "sent_once", "start_session", "why_unavailable"]
 
 #: seconds to wait for a master's answer
 _ANSWER = 10.0
@@ -32,8 +40,6 @@ _ANSWER = 10.0
 
 def why_unavailable() -> str | None:
     """Say why this machine cannot start Spark: it needs Java."""
-    import pyspark
-
     needed = 17 if int(pyspark.__version__.partition(".")[0]) >= 4 else 8
     remedy = "install a JDK, or set JAVA_HOME to one"
     home = os.environ.get("JAVA_HOME")
@@ -59,9 +65,6 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     master = master or conf.get("spark.master") or os.environ.get("MASTER") or "local[*]"
     _check_answers(master)
     settings = {**_defaults(master), **conf}
-    from pyspark import SparkConf, SparkContext
-    from pyspark.sql import SparkSession
-
     given = SparkConf().setMaster(master).setAppName("plar").setAll(list(settings.items()))
     with tempfile.TemporaryFile() as log:
         try:
@@ -190,11 +193,6 @@ def _explanation(text: str, doing: str) -> Exception:
             f"The Spark executors have no {missing[1].partition('.')[0]!r}. Install plar {version('plar')} on every "
             "node (pip install 'plar[spark]'), or set spark.pyspark.python to a Python that has it."
         )
-    if "PYTHON_VERSION_MISMATCH" in text:
-        return EngineUnavailable(
-            f"The Spark executors run another Python than {sys.version_info.major}.{sys.version_info.minor} here. Set "
-            "spark.pyspark.python to the same version."
-        )
     return EngineFailed(f"Spark could not {doing}: {_reason(text, [])}")
 
 
@@ -206,3 +204,55 @@ def _reason(text: str, said: list[str]) -> str:
     line = (caused or naming or lines or said or ["no reason was given"])[-1 if caused else 0]
     line = re.sub(r"^Caused by: ", "", line)
     return line if line.endswith(".") else line + "."
+
+
+# -- jobs --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Sent(Measure):
+    """A measure that arrives in a worker as one and the same object for all tasks, so that θ is compiled once."""
+
+    pickled: bytes = b""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (self.pickled,)
+
+
+@lru_cache(maxsize=8)
+def _received(pickled: bytes) -> Measure:
+    measure: Measure = pickle.loads(pickled)  # made by the driver of this very run
+    return measure
+
+
+def sent_once(measure: Measure) -> Measure:
+    """Make a user's measure ready for the tasks; they have the others."""
+    if measure.kind != OWN or isinstance(measure, _Sent):
+        return measure
+    parts = measure.name, measure.theta, measure.normaliser, measure.drop_pure, measure.kind
+    dumps: Any = cloudpickle.dumps
+    return _Sent(*parts, pickled=dumps(measure))
+
+
+@spark_call
+def run_watched(
+    rdd: RDD[Any], function: Any, tasks: Sequence[int], watch: Watch | None = None, candidates: int = 0
+) -> list[Any]:
+    """Run a function of a partition's records on some partitions; the thread that waits reports the progress."""
+    context = rdd.context
+    if watch is None:
+        return list(context.runJob(rdd, function, tasks))
+    ended, total, began = context.accumulator(0), len(tasks), monotonic()
+
+    def look() -> None:
+        done = min(ended.value, total)  # a task that ran twice counts twice
+        left = (monotonic() - began) / done * (total - done) if done else None
+        watch(JobProgress(done, total, candidates, None, left))
+
+    with polled(look):
+        return list(context.runJob(rdd, partial(_counted, function=function, ended=ended), tasks))
+
+
+def _counted(records: Iterable[Any], function: Any, ended: Any) -> Iterator[Any]:
+    yield from function(records)
+    ended.add(1)
