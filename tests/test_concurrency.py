@@ -164,14 +164,15 @@ def check_small(output: str, package: Path, path: str) -> None:
 
 def test_processes_that_start_at_once_share_numbas_cache(files: list[str], tmp_path: Path) -> None:
     package = copied(tmp_path / "package")
-    # granules take some of the kernels, a reduct all of them: each is compiled four times here
-    command = ran(package, f"len(plar.granulate({files[0]!r}, 'd'))", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    # a few kernels are enough: each is compiled four times here, and a reduct of text takes twenty
+    call = f"len(plar.granulate(__import__('polars').read_csv({files[0]!r}), 'd'))"
+    command = ran(package, call, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     for process in running:
         output, _ = process.communicate(timeout=240)
         assert process.returncode == 0
         assert output.splitlines() == [str(package / "plar" / "__init__.py"), str(len(plar.granulate(files[0], "d")))]
-    assert len(list((tmp_path / "cache").rglob("*.nbi"))) > 4
+    assert list((tmp_path / "cache").rglob("*.nbi"))
 
 
 # --------------------------------------------------------------------------------- folders, read-only and full
