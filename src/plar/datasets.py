@@ -119,8 +119,8 @@ def random_table(
     decision, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
     X = np.empty((n, attributes), np.uint8, order="F")
     for j, state in enumerate(columns):
-        X[:, j] = _noise(np.random.default_rng(state), n, values)
-    return X, _noise(np.random.default_rng(decision), n, classes)
+        X[:, j] = np.random.default_rng(state).integers(0, values, n, np.uint8)
+    return X, np.random.default_rng(decision).integers(0, classes, n, np.uint8)
 
 
 def sdss_like(
@@ -164,7 +164,7 @@ def _latent_table(
     # a stream of its own for each column: a column does not depend on how many there are
     head, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
     rng = np.random.default_rng(head)
-    hidden = [_noise(rng, n, values) for _ in range(latents)]
+    hidden = [rng.integers(0, values, n, np.uint8) for _ in range(latents)]
     score = rng.normal(0.0, 0.1 * values, n)
     for k, latent in enumerate(hidden):
         # effects of unequal size, not monotonous in the value: no single column gives the class away
@@ -175,17 +175,13 @@ def _latent_table(
     X = np.empty((n, attributes), np.uint8, order="F")
     for j, state in enumerate(columns):
         rng = np.random.default_rng(state)
-        column = _noise(rng, n, values)
+        column = rng.integers(0, values, n, np.uint8)
         if j % every == every // 2:
             renamed = rng.permutation(values).astype(np.uint8)[hidden[j // every % latents]]
             shown = rng.random(n, np.float32) < rng.uniform(0.3, 0.9)
             np.copyto(column, renamed, where=shown)
         X[:, j] = column
     return X, y
-
-
-def _noise(rng: np.random.Generator, n: int, values: int) -> Cells:
-    return rng.integers(0, values, n, np.uint8)
 
 
 def _check(**sizes: int) -> None:

@@ -37,10 +37,7 @@ def usable_cores() -> int:
 
 
 def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -> Iterator[T]:
-    """Results of the tasks, in their order; only some are worked on, or wait to be taken, at a time.
-
-    `cells` is how many a task reads: few are not worth a thread.
-    """
+    """Results of the tasks, in their order, some at a time; of few `cells` a task is not worth a thread."""
     cores = usable_cores()
     if cores == 1 or cells < _SHARED:
         yield from map(function, tasks)

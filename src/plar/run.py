@@ -25,10 +25,7 @@ from plar.tables.table import with_roles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What a computation works on, and the attributes that were asked for, by name.
-
-    `memory`: bytes of the coded table, and those that the engine takes beside it; None where the table is elsewhere.
-    """
+    """What a computation works on; `memory`: bytes of the coded table, and those the engine takes beside it."""
 
     engine: Engine
     table: DecisionTable

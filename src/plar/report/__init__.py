@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,9 @@ ROWS = 50
 NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
 
 
-def page(found: Reduct, command: str | None = None) -> str:
-    """Make the page."""
+@cache
+def _template() -> Any:
+    """The page to fill in, whose compilation takes longer than all the rest."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
@@ -35,13 +37,18 @@ def page(found: Reduct, command: str | None = None) -> str:
     how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=PackageLoader("plar.report", "."), **how)
     environment.filters.update(number=number, short=shortened, visible=visible, counted=counted)
-    here = files("plar.report")
+    return environment.get_template("page.html.j2")
+
+
+def page(found: Reduct, command: str | None = None) -> str:
+    """Make the page."""
+    here, template = files("plar.report"), _template()
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     columns, dropped = _columns(found), len(found.conditions) - len(found.attributes)
     settings = {"measure": found.measure, "engine": found.engine, **found.settings}
     inside = set(found.attributes)
     groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
-    return environment.get_template("page.html.j2").render(
+    made: str = template.render(
         r=found,
         version=version("plar"),
         seconds=shown_seconds(sum(found.seconds.values())),
@@ -68,6 +75,7 @@ def page(found: Reduct, command: str | None = None) -> str:
         names=NAMES,
         longest=LONGEST,
     )
+    return made
 
 
 def _hash(text: str) -> str:
