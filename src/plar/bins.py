@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from itertools import islice
@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Bins, Cuts, Rule
-from plar.coding.codes import Column, factorized
+from plar.coding.codes import Column, factorized, is_missing
 from plar.coding.mdlp import mdlp_splits
-from plar.coding.series import encode_strings
+from plar.coding.series import encode_column
 from plar.errors import TableError, warn
 from plar.partition import Array, smallest_codes
 
@@ -51,8 +51,8 @@ class NoNumber(TableError):
 # -- numbers -----------------------------------------------------------------------------------------------
 
 
-def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequence[str] = ()) -> Floats:
-    """Values as float64, NaN where they are missing (None, or in `na`); NoNumber names the first that is no number.
+def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
+    """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
 
     True and False are none. Text is one only if `decimal`, the mark before its fraction, is given.
 
@@ -66,37 +66,25 @@ def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequenc
         with suppress(OverflowError):
             return np.array(values, np.float64)
     if decimal is not None and kinds == {str}:
-        texts = [text.strip() if decimal == "." else _pointed(text.strip()) for text in values]
+        texts = [_pointed(text, decimal) for text in values]
         if _DIGITS.issuperset("".join(texts)):  # of which Python makes numbers as `NUMBER` does, or none
             with suppress(ValueError):
                 numbers = np.array(list(map(float, texts)))
                 if np.isfinite(numbers).all():
                     return numbers
-    found = np.empty(len(values))
-    for i, value in enumerate(values):
-        lacking = na and isinstance(value, str) and (value if decimal is None else value.strip()) in na
-        found[i] = math.nan if lacking else number_of(value, decimal)
-    return found
+    return np.array([_number(value, decimal) for value in values], np.float64)
 
 
-def number_of(value: Any, decimal: str | None) -> float:
-    """One value as a float, as of `as_numbers`."""
-    if value is None:
-        return math.nan
+def _number(value: Any, decimal: str | None) -> float:
     if isinstance(value, str):
-        text = value.strip()
-        number = math.inf
-        if decimal is not None and _NUMBER.match(text if decimal == "." else _pointed(text)):
-            number = float(_pointed(text) if decimal != "." else text)
+        text = _pointed(value, decimal) if decimal is not None else ""
+        number = float(text) if _NUMBER.match(text) else math.inf
         if math.isinf(number):
             raise NoNumber(value)
         return number
+    if is_missing(value):
+        return math.nan
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
-        try:
-            if value != value:
-                return math.nan
-        except TypeError:  # pandas.NA has no truth value
-            return math.nan
         raise NoNumber(value)
     try:
         return float(value)
@@ -105,9 +93,9 @@ def number_of(value: Any, decimal: str | None) -> float:
         return math.inf if whole > 0 else -math.inf
 
 
-def _pointed(text: str) -> str:
-    """Text with a comma for its mark, with a point instead; a point in it makes it no number."""
-    return text.replace(".", "?").replace(",", ".")
+def _pointed(text: str, decimal: str) -> str:
+    """Text with a point for its mark; where another is asked for, a point in it makes it no number."""
+    return text.strip() if decimal == "." else text.strip().replace(".", "?").replace(decimal, ".")
 
 
 def looks_continuous(values: Iterable[Any]) -> bool:
@@ -139,7 +127,7 @@ def bin_column(
     >>> cuts, [cut.values[code] for code in cut.codes]
     ((2.0,), [1, None, 0, 0])
     """
-    numbers = as_numbers(column.values, decimal=decimal)
+    numbers = as_numbers(column.values, decimal)
     if rule.method == "mdlp":
         n_classes = np.uint64(int(classes.max(initial=0)) + 1)
         pairs, seen = factorized(column.codes.astype(np.uint64) * n_classes + classes)
@@ -189,7 +177,7 @@ def cut_columns(
 
 def _is_odd(value: Any, decimal: str | None) -> bool:
     with suppress(NoNumber):
-        number_of(value, decimal)
+        _number(value, decimal)
         return False
     return True
 
@@ -210,12 +198,7 @@ def warn_left(left: Mapping[str, str]) -> None:
 
 
 def apply(
-    values: Any,
-    cuts: Sequence[float],
-    name: str = "",
-    *,
-    na: Sequence[str] = (),
-    decimal: str | None = None,
+    values: Any, cuts: Sequence[float], name: str = "", *, na: Sequence[str] = (), decimal: str | None = None
 ) -> Any:
     """Bins of one column, in the same kind of column; missing stays missing.
 
@@ -224,49 +207,29 @@ def apply(
     >>> apply(np.array([0.5, np.nan, 3.0]), (1.0, 2.0)), apply([0.5, None, 3], (1.0, 2.0))
     (array([ 0., nan,  2.]), [0, None, 2])
     """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
+        numbers = values.astype(np.float64)
+    else:
+        column = encode_column(values, na, name, text=decimal is not None)
+        try:
+            numbers = as_numbers(column.values, decimal)[column.codes]
+        except NoNumber as error:
+            raise NoNumber(error.value, name) from None
+    found = place(numbers, cuts)
     root = type(values).__module__.partition(".")[0]
+    if root == "polars":
+        import polars as pl
 
-    def numbers(listed: Sequence[Any]) -> Floats:
-        return as_numbers(listed, decimal=decimal, na=na)
-
-    try:
-        if root == "polars":
-            import polars as pl
-
-            found = place(_of_polars(values, numbers), cuts)
-            return pl.Series(values.name, found).replace(-1, None)
-        if root == "pandas" and hasattr(values, "index"):
-            found = place(numbers(values.tolist()), cuts)
-            return type(values)(found, index=values.index, name=values.name, dtype="Int64").mask(found < 0)
-        if not isinstance(values, np.ndarray):
-            return [None if b < 0 else b for b in place(numbers(list(values)), cuts).tolist()]
-        if values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
-            found = place(values.astype(np.float64), cuts)
-        else:
-            found = place(numbers(values.tolist()), cuts)
-    except NoNumber as error:
-        raise NoNumber(error.value, name) from None
+        return pl.Series(values.name, found).replace(-1, None)
+    if root == "pandas" and hasattr(values, "index"):
+        return type(values)(found, index=values.index, name=values.name, dtype="Int64").mask(found < 0)
+    if not isinstance(values, np.ndarray):
+        return [None if b < 0 else b for b in found.tolist()]
     if values.dtype.kind == "O":
         return np.array([None if b < 0 else b for b in found.tolist()], object)
     made = found.astype(np.promote_types(values.dtype, np.min_scalar_type(len(cuts))))
     if made.dtype.kind == "f":
         made[found < 0] = np.nan
-    return made
-
-
-def _of_polars(series: Any, numbers: Callable[[Sequence[Any]], Floats]) -> Floats:
-    """Numbers of a polars Series, NaN where it is null."""
-    import polars as pl
-
-    dtype = series.dtype
-    if dtype == pl.String:
-        codes, values = encode_strings(series)
-        return numbers(values)[codes]
-    if not dtype.is_numeric():
-        return numbers(series.to_list())
-    if dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
-        series = series.cast(pl.String)  # whose digits are rounded once
-    made: Floats = series.cast(pl.Float64).fill_null(math.nan).to_numpy()
     return made
 
 

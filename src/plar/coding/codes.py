@@ -29,6 +29,7 @@ __all__ = [
     "encode_values",
     "factorized",
     "first_rows",
+    "is_missing",
     "take_codes",
     "union",
 ]
@@ -65,7 +66,8 @@ class Column:
         return next((code for code, value in enumerate(self.values) if value is None), None)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or another library's word for missing."""
     if value is None:
         return True
     try:
@@ -102,7 +104,7 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
             value = value.strip() if trim else value
             if value in na or (trim and not value):
                 value = None
-        elif _is_missing(value):
+        elif is_missing(value):
             value = None
         lut.append(merged.setdefault(value, len(merged)))
     if len(merged) < len(values):

@@ -1,4 +1,4 @@
-"""Dictionary codes of polars columns: text by its hash, everything of fixed width by its bits."""
+"""Dictionary codes of one column of any library; of polars' ones text by its hash, what has fixed width by its bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plar.partition import Array, smallest_codes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_threads", "encode_series", "encode_strings", "named", "not_flat"]
+__all__ = ["check_threads", "encode_column", "encode_series", "encode_strings", "named", "not_flat"]
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
@@ -123,3 +123,32 @@ def _values(series: pl.Series, column: Column) -> list[Any]:
     if getattr(series.dtype, "time_unit", None) == "ns":
         distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
     return distinct.to_list()
+
+
+def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = False) -> Column:
+    """Code one column of any library; `text` as of `encode_series`."""
+    root = type(values).__module__.partition(".")[0]
+    if root == "pandas" and hasattr(values, "factorize"):
+        return _encode_pandas(values, na, name)
+    if root == "polars" or hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        import polars as pl
+
+        return encode_series(values if root == "polars" else pl.Series(values), na, text=text)
+    if isinstance(values, np.ndarray):
+        return encode_values(values, na, name=name)
+    return encode_objects(values, na, name=name)
+
+
+def _encode_pandas(series: Any, na: Iterable[str], name: str) -> Column:
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
+        return encode_values(series.to_numpy(), na, name=name)
+    try:
+        codes, values = series.factorize()
+    except TypeError:
+        return encode_objects(series, na, name=name)  # says which values cannot be compared
+    lacking = codes < 0
+    distinct = list(values)
+    if lacking.any():
+        codes = np.where(lacking, len(distinct), codes)
+        distinct.append(None)
+    return encode_distinct(codes, distinct, na=na)

@@ -39,9 +39,7 @@ class Selection:
         """A column as it is, or its bins."""
         if name not in self.cuts:
             return values
-        if text:  # where nothing is missing too
-            return apply(values, self.cuts[name], name, na=(*self.na, ""), decimal=self.decimal)
-        return apply(values, self.cuts[name], name, na=self.na)
+        return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Where the columns stand in a table."""
