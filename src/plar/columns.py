@@ -156,21 +156,20 @@ def roles_of(
         raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")
     dropped = resolve_all(names, drop, "column to drop")
-    for name in decision:
-        if name == weight:
-            raise TableError(f"{name!r} is both the decision and the weights. Choose one.")
-        if name in dropped:
-            raise TableError(f"{name!r} is both the decision and to be dropped. Choose one.")
-    if conditions is None:
-        others = {*decision, *dropped, weight}
-        chosen = tuple(name for name in names if name not in others)
-    else:
-        chosen = tuple(n for n in resolve_all(names, conditions, "condition") if n not in dropped)
-        for name in chosen:
-            if name in decision:
-                raise TableError(f"{name!r} is both a condition and the decision. Choose one.")
-            if name == weight:
-                raise TableError(f"{name!r} is both a condition and the weights. Choose one.")
+    taken = {*decision, *dropped, weight}
+    chosen = tuple(name for name in names if name not in taken)
+    if conditions is not None:
+        chosen = tuple(name for name in resolve_all(names, conditions, "condition") if name not in dropped)
+    parts = (
+        (decision, "the decision", (weight,), "the weights"),
+        (decision, "the decision", dropped, "to be dropped"),
+        (chosen, "a condition", decision, "the decision"),
+        (chosen, "a condition", (weight,), "the weights"),
+    )
+    for own, part, others, other_part in parts:
+        for name in own:
+            if name in others:
+                raise TableError(f"{name!r} is both {part} and {other_part}. Choose one.")
     if not chosen:
         raise TableError("No condition is left. Leave at least one column beside the decision.")
     return chosen, weight

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
 from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
-from plar.coding.codes import Column, combine, union
+from plar.coding.codes import Column, combine, recode, union
 from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
@@ -220,9 +220,7 @@ class Granules:
         coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
         decision = []
         for name, values in zip(self.decision, self.decision_values, strict=True):
-            places = {value: code for code, value in enumerate(dict.fromkeys(values))}
-            lut = np.array([places[value] for value in values], np.uint32)
-            decision.append((name, Column(lut[self.classes], list(places))))
+            decision.append((name, recode(self.classes, values)))
         return [(name, Column(codes, values)) for name, codes, values in coded], decision
 
     def merge(self, other: Granules) -> Granules:
@@ -252,7 +250,7 @@ class Granules:
                 "with the same cut points: bins={column: list of numbers}."
             )
         check_objects(self.n_objects + other.n_objects)
-        return regroup(_stack(self, other))
+        return _together(self, other)
 
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
@@ -334,29 +332,19 @@ def regroup(granules: Granules) -> Granules:
     return replace(granules, columns=columns, classes=granules.classes[first], counts=counts)
 
 
-def _stack(a: Granules, b: Granules) -> Granules:
-    """All granules of both, not yet regrouped."""
-    stacked = [union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)]
-    classes, values = union(
-        a.classes,
-        list(zip(*a.decision_values, strict=True)),
-        b.classes,
-        list(zip(*b.decision_values, strict=True)),
+def _together(a: Granules, b: Granules) -> Granules:
+    """Granules of the objects of both, those of the first one first."""
+    conditions, decision = (
+        [(name, union(first, second)) for (name, first), (_, second) in zip(*parts, strict=True)]
+        for parts in zip(a.named_columns(), b.named_columns(), strict=True)
     )
-    return replace(
-        a,
-        columns=tuple(codes for codes, _ in stacked),
-        dictionaries=tuple(values for _, values in stacked),
-        classes=classes.astype(np.uint32),
-        decision_values=tuple(list(column) for column in zip(*values, strict=True)),
-        counts=np.concatenate([a.counts, b.counts]),
-        n_objects=a.n_objects + b.n_objects,
-        text=a.text and b.text,
-    )
+    counts = np.concatenate([a.counts, b.counts])
+    return Granules.from_columns(conditions, decision, counts, names=a.names, cuts=a.cuts, text=a.text and b.text)
 
 
 def _same_objects(a: Granules, b: Granules) -> bool:
-    """Whether both stand for the same multiset of rows: their difference counts to zero everywhere."""
+    """Whether both stand for the same multiset of rows: together, every count is twice that of the first."""
     if a.n_objects != b.n_objects or len(a) != len(b):
         return False
-    return not regroup(_stack(a, replace(b, counts=-b.counts))).counts.any()
+    both = _together(a, b)
+    return len(both) == len(a) and bool((both.counts == 2 * a.counts).all())

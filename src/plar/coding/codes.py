@@ -30,6 +30,7 @@ __all__ = [
     "factorized",
     "first_rows",
     "is_missing",
+    "recode",
     "take_codes",
     "union",
 ]
@@ -97,8 +98,7 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
             return Column(smallest_codes(codes, len(values)), values)
     elif kinds in ({int}, {bool}):
         return Column(smallest_codes(codes, len(values)), values)
-    merged: dict[Any, int] = {}
-    lut = []
+    made = []
     for value in values:
         if isinstance(value, str):
             value = value.strip() if trim else value
@@ -106,10 +106,16 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
                 value = None
         elif is_missing(value):
             value = None
-        lut.append(merged.setdefault(value, len(merged)))
-    if len(merged) < len(values):
-        codes = np.array(lut, np.uint32)[codes]
-    return Column(smallest_codes(codes, len(merged)), list(merged), len(merged) < len(values))
+        made.append(value)
+    return recode(codes, made)
+
+
+def recode(codes: Array, values: Iterable[Any]) -> Column:
+    """Merge codes whose values are equal."""
+    places: dict[Any, int] = {}
+    lut = np.array([places.setdefault(value, len(places)) for value in values], np.uint32)
+    merged = len(places) < len(lut)
+    return Column(smallest_codes(lut[codes] if merged else codes, len(places)), list(places), merged)
 
 
 def take_codes(column: Column, codes: Codes) -> Column:
@@ -132,11 +138,10 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
 
 
-def union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Put two coded columns under each other, over the union of their values."""
-    places = {value: code for code, value in enumerate(a_values)}
-    lut = np.array([places.setdefault(value, len(places)) for value in b_values], np.uint32)
-    return smallest_codes(np.concatenate([a.astype(np.uint32), lut[b]]), len(places)), list(places)
+def union(a: Column, b: Column) -> Column:
+    """Put two columns under each other."""
+    codes = np.concatenate([a.codes.astype(np.uint32), b.codes.astype(np.uint32) + np.uint32(len(a.values))])
+    return recode(codes, [*a.values, *b.values])
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:
@@ -177,7 +182,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
         column = encode_values(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
         distinct = np.array(column.values, np.int64).view(values.dtype.newbyteorder("="))
         named = [None if np.isnat(v) else str(v) for v in distinct]
-        return encode_distinct(column.codes, named, na=frozenset())
+        return recode(column.codes, named)
     if values.dtype.kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")
     return encode_objects(values.tolist(), na, name=name)

@@ -7,16 +7,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from plar.bin_rules import Bins, parse_bins
 from plar.bins import cut_columns
-from plar.coding.codes import Column
+from plar.coding.codes import Column, recode
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.options import ReadOptions
-from plar.partition import smallest_codes
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection
 from plar.text.numbers import written_number
@@ -125,6 +122,4 @@ def _numbers(column: Column, name: str, decimal: str) -> Column:
                 f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
                 "or leave the column out of numeric."
             )
-    places = {number: code for code, number in enumerate(dict.fromkeys(values))}
-    lut = np.array([places[number] for number in values], np.uint32)
-    return Column(smallest_codes(lut[column.codes], len(places)), list(places), merged=len(places) < len(lut))
+    return recode(column.codes, values)
