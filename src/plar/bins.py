@@ -72,20 +72,21 @@ def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
                 numbers = np.array(list(map(float, texts)))
                 if np.isfinite(numbers).all():
                     return numbers
-    return np.array([_number(value, decimal) for value in values], np.float64)
+    found = [_number(value, decimal) for value in values]
+    if None in found:
+        raise NoNumber(values[found.index(None)])
+    return np.array(found, np.float64)
 
 
-def _number(value: Any, decimal: str | None) -> float:
+def _number(value: Any, decimal: str | None) -> float | None:
     if isinstance(value, str):
         text = _pointed(value, decimal) if decimal is not None else ""
         number = float(text) if _NUMBER.match(text) else math.inf
-        if math.isinf(number):
-            raise NoNumber(value)
-        return number
+        return None if math.isinf(number) else number
     if is_missing(value):
         return math.nan
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
-        raise NoNumber(value)
+        return None
     try:
         return float(value)
     except OverflowError:
@@ -118,15 +119,7 @@ def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
 def bin_column(
     column: Column, rule: Rule, classes: Array, counts: Counts, *, decimal: str | None = None
 ) -> tuple[Column, Cuts]:
-    """Cut a coded column, whose rows have these classes and count so much.
-
-    Examples
-    --------
-    >>> column = Column(np.array([0, 1, 2, 2], np.uint8), [7.5, None, 2])
-    >>> cut, cuts = bin_column(column, Rule("quantile", 2), np.zeros(4, np.uint8), np.ones(4, np.int64))
-    >>> cuts, [cut.values[code] for code in cut.codes]
-    ((2.0,), [1, None, 0, 0])
-    """
+    """Cut a coded column, whose rows have these classes and count so much."""
     numbers = as_numbers(column.values, decimal)
     if rule.method == "mdlp":
         n_classes = np.uint64(int(classes.max(initial=0)) + 1)
@@ -162,7 +155,7 @@ def cut_columns(
             try:
                 column, cuts[name] = bin_column(column, rule, classes, counts, decimal=decimal)
             except NoNumber:
-                odd = [code for code, value in enumerate(column.values) if _is_odd(value, decimal)]
+                odd = [code for code, value in enumerate(column.values) if _number(value, decimal) is None]
                 least = min((column.values[code] for code in odd), key=str)
                 if name in bins.columns:
                     raise NoNumber(least, name) from None
@@ -173,13 +166,6 @@ def cut_columns(
         yield column
     if left is None:
         warn_left(found)
-
-
-def _is_odd(value: Any, decimal: str | None) -> bool:
-    with suppress(NoNumber):
-        _number(value, decimal)
-        return False
-    return True
 
 
 def _is_comma_number(value: str) -> bool:
@@ -255,28 +241,18 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
     if len(values) < 2:
         return ()
     if rule.method == "width":
-        found = _width(values, rule.k)
+        low, high = float(values[0]), float(values[-1])
+        scale = 2.0 if math.isinf(high - low) else 1.0
+        found = np.linspace(low / scale, high / scale, rule.k + 1)[1:-1] * scale
     elif rule.method == "quantile":
-        found = _quantile(values, np.bincount(at, weights).astype(np.int64), rule.k)
+        # for j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF
+        upto = np.cumsum(np.bincount(at, weights).astype(np.int64))
+        n = int(upto[-1])
+        k = min(rule.k, n)  # from k = n on every value is cut off
+        found = values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
     else:
-        low = mdlp_splits(at, np.zeros(len(at), np.int64) if classes is None else classes[known], weights)
-        below, above = values[low], values[low + 1]
+        ranks = mdlp_splits(at, np.zeros(len(at), np.int64) if classes is None else classes[known], weights)
+        below, above = values[ranks], values[ranks + 1]
         middle = below / 2 + above / 2
         found = np.where(middle < above, middle, below)
     return tuple(np.unique(found[found < values[-1]]).tolist())
-
-
-def _width(values: Floats, k: int) -> Floats:
-    low, high = float(values[0]), float(values[-1])
-    if math.isinf(high - low):
-        return np.linspace(low / 2, high / 2, k + 1)[1:-1] * 2
-    return np.linspace(low, high, k + 1)[1:-1]
-
-
-def _quantile(values: Floats, counts: Counts, k: int) -> Floats:
-    """For j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF."""
-    upto = np.cumsum(counts)
-    n = int(upto[-1])
-    k = min(k, n)  # from k = n on every value is cut off
-    wanted = np.array([-(-j * n // k) for j in range(1, k)], np.int64)
-    return values[np.searchsorted(upto, wanted, side="left")]

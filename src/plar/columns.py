@@ -61,13 +61,7 @@ def _singly(given: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def resolve(names: Collection[str], given: Any, kind: str) -> str:
-    """Name of a column given by name or position.
-
-    Examples
-    --------
-    >>> resolve(["a", "b"], -1, "decision"), resolve(["a", "b"], Word("0"), "decision")
-    ('b', 'a')
-    """
+    """Name of a column given by name or position."""
     if isinstance(given, Word) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
         given = int(given)
     if isinstance(given, str):
@@ -85,13 +79,7 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
-    """Names of several columns, each once.
-
-    Examples
-    --------
-    >>> resolve_all(["a,b", "c", "d"], [Word("a,b"), Word("c,-1")], "condition")
-    ('a,b', 'c', 'd')
-    """
+    """Names of several columns, each once."""
     known = dict.fromkeys(names)  # found at once, also among thousands
     found = [resolve(known, one, kind) for one in _singly(given, known)]
     if len(set(found)) < len(found):

@@ -113,15 +113,7 @@ class Granules:
         cuts: Mapping[str, Cuts] | None = None,
         text: bool = False,
     ) -> Granules:
-        """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
-
-        Examples
-        --------
-        >>> a = Column(np.array([0, 1, 0], np.uint8), ["x", "y"])
-        >>> d = Column(np.array([0, 0, 0], np.uint8), [True])
-        >>> Granules.from_columns([("a", a)], [("d", d)]).counts.tolist()
-        [2, 1]
-        """
+        """Make granules of coded columns; options as of `plar.coding.assemble.settle`."""
         named = list(conditions)
         k = len(named)
         named += decision
@@ -313,13 +305,11 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
         raise TableError(
             f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
         )
-    return reduce(Granules.merge, map(_read_one, held))
-
-
-def _read_one(file: Path) -> Granules:
-    found = read_granules(file)
-    check_objects(found.counts.sum(dtype=np.float64))
-    return Granules.from_columns(*found[:3], names=found.names, cuts=found.cuts, text=found.text)
+    made = []
+    for stored in map(read_granules, held):
+        check_objects(stored.counts.sum(dtype=np.float64))
+        made.append(Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text))
+    return reduce(Granules.merge, made)
 
 
 def regroup(granules: Granules) -> Granules:

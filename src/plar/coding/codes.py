@@ -46,15 +46,8 @@ _WHOLE = 1 << 30  # floats above are not looked at for whole numbers
 class Column:
     """One coded column: ``values[codes[i]]`` is the value of row i, None when it is missing.
 
-    Parameters
-    ----------
-    codes : (n,) array
-        Dense: every code below ``len(values)`` occurs.
-    values : sequence
-        The distinct values.
-    merged : bool
-        Whether values that differ in the source became equal here (trimmed, or spellings of missing), so that
-        rows that were distinct may not be any more.
+    Codes are dense: each below ``len(values)`` occurs. `merged` says whether values that differ in the source became
+    equal here (trimmed, or spellings of missing), so that rows that were distinct may not be any more.
     """
 
     codes: Codes

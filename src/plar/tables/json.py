@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonRows", "is_array", "json_order", "read_array"]
 
-_KINDS: dict[type, str] = {
+_KINDS = dict.fromkeys((int, float), "a number") | {
     bool: "true or false",
-    int: "a number",
-    float: "a number",
     str: "text",
     list: "a list",
     dict: "an object",

@@ -82,14 +82,7 @@ class DecisionTable:
         return f"<DecisionTable: {self.rows}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def granulate(self) -> Granules:
-        """Read the rows and return the distinct ones with their multiplicities.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> open_table(np.array([[1, 0], [1, 0], [2, 1]]), ReadOptions(-1)).granulate().counts.tolist()
-        [2, 1]
-        """
+        """Read the rows and return the distinct ones with their multiplicities."""
         granules = self.rows.granulate(self.roles)
         if not self.is_granulated:
             granules = replace(granules, names=self.names, text=self.rows.text)
