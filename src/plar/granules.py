@@ -24,7 +24,7 @@ from plar.files import find_files
 from plar.granule_files import Stored, holds_granules, read_granules, write_granules
 from plar.partition import Codes, Index
 
-__all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
+__all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,10 +139,7 @@ class Granules:
         return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
-        """Positions of attributes among the conditions, in the order given, each once.
-
-        An int given is a position in the table, so it counts along `names`.
-        """
+        """Positions of attributes among the conditions, each once; an int is a position in the table, along `names`."""
         return positions_of(attributes, self.conditions, self.names)
 
     @property
@@ -164,14 +161,7 @@ class Granules:
         return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
-        """Conditions that are equal up to the names of their values, given as positions, among those of each group.
-
-        Examples
-        --------
-        >>> import plar
-        >>> plar.granulate({"a": ["x", "y"], "b": ["q", "p"], "d": [1, 1]}, "d").equal_columns([[0, 1]])
-        [[0, 1]]
-        """
+        """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
         n_values = self.cardinalities
         few = (a for group in groups for a in group if n_values[a] <= MOST_VALUES)
         found = alike(class_sums((a, self.columns[a], n_values[a]) for a in few))
@@ -193,14 +183,21 @@ class Granules:
         [2]
         """
         kept = self.positions(attributes)
-        return regroup(
-            replace(
-                self,
-                conditions=tuple(self.conditions[j] for j in kept),
-                columns=tuple(self.columns[j] for j in kept),
-                dictionaries=tuple(self.dictionaries[j] for j in kept),
-                cuts={name: self.cuts[name] for j in kept if (name := self.conditions[j]) in self.cuts},
-            )
+        columns, classes, counts = [self.columns[j] for j in kept], self.classes, self.counts
+        dictionaries = tuple(self.dictionaries[j] for j in kept)
+        merged = merge_equal([(classes, self.n_classes), *zip(columns, map(len, dictionaries), strict=True)], counts)
+        if merged is not None:
+            first, counts = merged
+            columns, classes = [codes[first] for codes in columns], classes[first]
+        conditions = tuple(self.conditions[j] for j in kept)
+        return replace(
+            self,
+            conditions=conditions,
+            columns=tuple(columns),
+            dictionaries=dictionaries,
+            classes=classes,
+            counts=counts,
+            cuts={name: self.cuts[name] for name in conditions if name in self.cuts},
         )
 
     def for_one_search(self) -> Granules:
@@ -210,10 +207,9 @@ class Granules:
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
         coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        decision = []
-        for name, values in zip(self.decision, self.decision_values, strict=True):
-            decision.append((name, recode(self.classes, values)))
-        return [(name, Column(codes, values)) for name, codes, values in coded], decision
+        decided = zip(self.decision, self.decision_values, strict=True)
+        conditions = [(name, Column(codes, values)) for name, codes, values in coded]
+        return conditions, [(name, recode(self.classes, values)) for name, values in decided]
 
     def merge(self, other: Granules) -> Granules:
         """Granules of two tables over the same attributes, taken together.
@@ -228,10 +224,8 @@ class Granules:
         """
         if not isinstance(other, Granules):
             raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
-        for kind, ours, theirs in [
-            ("conditions", self.conditions, other.conditions),
-            ("decision", self.decision, other.decision),
-        ]:
+        for kind in ("conditions", "decision"):
+            ours, theirs = getattr(self, kind), getattr(other, kind)
             if ours != theirs:
                 odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
                 raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
@@ -305,21 +299,13 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
         raise TableError(
             f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
         )
-    made = []
-    for stored in map(read_granules, held):
+
+    def read(file: Path) -> Granules:
+        stored = read_granules(file)
         check_objects(stored.counts.sum(dtype=np.float64))
-        made.append(Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text))
-    return reduce(Granules.merge, made)
+        return Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text)
 
-
-def regroup(granules: Granules) -> Granules:
-    """Merge equal rows into one granule each, adding up their counts."""
-    merged = merge_equal([(granules.classes, granules.n_classes), *granules.coded], granules.counts)
-    if merged is None:
-        return granules
-    first, counts = merged
-    columns = tuple(codes[first] for codes in granules.columns)
-    return replace(granules, columns=columns, classes=granules.classes[first], counts=counts)
+    return reduce(Granules.merge, map(read, held))
 
 
 def _together(a: Granules, b: Granules) -> Granules:

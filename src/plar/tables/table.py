@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plar.bin_rules import Cuts, parse_bins
-from plar.columns import ColumnName, by_label, resolve, resolve_all
+from plar.bin_rules import Cuts
+from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
 from plar.files import check_readable, find_files, on_disk
 from plar.formats import format_of
@@ -153,21 +153,11 @@ class DecisionTable:
 
     def check_agrees(self, options: ReadOptions) -> None:
         """Refuse options other than those that the table was made with."""
-        asked = options.by_label(self.rows.labels)
-        roles, names = self.roles, self.names
-        differs: dict[str, Callable[[], bool]] = {
-            "decision": lambda: resolve_all(names, asked.decision, "decision") != roles.decision,
-            "y": lambda: True,
-            "conditions": lambda: resolve_all(names, asked.conditions, "condition") != roles.conditions,
-            "drop": lambda: not set(roles.conditions).isdisjoint(resolve_all(names, asked.drop, "column to drop")),
-            "na": lambda: set(asked.na) != set(roles.na),
-            "weights": lambda: resolve(names, asked.weights, "weights column") != roles.weights,
-            "bins": lambda: parse_bins(asked.bins, names, roles.conditions, roles.decision) != roles.bins,
-            "numeric": lambda: set(resolve_all(names, asked.numeric, "numeric column")) != set(roles.numeric),
-        }
         for option in sorted(options.changed()):
-            same = getattr(options, option) == getattr(self.options, option) if option not in differs else None
-            if not same and (same is False or differs[option]()):
+            asked = self
+            if option != "y":
+                asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))
+            if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
                 raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
 
 
