@@ -48,9 +48,6 @@ class NoNumber(TableError):
         self.value = value
 
 
-# -- numbers -----------------------------------------------------------------------------------------------
-
-
 def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
     """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
 
@@ -217,9 +214,6 @@ def apply(
     if made.dtype.kind == "f":
         made[found < 0] = np.nan
     return made
-
-
-# -- cuts --------------------------------------------------------------------------------------------------
 
 
 def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None = None) -> Cuts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,11 +50,6 @@ class GranuleRows(Rows):
         return Roles(
             conditions, given.decision, missing=options.missing, bins=bins, numeric=numeric, decimal=options.decimal
         )
-
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Their conditions are coded already."""
-        at = {name: j for j, name in enumerate(self.data.conditions)}
-        return (Column(self.data.columns[at[name]], self.data.dictionaries[at[name]]) for name in names)
 
     def granulate(self, roles: Roles) -> Granules:
         """Granules over some of the conditions."""

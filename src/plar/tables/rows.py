@@ -78,7 +78,7 @@ class Rows(ABC):
 
     def __str__(self) -> str:
         """What it is, in a word or two."""
-        return self.kind or f"path {shown(self.files)}"
+        return f"path {shown(self.files)}" if self.files else self.kind
 
     @property
     def n_rows(self) -> int:
@@ -89,9 +89,9 @@ class Rows(ABC):
         """Give the columns their roles."""
         return assign(self.names, options, labels, label)
 
-    @abstractmethod
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns, in turn; can be asked for again."""
+        """Code these columns, in turn; can be asked for again. Not needed where `granulate` has its own way."""
+        raise NotImplementedError
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -71,19 +72,10 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
         return pl.LazyFrame(sheet)
     if kind == "json" and is_array(file):
         return read_array(file)
-    # the first lines do not tell all columns and types, so all are looked at; a file, because names can be patterns
-    frame = pl.scan_ndjson(_literal(file), infer_schema_length=None)
-    names = tuple(frame.collect_schema().names())
-    ordered = json_order(file, names)
-    return frame if ordered == names else frame.select([named(name) for name in ordered])
-
-
-def _literal(file: Path) -> str:
-    """A pattern that matches this very file: what scans JSON takes every name for one."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(file))
-
-
-# -- columns that the folders tell -------------------------------------------------------------------------
+    # a pattern that matches this very file, since every name is taken for one; all lines are looked at for their types
+    literal = "".join(f"[{c}]" if c in "*?[" else c for c in str(file))
+    frame = pl.scan_ndjson(literal, infer_schema_length=None)
+    return frame.select([named(name) for name in json_order(file, frame.collect_schema().names())])
 
 
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
@@ -104,20 +96,13 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
                 f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
             )
         values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
-        whole = all(value is None or _is_whole(value) for value in values)
+        whole = all(value is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String
         made = [
             frame if name in frame.collect_schema() else frame.with_columns(pl.lit(value).cast(dtype).alias(name))
             for frame, value in zip(made, values, strict=True)
         ]
     return made
-
-
-def _is_whole(text: str) -> bool:
-    return text.lstrip("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 1 << 62
-
-
-# -- one type for all files --------------------------------------------------------------------------------
 
 
 def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict[str, Any]:
