@@ -119,10 +119,12 @@ def bin_column(
     """Cut a coded column, whose rows have these classes and count so much."""
     numbers = as_numbers(column.values, decimal)
     if rule.method == "mdlp":
-        n_classes = np.uint64(int(classes.max(initial=0)) + 1)
-        pairs, seen = factorized(column.codes.astype(np.uint64) * n_classes + classes)
-        sums = np.bincount(pairs, counts, len(seen)).astype(np.int64)  # exact below 2^53
-        cuts = find_cuts(rule, numbers[column.codes[seen]], sums, classes[seen])
+        rows, weights = column.codes, counts
+        if 2 * len(numbers) < len(rows):  # many rows of one number and class
+            n_classes = np.uint64(int(classes.max(initial=0)) + 1)
+            pairs, seen = factorized(rows.astype(np.uint64) * n_classes + classes)
+            rows, classes, weights = rows[seen], classes[seen], np.bincount(pairs, counts).astype(np.int64)
+        cuts = find_cuts(rule, numbers[rows], weights, classes)
     else:
         cuts = find_cuts(rule, numbers, np.bincount(column.codes, counts, len(numbers)).astype(np.int64))
     found, lut = np.unique(place(numbers, cuts), return_inverse=True)
@@ -231,7 +233,7 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
         return rule.cuts
     known = np.isfinite(numbers) & (counts > 0)
     values, at = np.unique(numbers[known] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
-    weights = counts[known].astype(np.int64)
+    weights = counts[known]
     if len(values) < 2:
         return ()
     if rule.method == "width":
