@@ -61,13 +61,7 @@ def _singly(given: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def resolve(names: Collection[str], given: Any, kind: str) -> str:
-    """Name of a column given by name or position.
-
-    Examples
-    --------
-    >>> resolve(["a", "b"], -1, "decision"), resolve(["a", "b"], Word("0"), "decision")
-    ('b', 'a')
-    """
+    """Name of a column given by name or position."""
     if isinstance(given, Word) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
         given = int(given)
     if isinstance(given, str):
@@ -85,13 +79,7 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
-    """Names of several columns, each once.
-
-    Examples
-    --------
-    >>> resolve_all(["a,b", "c", "d"], [Word("a,b"), Word("c,-1")], "condition")
-    ('a,b', 'c', 'd')
-    """
+    """Names of several columns, each once."""
     known = dict.fromkeys(names)  # found at once, also among thousands
     found = [resolve(known, one, kind) for one in _singly(given, known)]
     if len(set(found)) < len(found):
@@ -113,13 +101,7 @@ def _is_label(one: Any, labels: Collection[int]) -> bool:
 
 
 def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`.
-
-    Examples
-    --------
-    >>> positions_of(["c", 0], conditions=["a", "c"], names=["a", "b", "c"])
-    [1, 0]
-    """
+    """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`."""
     places = {name: j for j, name in enumerate(conditions)}
     found: dict[str, int] = {}
     for given in _singly(attributes, names):
@@ -156,21 +138,20 @@ def roles_of(
         raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")
     dropped = resolve_all(names, drop, "column to drop")
-    for name in decision:
-        if name == weight:
-            raise TableError(f"{name!r} is both the decision and the weights. Choose one.")
-        if name in dropped:
-            raise TableError(f"{name!r} is both the decision and to be dropped. Choose one.")
-    if conditions is None:
-        others = {*decision, *dropped, weight}
-        chosen = tuple(name for name in names if name not in others)
-    else:
-        chosen = tuple(n for n in resolve_all(names, conditions, "condition") if n not in dropped)
-        for name in chosen:
-            if name in decision:
-                raise TableError(f"{name!r} is both a condition and the decision. Choose one.")
-            if name == weight:
-                raise TableError(f"{name!r} is both a condition and the weights. Choose one.")
+    taken = {*decision, *dropped, weight}
+    chosen = tuple(name for name in names if name not in taken)
+    if conditions is not None:
+        chosen = tuple(name for name in resolve_all(names, conditions, "condition") if name not in dropped)
+    parts = (
+        (decision, "the decision", (weight,), "the weights"),
+        (decision, "the decision", dropped, "to be dropped"),
+        (chosen, "a condition", decision, "the decision"),
+        (chosen, "a condition", (weight,), "the weights"),
+    )
+    for own, part, others, other_part in parts:
+        for name in own:
+            if name in others:
+                raise TableError(f"{name!r} is both {part} and {other_part}. Choose one.")
     if not chosen:
         raise TableError("No condition is left. Leave at least one column beside the decision.")
     return chosen, weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from ast import literal_eval
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,14 +26,8 @@ __all__ = ["Stored", "holds_granules", "read_granules", "write_granules"]
 
 _KEY = "plar"
 _VERSION = 3
-#: values of columns of several types are written with their type before them
-_SPELLED: dict[str, Callable[[str], Any]] = {
-    "int": int,
-    "float": float,
-    "bool": "True".__eq__,
-    "str": literal_eval,
-    "bytes": literal_eval,
-}
+#: values of columns of several types are written with their type before them; these are read back as they were
+_SPELLED = ("int", "float", "bool", "str", "bytes")
 
 
 class Stored(NamedTuple):
@@ -70,7 +64,7 @@ def _coded(series: pl.Series, spelled: bool) -> Column:
 
     def value(written: str | None) -> Any:
         kind, _, text = (written or "").partition(" ")
-        return written if written is None or kind not in _SPELLED else _SPELLED[kind](text)
+        return written if kind not in _SPELLED else float(text) if kind == "float" else literal_eval(text)
 
     column = encode_series(series)
     return Column(column.codes, [value(written) for written in column.values]) if spelled else column

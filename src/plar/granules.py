@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
 from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
-from plar.coding.codes import Column, combine, union
+from plar.coding.codes import Column, combine, recode, union
 from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
@@ -24,7 +24,7 @@ from plar.files import find_files
 from plar.granule_files import Stored, holds_granules, read_granules, write_granules
 from plar.partition import Codes, Index
 
-__all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
+__all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,15 +113,7 @@ class Granules:
         cuts: Mapping[str, Cuts] | None = None,
         text: bool = False,
     ) -> Granules:
-        """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
-
-        Examples
-        --------
-        >>> a = Column(np.array([0, 1, 0], np.uint8), ["x", "y"])
-        >>> d = Column(np.array([0, 0, 0], np.uint8), [True])
-        >>> Granules.from_columns([("a", a)], [("d", d)]).counts.tolist()
-        [2, 1]
-        """
+        """Make granules of coded columns; options as of `plar.coding.assemble.settle`."""
         named = list(conditions)
         k = len(named)
         named += decision
@@ -147,10 +139,7 @@ class Granules:
         return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
-        """Positions of attributes among the conditions, in the order given, each once.
-
-        An int given is a position in the table, so it counts along `names`.
-        """
+        """Positions of attributes among the conditions, each once; an int is a position in the table, along `names`."""
         return positions_of(attributes, self.conditions, self.names)
 
     @property
@@ -172,14 +161,7 @@ class Granules:
         return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
-        """Conditions that are equal up to the names of their values, given as positions, among those of each group.
-
-        Examples
-        --------
-        >>> import plar
-        >>> plar.granulate({"a": ["x", "y"], "b": ["q", "p"], "d": [1, 1]}, "d").equal_columns([[0, 1]])
-        [[0, 1]]
-        """
+        """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
         n_values = self.cardinalities
         few = (a for group in groups for a in group if n_values[a] <= MOST_VALUES)
         found = alike(class_sums((a, self.columns[a], n_values[a]) for a in few))
@@ -201,14 +183,21 @@ class Granules:
         [2]
         """
         kept = self.positions(attributes)
-        return regroup(
-            replace(
-                self,
-                conditions=tuple(self.conditions[j] for j in kept),
-                columns=tuple(self.columns[j] for j in kept),
-                dictionaries=tuple(self.dictionaries[j] for j in kept),
-                cuts={name: self.cuts[name] for j in kept if (name := self.conditions[j]) in self.cuts},
-            )
+        columns, classes, counts = [self.columns[j] for j in kept], self.classes, self.counts
+        dictionaries = tuple(self.dictionaries[j] for j in kept)
+        merged = merge_equal([(classes, self.n_classes), *zip(columns, map(len, dictionaries), strict=True)], counts)
+        if merged is not None:
+            first, counts = merged
+            columns, classes = [codes[first] for codes in columns], classes[first]
+        conditions = tuple(self.conditions[j] for j in kept)
+        return replace(
+            self,
+            conditions=conditions,
+            columns=tuple(columns),
+            dictionaries=dictionaries,
+            classes=classes,
+            counts=counts,
+            cuts={name: self.cuts[name] for name in conditions if name in self.cuts},
         )
 
     def for_one_search(self) -> Granules:
@@ -218,12 +207,9 @@ class Granules:
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
         coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        decision = []
-        for name, values in zip(self.decision, self.decision_values, strict=True):
-            places = {value: code for code, value in enumerate(dict.fromkeys(values))}
-            lut = np.array([places[value] for value in values], np.uint32)
-            decision.append((name, Column(lut[self.classes], list(places))))
-        return [(name, Column(codes, values)) for name, codes, values in coded], decision
+        decided = zip(self.decision, self.decision_values, strict=True)
+        conditions = [(name, Column(codes, values)) for name, codes, values in coded]
+        return conditions, [(name, recode(self.classes, values)) for name, values in decided]
 
     def merge(self, other: Granules) -> Granules:
         """Granules of two tables over the same attributes, taken together.
@@ -238,10 +224,8 @@ class Granules:
         """
         if not isinstance(other, Granules):
             raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
-        for kind, ours, theirs in [
-            ("conditions", self.conditions, other.conditions),
-            ("decision", self.decision, other.decision),
-        ]:
+        for kind in ("conditions", "decision"):
+            ours, theirs = getattr(self, kind), getattr(other, kind)
             if ours != theirs:
                 odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
                 raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
@@ -252,17 +236,13 @@ class Granules:
                 "with the same cut points: bins={column: list of numbers}."
             )
         check_objects(self.n_objects + other.n_objects)
-        return regroup(_stack(self, other))
+        return _together(self, other)
 
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
 
-        Parameters
-        ----------
-        attributes : iterable of str or int
-            Conditions of `source`; those already here change nothing.
-        source : Granules, the path of a file of granules, or DecisionTable
-            The same objects, described by at least P ∪ attributes.
+        `source` (granules, the path of a file of them, or a DecisionTable) describes the same objects by at least Q.
+        Attributes that are already here change nothing.
 
         Examples
         --------
@@ -315,48 +295,28 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
         raise TableError(
             f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
         )
-    return reduce(Granules.merge, map(_read_one, held))
+
+    def read(file: Path) -> Granules:
+        stored = read_granules(file)
+        check_objects(stored.counts.sum(dtype=np.float64))
+        return Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text)
+
+    return reduce(Granules.merge, map(read, held))
 
 
-def _read_one(file: Path) -> Granules:
-    found = read_granules(file)
-    check_objects(found.counts.sum(dtype=np.float64))
-    return Granules.from_columns(*found[:3], names=found.names, cuts=found.cuts, text=found.text)
-
-
-def regroup(granules: Granules) -> Granules:
-    """Merge equal rows into one granule each, adding up their counts."""
-    merged = merge_equal([(granules.classes, granules.n_classes), *granules.coded], granules.counts)
-    if merged is None:
-        return granules
-    first, counts = merged
-    columns = tuple(codes[first] for codes in granules.columns)
-    return replace(granules, columns=columns, classes=granules.classes[first], counts=counts)
-
-
-def _stack(a: Granules, b: Granules) -> Granules:
-    """All granules of both, not yet regrouped."""
-    stacked = [union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)]
-    classes, values = union(
-        a.classes,
-        list(zip(*a.decision_values, strict=True)),
-        b.classes,
-        list(zip(*b.decision_values, strict=True)),
+def _together(a: Granules, b: Granules) -> Granules:
+    """Granules of the objects of both, those of the first one first."""
+    conditions, decision = (
+        [(name, union(first, second)) for (name, first), (_, second) in zip(*parts, strict=True)]
+        for parts in zip(a.named_columns(), b.named_columns(), strict=True)
     )
-    return replace(
-        a,
-        columns=tuple(codes for codes, _ in stacked),
-        dictionaries=tuple(values for _, values in stacked),
-        classes=classes.astype(np.uint32),
-        decision_values=tuple(list(column) for column in zip(*values, strict=True)),
-        counts=np.concatenate([a.counts, b.counts]),
-        n_objects=a.n_objects + b.n_objects,
-        text=a.text and b.text,
-    )
+    counts = np.concatenate([a.counts, b.counts])
+    return Granules.from_columns(conditions, decision, counts, names=a.names, cuts=a.cuts, text=a.text and b.text)
 
 
 def _same_objects(a: Granules, b: Granules) -> bool:
-    """Whether both stand for the same multiset of rows: their difference counts to zero everywhere."""
+    """Whether both stand for the same multiset of rows: together, every count is twice that of the first."""
     if a.n_objects != b.n_objects or len(a) != len(b):
         return False
-    return not regroup(_stack(a, replace(b, counts=-b.counts))).counts.any()
+    both = _together(a, b)
+    return len(both) == len(a) and bool((both.counts == 2 * a.counts).all())

@@ -83,15 +83,8 @@ def settle(
 ) -> NDArray[np.int64]:
     """Leave each distinct row of coded columns once, in place, and return how many objects it stands for.
 
-    Parameters
-    ----------
-    named : list of (name, Column)
-    counts : (n,) array of int64, optional
-        How many objects each row stands for; rows with 0 leave. Default: one each.
-    missing : {"value", "drop", "error"}
-        What happens to rows that lack a value.
-    grouped : bool
-        The rows are known to be distinct, but for what `Column.merged` says.
+    `counts` says how many each given row stands for (default: one), `missing` what happens to rows that lack a value,
+    and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
 
     Examples
     --------

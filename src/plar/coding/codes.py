@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import Places, dense, factorize, factorize_rows, gather, narrow_floats, narrow_integers
+from plar.coding.factorize import Places, dense, factorize, gather, narrow_floats, narrow_integers
 from plar.errors import TableError
 from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
@@ -29,6 +29,8 @@ __all__ = [
     "encode_values",
     "factorized",
     "first_rows",
+    "is_missing",
+    "recode",
     "take_codes",
     "union",
 ]
@@ -44,15 +46,8 @@ _WHOLE = 1 << 30  # floats above are not looked at for whole numbers
 class Column:
     """One coded column: ``values[codes[i]]`` is the value of row i, None when it is missing.
 
-    Parameters
-    ----------
-    codes : (n,) array
-        Dense: every code below ``len(values)`` occurs.
-    values : sequence
-        The distinct values.
-    merged : bool
-        Whether values that differ in the source became equal here (trimmed, or spellings of missing), so that
-        rows that were distinct may not be any more.
+    Codes are dense: each below ``len(values)`` occurs. `merged` says whether values that differ in the source became
+    equal here (trimmed, or spellings of missing), so that rows that were distinct may not be any more.
     """
 
     codes: Codes
@@ -65,7 +60,8 @@ class Column:
         return next((code for code, value in enumerate(self.values) if value is None), None)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or another library's word for missing."""
     if value is None:
         return True
     try:
@@ -75,14 +71,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], trim: bool = False) -> Column:
-    """Settle what is equal among the distinct values, and merge the codes of equal ones.
-
-    Examples
-    --------
-    >>> column = encode_distinct(np.array([0, 1, 2]), ["a", " a", "?"], na=["?"], trim=True)
-    >>> column.codes.tolist(), column.values
-    ([0, 0, 1], ['a', None])
-    """
+    """Settle what is equal among the distinct values, and merge the codes of equal ones."""
     na, values = frozenset(na), list(values)
     if len(values) >= _MANY:
         check_memory("Coding the columns")
@@ -95,19 +84,24 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
             return Column(smallest_codes(codes, len(values)), values)
     elif kinds in ({int}, {bool}):
         return Column(smallest_codes(codes, len(values)), values)
-    merged: dict[Any, int] = {}
-    lut = []
+    made = []
     for value in values:
         if isinstance(value, str):
             value = value.strip() if trim else value
             if value in na or (trim and not value):
                 value = None
-        elif _is_missing(value):
+        elif is_missing(value):
             value = None
-        lut.append(merged.setdefault(value, len(merged)))
-    if len(merged) < len(values):
-        codes = np.array(lut, np.uint32)[codes]
-    return Column(smallest_codes(codes, len(merged)), list(merged), len(merged) < len(values))
+        made.append(value)
+    return recode(codes, made)
+
+
+def recode(codes: Array, values: Iterable[Any]) -> Column:
+    """Merge codes whose values are equal."""
+    places: dict[Any, int] = {}
+    lut = np.array([places.setdefault(value, len(places)) for value in values], np.uint32)
+    merged = len(places) < len(lut)
+    return Column(smallest_codes(lut[codes] if merged else codes, len(places)), list(places), merged)
 
 
 def take_codes(column: Column, codes: Codes) -> Column:
@@ -130,11 +124,10 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
 
 
-def union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Put two coded columns under each other, over the union of their values."""
-    places = {value: code for code, value in enumerate(a_values)}
-    lut = np.array([places.setdefault(value, len(places)) for value in b_values], np.uint32)
-    return smallest_codes(np.concatenate([a.astype(np.uint32), lut[b]]), len(places)), list(places)
+def union(a: Column, b: Column) -> Column:
+    """Put two columns under each other."""
+    codes = np.concatenate([a.codes.astype(np.uint32), b.codes.astype(np.uint32) + np.uint32(len(a.values))])
+    return recode(codes, [*a.values, *b.values])
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:
@@ -175,7 +168,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
         column = encode_values(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
         distinct = np.array(column.values, np.int64).view(values.dtype.newbyteorder("="))
         named = [None if np.isnat(v) else str(v) for v in distinct]
-        return encode_distinct(column.codes, named, na=frozenset())
+        return recode(column.codes, named)
     if values.dtype.kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")
     return encode_objects(values.tolist(), na, name=name)
@@ -248,19 +241,18 @@ def _values(above: NDArray[np.intp], low: np.uint64, dtype: np.dtype[Any]) -> li
 
 
 def _hash_numbers(columns: Array, chosen: Places, tile: np.uint64) -> Iterator[Column]:
-    kind, shape = columns.dtype.kind, (len(chosen), columns.shape[1])
-    numbers: Array = np.empty(shape, np.float64 if kind == "f" else np.uint64)
+    kind = columns.dtype.kind
+    numbers: Array = np.empty((len(chosen), columns.shape[1]), np.float64 if kind == "f" else np.uint64)
     gather(columns, chosen, numbers, tile)
     if kind == "f":
         numbers += 0.0  # -0.0 + 0.0 is 0.0
         numbers[np.isnan(numbers)] = np.nan  # of one spelling
-    codes, first, made = np.empty(shape, np.uint32), np.empty(shape, np.uint32), np.empty(len(chosen), np.uint32)
-    factorize_rows(numbers.view(np.uint64), codes, first, made)
-    for j, n_values in enumerate(made.tolist()):
-        if n_values >= _MANY:
+    for row in numbers:
+        codes, first = factorized(row.view(np.uint64))
+        if len(first) >= _MANY:
             check_memory("Coding the columns")
-        distinct = numbers[j, first[j, :n_values]]
+        distinct = row[first]
         values = (distinct.view(np.int64) if kind == "i" else distinct).tolist()
         for place in np.flatnonzero(distinct != distinct):
             values[place] = None
-        yield Column(smallest_codes(codes[j], n_values), values)
+        yield Column(smallest_codes(codes, len(values)), values)

@@ -38,18 +38,16 @@ def _table(total: int) -> tuple[Counts, float]:
 
 
 def mdlp_splits(at: Array, classes: Array, counts: Counts) -> Counts:
-    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and how many have both.
-
-    Examples
-    --------
-    >>> rank = np.repeat(np.arange(8), 10)
-    >>> mdlp_splits(rank, (rank >= 3).astype(int), np.ones(80, np.int64)).tolist()
-    [2]
-    """
+    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and how many have both."""
     n_classes = int(classes.max()) + 1
-    pairs, place = np.unique(at.astype(np.int64) * n_classes + classes, return_inverse=True)
-    size = np.bincount(place, counts).astype(np.int64)  # exact below 2^53
-    ranks, own = np.divmod(pairs, n_classes)
+    pairs = at * n_classes + classes
+    order = np.argsort(pairs)
+    pairs = pairs[order]
+    fresh = np.ones(len(pairs), np.bool_)
+    fresh[1:] = pairs[1:] != pairs[:-1]
+    begin = np.flatnonzero(fresh)
+    size = np.add.reduceat(counts[order], begin)
+    ranks, own = np.divmod(pairs[begin], n_classes)
     first = np.searchsorted(ranks, np.arange(ranks[-1] + 2))
     return _splits(own, size, first, n_classes, *_table(int(size.sum())))
 

@@ -1,4 +1,4 @@
-"""Dictionary codes of polars columns: text by its hash, everything of fixed width by its bits."""
+"""Dictionary codes of one column of any library; of polars' ones text by its hash, what has fixed width by its bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plar.partition import Array, smallest_codes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_threads", "encode_series", "encode_strings", "named", "not_flat"]
+__all__ = ["check_threads", "encode_column", "encode_series", "encode_strings", "named", "not_flat"]
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
@@ -72,15 +72,7 @@ def not_flat(name: str, dtype: object) -> TableError:
 
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
-    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> column = encode_series(pl.Series(["a", " a", "", "?"]), na=["?"], text=True)
-    >>> [column.values[code] for code in column.codes]
-    ['a', 'a', None, None]
-    """
+    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing."""
     import polars as pl
 
     check_threads()
@@ -91,35 +83,56 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
         return encode_objects(series.to_list(), spellings, name=series.name)
     if dtype == pl.Null or not len(series):
         return Column(np.zeros(len(series), np.uint8), [None] if len(series) else [])
+    if dtype in (pl.Categorical, pl.Enum):
+        return encode_series(series.cast(pl.String), spellings, text=text)
     if dtype == pl.String or (len(series) <= _FEW and (dtype.is_integer() or dtype == pl.Boolean)):
-        codes, values = encode_strings(series)
-        return encode_distinct(codes, values, na=spellings, trim=text)
+        return encode_distinct(*encode_strings(series), na=spellings, trim=text)
     if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
-        codes, values = encode_strings(written)
-        return encode_distinct(codes, series.gather(first_rows(codes, len(values))).to_list(), na=spellings)
+        codes, distinct = encode_strings(written)
+        return encode_distinct(codes, series.gather(first_rows(codes, len(distinct))).to_list(), na=spellings)
     # polars plans a query for `to_physical`, which takes longer than to code a column
     numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
     column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
-    found = list(column.values) if dtype.is_numeric() else _values(series.drop_nulls(), column)
-    present, merged = column.codes, False
+    found, present, merged = list(column.values), column.codes, False
+    if not dtype.is_numeric():
+        values = series.drop_nulls().gather(first_rows(column.codes, len(found)))
+        # Python's own times end at microseconds
+        found = (values.cast(pl.String) if getattr(dtype, "time_unit", None) == "ns" else values).to_list()
     if null is not None:
         merged = None in found  # NaN is missing, too
         missing = found.index(None) if merged else len(found)
         found = found if merged else [*found, None]
         present = smallest_codes(np.full(len(series), missing, np.uint32), len(found))
         present[~null] = column.codes
-    if dtype in (pl.Categorical, pl.Enum):
-        return encode_distinct(present, found, na=spellings, trim=text)
     return Column(present, found, merged)
 
 
-def _values(series: pl.Series, column: Column) -> list[Any]:
-    """Values of the codes of a column without nulls."""
-    import polars as pl
+def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = False) -> Column:
+    """Code one column of any library; `text` as of `encode_series`."""
+    root = type(values).__module__.partition(".")[0]
+    if root == "pandas" and hasattr(values, "factorize"):
+        return _encode_pandas(values, na, name)
+    if root == "polars" or hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        import polars as pl
 
-    distinct = series.gather(first_rows(column.codes, len(column.values)))
-    if getattr(series.dtype, "time_unit", None) == "ns":
-        distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
-    return distinct.to_list()
+        return encode_series(values if root == "polars" else pl.Series(values), na, text=text)
+    if isinstance(values, np.ndarray):
+        return encode_values(values, na, name=name)
+    return encode_objects(values, na, name=name)
+
+
+def _encode_pandas(series: Any, na: Iterable[str], name: str) -> Column:
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
+        return encode_values(series.to_numpy(), na, name=name)
+    try:
+        codes, values = series.factorize()
+    except TypeError:
+        return encode_objects(series, na, name=name)  # says which values cannot be compared
+    lacking = codes < 0
+    distinct = list(values)
+    if lacking.any():
+        codes = np.where(lacking, len(distinct), codes)
+        distinct.append(None)
+    return encode_distinct(codes, distinct, na=na)

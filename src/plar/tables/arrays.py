@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_matrix, encode_objects, encode_values
-from plar.coding.series import encode_series
+from plar.coding.codes import Column, encode_matrix
+from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.parallel import in_threads
@@ -177,42 +177,11 @@ def check_unmasked(values: Any, what: str) -> None:
         )
 
 
-def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
-    """Code one column of any library."""
-    root = type(values).__module__.partition(".")[0]
-    if root == "pandas" and hasattr(values, "factorize"):
-        return _encode_pandas(values, na, name)
-    if root == "polars":
-        return encode_series(values, na)
-    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        import polars as pl
-
-        return encode_series(pl.Series(values), na)
-    if isinstance(values, np.ndarray):
-        return encode_values(values, na, name=name)
-    return encode_objects(values, na, name=name)
-
-
 def _is_one_block(part: Any, dtype: Any) -> bool:
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return False
     first, last = (part.iloc[:, j].to_numpy().base for j in (0, -1))
     return first is not None and first is last
-
-
-def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
-    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
-        return encode_values(series.to_numpy(), na, name=name)
-    try:
-        codes, values = series.factorize()
-    except TypeError:
-        return encode_objects(series, na, name=name)  # says which values cannot be compared
-    lacking = codes < 0
-    distinct = list(values)
-    if lacking.any():
-        codes = np.where(lacking, len(distinct), codes)
-        distinct.append(None)
-    return encode_distinct(codes, distinct, na=na)
 
 
 def encode_labels(y: Any, na: tuple[str, ...]) -> Column:

@@ -43,11 +43,10 @@ _TICK = 0.01  # seconds between two looks at the memory
 class FrameRows(Rows):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    Parameters
-    ----------
-    columnar : bool
-        Whether columns can be read one after another, always in the same order of rows.
+    `columnar` says that columns can be read one after another, always in the same order of rows.
     """
+
+    kind = "polars"
 
     columnar: bool = False
 
@@ -56,10 +55,6 @@ class FrameRows(Rows):
         """Every column, in table order."""
         found: pl.LazyFrame = self.data.lazy()
         return found
-
-    def __str__(self) -> str:
-        """What it is, in a word or two."""
-        return Rows.__str__(self) if self.files else "polars"
 
     def explain(self, error: BaseException) -> TableError:
         """Say why polars could not read the rows."""
@@ -151,11 +146,9 @@ class FrameRows(Rows):
 class ArrowRows(FrameRows):
     """An Arrow table; `data` is polars' view of it."""
 
-    table: Any = None
+    kind = "arrow"
 
-    def __str__(self) -> str:
-        """What it is."""
-        return "arrow"
+    table: Any = None
 
     def select(self, selection: Selection) -> Any:
         """Take columns."""

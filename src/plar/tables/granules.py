@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from plar.bin_rules import Bins, parse_bins
 from plar.bins import cut_columns
-from plar.coding.codes import Column
+from plar.coding.codes import Column, recode
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.options import ReadOptions
-from plar.partition import smallest_codes
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection
 from plar.text.numbers import written_number
@@ -53,11 +50,6 @@ class GranuleRows(Rows):
         return Roles(
             conditions, given.decision, missing=options.missing, bins=bins, numeric=numeric, decimal=options.decimal
         )
-
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Their conditions are coded already."""
-        at = {name: j for j, name in enumerate(self.data.conditions)}
-        return (Column(self.data.columns[at[name]], self.data.dictionaries[at[name]]) for name in names)
 
     def granulate(self, roles: Roles) -> Granules:
         """Granules over some of the conditions."""
@@ -125,6 +117,4 @@ def _numbers(column: Column, name: str, decimal: str) -> Column:
                 f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
                 "or leave the column out of numeric."
             )
-    places = {number: code for code, number in enumerate(dict.fromkeys(values))}
-    lut = np.array([places[number] for number in values], np.uint32)
-    return Column(smallest_codes(lut[column.codes], len(places)), list(places), merged=len(places) < len(lut))
+    return recode(column.codes, values)

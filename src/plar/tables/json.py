@@ -25,14 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonRows", "is_array", "json_order", "read_array"]
 
-_KINDS: dict[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "an object",
-}
+_KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # names up to which polars keeps their order
 _LINES = 10_000
 _EXACT = 1 << 53

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_output", "sink_frame"]
 
-_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {
-    "": "uncompressed",
-    ".gz": "gzip",
-    ".zst": "zstd",
-}
+_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
 
 def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
@@ -42,7 +38,5 @@ def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
             frame.sink_ndjson(temporary, compression=_PACKED[packed], check_extension=False)
         else:
             mark = "\t" if suffix == ".tsv" else ","
-            written = pl.selectors.binary().bin.encode("hex")  # CSV has no bytes
-            frame.with_columns(written).sink_csv(
-                temporary, separator=mark, compression=_PACKED[packed], check_extension=False
-            )
+            frame = frame.with_columns(pl.selectors.binary().bin.encode("hex"))  # CSV has no bytes
+            frame.sink_csv(temporary, separator=mark, compression=_PACKED[packed], check_extension=False)

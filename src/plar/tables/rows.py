@@ -39,9 +39,7 @@ class Selection:
         """A column as it is, or its bins."""
         if name not in self.cuts:
             return values
-        if text:  # where nothing is missing too
-            return apply(values, self.cuts[name], name, na=(*self.na, ""), decimal=self.decimal)
-        return apply(values, self.cuts[name], name, na=self.na)
+        return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Where the columns stand in a table."""
@@ -51,22 +49,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(ABC):
-    """Opened data of one kind: nothing is read yet but what tells the names.
+    """Opened data of one kind: nothing is read yet but what tells the names, in table order.
 
-    Parameters
-    ----------
-    data : object
-        As given, or what reads it.
-    names : tuple of str
-        All columns, in table order.
-    files : tuple of Path
-        The files that are read here.
-    text : bool
-        Whether values compare as written, blanks around them trimmed.
-    labels : frozenset of int
-        Labels of columns that are ints, where a library has such.
-    declared : tuple of str
-        What the data themselves say the decision is.
+    `data` is as given, or what reads it. `text` says that values compare as written, blanks around them trimmed,
+    `labels` which columns a library labels by ints, and `declared` what the data themselves say the decision is.
     """
 
     kind: ClassVar[str] = ""
@@ -80,7 +66,7 @@ class Rows(ABC):
 
     def __str__(self) -> str:
         """What it is, in a word or two."""
-        return self.kind or f"path {shown(self.files)}"
+        return f"path {shown(self.files)}" if self.files else self.kind
 
     @property
     def n_rows(self) -> int:
@@ -91,9 +77,9 @@ class Rows(ABC):
         """Give the columns their roles."""
         return assign(self.names, options, labels, label)
 
-    @abstractmethod
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns, in turn; can be asked for again."""
+        """Code these columns, in turn; can be asked for again. Not needed where `granulate` has its own way."""
+        raise NotImplementedError
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities."""
@@ -152,14 +138,8 @@ def assembled(
 ) -> Granules:
     """Make granules of coded columns, in which numbers are cut into bins where that is asked for.
 
-    Parameters
-    ----------
-    conditions : function
-        Codes the conditions, one after the other; it is called again only to find rows without missing values for bins.
-    beside : list of Column
-        The decision, if it is part of the table, and the weights, if there are any.
-    decimal : str, optional
-        Text that writes numbers with this mark before the fraction can be cut.
+    `conditions` codes them one after the other, and is called again only to find rows without missing values for bins.
+    The decision, if it is part of the table, and the weights are `beside`. Text can be cut if `decimal` is given.
     """
     beside = list(_beside_labels(beside, roles.labels))
     if roles.weights is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plar.bin_rules import Cuts, parse_bins
-from plar.columns import ColumnName, by_label, resolve, resolve_all
+from plar.bin_rules import Cuts
+from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
 from plar.files import find_files, on_disk
 from plar.formats import format_of
@@ -82,14 +82,7 @@ class DecisionTable:
         return f"<DecisionTable: {self.rows}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def granulate(self) -> Granules:
-        """Read the rows and return the distinct ones with their multiplicities.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> open_table(np.array([[1, 0], [1, 0], [2, 1]]), ReadOptions(-1)).granulate().counts.tolist()
-        [2, 1]
-        """
+        """Read the rows and return the distinct ones with their multiplicities."""
         granules = self.rows.granulate(self.roles)
         if not self.is_granulated:
             granules = replace(granules, names=self.names, text=self.rows.text)
@@ -109,11 +102,7 @@ class DecisionTable:
 
         They come in table order, then the decision where it is part of the table; for a path in a polars DataFrame.
 
-        Parameters
-        ----------
-        names : iterable of str or int
-        cuts : mapping of str to tuple of float, optional
-            Cut points of columns that come out as bin numbers; missing stays missing.
+        Columns with `cuts`, cut points by name, come out as bin numbers; missing stays missing.
 
         Examples
         --------
@@ -160,21 +149,11 @@ class DecisionTable:
 
     def check_agrees(self, options: ReadOptions) -> None:
         """Refuse options other than those that the table was made with."""
-        asked = options.by_label(self.rows.labels)
-        roles, names = self.roles, self.names
-        differs: dict[str, Callable[[], bool]] = {
-            "decision": lambda: resolve_all(names, asked.decision, "decision") != roles.decision,
-            "y": lambda: True,
-            "conditions": lambda: resolve_all(names, asked.conditions, "condition") != roles.conditions,
-            "drop": lambda: not set(roles.conditions).isdisjoint(resolve_all(names, asked.drop, "column to drop")),
-            "na": lambda: set(asked.na) != set(roles.na),
-            "weights": lambda: resolve(names, asked.weights, "weights column") != roles.weights,
-            "bins": lambda: parse_bins(asked.bins, names, roles.conditions, roles.decision) != roles.bins,
-            "numeric": lambda: set(resolve_all(names, asked.numeric, "numeric column")) != set(roles.numeric),
-        }
         for option in sorted(options.changed()):
-            same = getattr(options, option) == getattr(self.options, option) if option not in differs else None
-            if not same and (same is False or differs[option]()):
+            asked = self
+            if option != "y":
+                asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))
+            if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
                 raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
 
 
@@ -264,11 +243,6 @@ def select_columns(
     """Take attributes of any table that has them, in table order, then the decision columns that it has.
 
     Those that have `cuts` come out as bin numbers; the options say how they are written in text.
-
-    Examples
-    --------
-    >>> select_columns({"b": [1], "a": [2], "d": [3]}, ["a", "b"], ["d"])
-    {'b': [1], 'a': [2], 'd': [3]}
     """
     if isinstance(data, DecisionTable):
         return data.select(attributes, cuts)
