@@ -13,6 +13,7 @@ of two ways, whichever costs less for its size:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,22 +21,18 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from plar.coding.single_use import SingleUse
 from plar.engines.kernels import Words
+from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index
 
-__all__ = [
-    "BYTE",
-    "LANES",
-    "MAX_VALUES",
-    "PAIR_WEIGHT",
-    "Room",
-    "Rows",
-    "aligned",
-    "as_rows",
-    "count_long",
+__all__ = ["BYTE", "LANES", "MAX_VALUES", "PAIR_WEIGHT", "Block", "Room", "Rows", "aligned", "as_rows", "count_long"]
+__all__ += [
     "count_pairs",
     "count_short",
+    "lane_groups",
+    "lay_out",
     "pairs_are_cheaper",
     "permute",
     "scratch",
@@ -43,6 +40,8 @@ __all__ = [
 ]
 
 LANES = 64
+#: lanes pay from here on
+_LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
@@ -142,6 +141,43 @@ def as_rows(columns: Sequence[Codes]) -> Rows:
     addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
     _interleave(addresses, np.array([column.strides[0] for column in held]).astype(np.uint64), rows.view(np.uint64))
     return rows
+
+
+@dataclass(slots=True)
+class Block:
+    """Up to 64 attributes, a lane each; rows are in the order of the granules."""
+
+    attributes: Sequence[int]
+    n_values: int
+    rows: Rows
+
+
+def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None) -> tuple[list[list[int]], list[int]]:
+    """Attributes that share a block of lanes, by default where it pays, and the others.
+
+    Examples
+    --------
+    >>> lane_groups([2, 3, 50], n_rows=10, wanted=True)
+    ([[0, 1]], [2])
+    """
+    few = [a for a, n in enumerate(n_values) if n <= MAX_VALUES]
+    if wanted is None:
+        wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
+    if not wanted:
+        return [], list(range(len(n_values)))
+    # attributes of about as many values share a block, since it takes the time of the largest
+    few.sort(key=n_values.__getitem__)
+    others = [a for a, n in enumerate(n_values) if n > MAX_VALUES]
+    return [few[i : i + LANES] for i in range(0, len(few), LANES)], others
+
+
+def lay_out(granules: Granules, group: Sequence[int]) -> Block:
+    """Make a block of some columns, which it takes the place of where they serve one search."""
+    columns = granules.columns
+    rows = as_rows([columns[a] for a in group])
+    if isinstance(columns, SingleUse):
+        columns.lay_out(group, rows)
+    return Block(group, max(granules.cardinalities[a] for a in group), rows)
 
 
 @jit

@@ -17,7 +17,6 @@ import numpy as np
 
 from plar.engines import lanes
 from plar.engines.base import Inner
-from plar.engines.blocks import lane_groups
 from plar.engines.local import LocalEvaluation
 from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.core import leave_one_out
@@ -217,7 +216,7 @@ class ColumnsEvaluation(LocalEvaluation):
 
 
 def _groups(coding: Coding, n_rows: int, n_pieces: int) -> list[Group]:
-    few, others = lane_groups(coding.cardinalities, n_rows)
+    few, others = lanes.lane_groups(coding.cardinalities, n_rows)
     # enough groups of single columns for every task
     size = max(1, min(lanes.LANES, -(-len(others) // n_pieces)))
     found = [(tuple(group), True) for group in few]
