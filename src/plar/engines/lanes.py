@@ -261,7 +261,7 @@ def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before
             bin_[k] += unit
     equals = before_row[0]
     for i in range(low + _ONE, high):
-        _count_equal(x, weights, low, i, x[i], equals)
+        _count_equal(x, weights, low, np.uint64(i), x[i], equals)
         weight = np.uint8(weights[i])
         after = before + np.uint64(weight)
         if weight == unit:
