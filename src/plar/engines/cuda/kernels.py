@@ -216,7 +216,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
     """Make the kernel that adds Θ(D|R∪{a}) for lanes.
 
     `pure`: for PR, which counts the weight of cells (class, value) that lie in one run. `counter`: the numpy type of
-    weights and counters. `exact`: whether f goes beyond its table and sums beyond 64 bits, so that they take three words.
+    weights and counters. `exact`: whether f goes beyond its table and sums beyond 64 bits, in three words.
     """
     zero, mixed, kept_as = counter(0), counter(np.iinfo(counter).max), numba.from_dtype(np.dtype(counter))
     modes = pure, exact, mixed
