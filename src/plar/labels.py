@@ -23,29 +23,19 @@ __all__ = ["Labels", "label_granules"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:
-    """U/C and its labels.
+    """U/C and its labels, by granule."""
 
-    Parameters
-    ----------
-    labels : (n,) array
-        By granule. A class is *settled* when its granules share one: then it keeps Θ(D|B) from Θ(D|C) no more.
-    leaves : (n,) array
-        By granule. When the granules of a class share one, no refinement changes even its integer θ, and it may
-        leave the work. The same array as `labels`, but under SCE: splitting a class into proportional parts leaves its
-        θ as it is, and may yet move the integer by rounding.
-    order, starts
-        U/C, the pure classes first; each is one granule.
-    n_pure : int
-        How many.
-    proportions : tuple of bytes
-        Under SCE, what the labels of the impure classes stand for, in the order of their numbers.
-    """
-
+    #: a class is *settled* when its granules share one: then it keeps Θ(D|B) from Θ(D|C) no more
     labels: Index
+    #: When the granules of a class share one, no refinement changes even its integer θ, and it may leave the work. The
+    #: same array as `labels`, but under SCE: splitting a class into proportional parts leaves its θ as it is, and may
+    #: yet move the integer by rounding.
     leaves: Index
+    #: U/C, the pure classes first, which are one granule each
     order: Index
     starts: Index
     n_pure: int
+    #: under SCE, what the labels of the impure classes stand for, in the order of their numbers
     proportions: tuple[bytes, ...] = ()
 
     @property

@@ -135,13 +135,7 @@ def as_measure(measure: str | Measure) -> Measure:
 
 
 def exact_log(n: int) -> int:
-    """L(n) = round(2^32·ln n), correctly rounded.
-
-    Examples
-    --------
-    >>> exact_log(1), exact_log(2)
-    (0, 2977044472)
-    """
+    """L(n) = round(2^32·ln n), correctly rounded."""
     return int(_fixed_log(n, LOG_UNIT))
 
 
@@ -180,21 +174,9 @@ def _log_table(size: int) -> NDArray[np.int64]:
 
 
 def f_table(kind: int, largest: int) -> NDArray[np.int64]:
-    """f(0), f(1), … up to `largest` or the table's limit, whichever is smaller.
-
-    Examples
-    --------
-    >>> f_table(PAIRS, 4).tolist()
-    [0, 0, 2, 6, 12]
-    """
+    """f(0), f(1), … up to `largest` or the table's limit, whichever is smaller."""
     size = min(largest, TABLE_LIMIT) + 1
     n = np.arange(size, dtype=np.int64)
-    if kind == PURE:
-        return n
-    if kind == PAIRS:
-        return n * (n - 1)
-    if kind == TRIPLES:
-        return n * n * (n - 1)
-    # Table sizes come in powers of two so that the few logarithm tables are shared.
-    n *= _log_table(min(1 << max(10, math.ceil(math.log2(size))), TABLE_LIMIT + 1))[:size]
-    return n
+    if kind == ENTROPY:  # tables of logarithms come in powers of two, so that few are shared by all
+        return n * _log_table(min(1 << max(10, math.ceil(math.log2(size))), TABLE_LIMIT + 1))[:size]
+    return n if kind == PURE else n * (n - 1) if kind == PAIRS else n * n * (n - 1)

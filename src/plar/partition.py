@@ -26,13 +26,7 @@ Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 
 def smallest_codes(codes: Array, n_values: int) -> Codes:
-    """Store dictionary codes in the smallest of uint8, uint16 and uint32.
-
-    Examples
-    --------
-    >>> smallest_codes(np.array([0, 1, 299]), 300).dtype
-    dtype('uint16')
-    """
+    """Store dictionary codes in the smallest of uint8, uint16 and uint32."""
     kind: type[np.unsignedinteger[Any]] = (
         np.uint8 if n_values <= 1 << 8 else np.uint16 if n_values <= 1 << 16 else np.uint32
     )
@@ -57,40 +51,30 @@ def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
 
     Examples
     --------
-    >>> column = np.zeros(3, np.uint8)
-    >>> [len(group) for group in joined([(column, 4)] * 6 + [(column, 300), (column, 2)])]
+    >>> [len(group) for group in joined([("few", 4)] * 6 + [("many", 300), ("two", 2)])]
     [4, 2, 1, 1]
     """
     group: list[tuple[T, int]] = []
-    together = 1
     for column, n_values in columns:
         if n_values < 2:
             continue
-        if group and together * n_values > 256:
+        if group and n_values * math.prod(of_column for _, of_column in group) > 256:
             yield group
-            group, together = [], 1
+            group = []
         group.append((column, n_values))
-        together *= n_values
     if group:
         yield group
 
 
 def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts: Index) -> Split:
-    """Split every class by the values of some columns together; new classes whose rows share one key leave.
+    """Split every class by the values of some columns, codes by row and their number; classes of one key leave.
 
-    Parameters
-    ----------
-    group : sequence of (codes by row, number of codes)
-    keys : (n,) array of uint32
-        By row. Every class given must hold at least two keys.
-    order, starts
-        The partition.
+    Keys are by row; every class given must hold at least two.
 
     Examples
     --------
     >>> order, starts = np.arange(4, dtype=np.uint32), np.array([0, 4], np.uint32)
-    >>> keys = np.array([5, 6, 7, 6], np.uint32)
-    >>> after = split([(np.array([1, 0, 1, 0], np.uint8), 2)], keys, order, starts)
+    >>> after = split([(np.array([1, 0, 1, 0], np.uint8), 2)], np.array([5, 6, 7, 6], np.uint32), order, starts)
     >>> after.order.tolist(), after.gone.tolist()
     ([0, 2], [1, 3])
     """
@@ -100,13 +84,8 @@ def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts:
         _append(codes, of_column, column, order)
     new_order = np.empty(2 * n, np.uint32)
     new_starts, gone_starts = np.empty(n + n_values + 1, np.uint32), np.empty(n + n_values + 1, np.uint32)
-    kept, classes, left = _split(codes, n_values, keys, order, starts, new_order, new_starts, gone_starts)
-    return Split(
-        new_order[:kept],
-        new_starts[: classes + 1],
-        new_order[n : 2 * n - kept],
-        gone_starts[: left + 1],
-    )
+    kept, classes, left = _split(codes, n_values, keys, order, starts, (new_order, new_starts, gone_starts))
+    return Split(new_order[:kept], new_starts[: classes + 1], new_order[n : 2 * n - kept], gone_starts[: left + 1])
 
 
 @jit
@@ -118,19 +97,12 @@ def _append(codes: Codes, n_values: int, column: Codes, order: Index) -> None:
 
 @jit
 def _split(
-    codes: Codes,
-    n_values: int,
-    keys: Index,
-    order: Index,
-    starts: Index,
-    new_order: Index,
-    new_starts: Index,
-    gone_starts: Index,
+    codes: Codes, n_values: int, keys: Index, order: Index, starts: Index, refined: tuple[Index, Index, Index]
 ) -> tuple[int, int, int]:
     # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
     # least and largest keys are equal, and then its rows go to the second half of the arrays.
-    one, two = np.uint64(1), np.uint64(2)
-    values = np.uint64(n_values)
+    new_order, new_starts, gone_starts = refined
+    one, two, values = np.uint64(1), np.uint64(2), np.uint64(n_values)
     slots = np.zeros(n_values, np.uint32)
     least, largest = np.full(n_values, 0xFFFFFFFF, np.uint32), np.zeros(n_values, np.uint32)
     met = np.empty(n_values, np.uint32)
@@ -188,21 +160,10 @@ def _split(
 
 
 def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | None = None) -> tuple[Index, Index]:
-    """Partition rows by all columns together: equal rows share a class.
+    """Partition rows by all columns together: equal rows share a class, in which they keep the order of `rows`.
 
-    A row that is alone in its class is done with, so high-entropy tables take a few columns and no hashing.
-
-    Parameters
-    ----------
-    columns : iterable of (codes, number of codes)
-    n_rows : int
-    rows : (n_rows,) array of uint32, optional
-        The order that rows keep within a class.
-
-    Returns
-    -------
-    order, starts
-        All rows, class by class; those that are alone first.
+    The rows that are alone in their class come first. They are done with as soon as they are alone, so high-entropy
+    tables take a few columns and no hashing.
 
     Examples
     --------

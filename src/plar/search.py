@@ -80,73 +80,59 @@ def find_reduct(
     watch: Watch | None = None,
     equivalent: bool = False,
 ) -> Reduct:
-    """Find core and reduct of a granulated table.
+    """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
 
-    Parameters
-    ----------
-    source, settings
-        Go into the result as they are.
-    journal : Journal, optional
-        What it knows of the search is not done again.
-    deadline : float
-        When `time.perf_counter` has come this far, the search ends with what it has.
-    watch : function of a JobProgress, optional
-        Called with the progress of each pass, unless the engine has a function of its own for that.
-    equivalent : bool
-        Also find the conditions that carry the same information.
-
-    Raises
-    ------
-    Interrupted
-        On Ctrl-C, with the result so far.
+    `source` and `settings` go into the result as they are. What the journal knows of the search is not done again. When
+    `time.perf_counter` has come to the deadline, the search ends with what it has. `watch` is called with the progress
+    of each pass, unless the engine has a function of its own for that. `equivalent`: also find the conditions that
+    carry the same information.
     """
-    search = _Search(granules, measure, engine, options, journal or Journal(), progress, _Clock(seconds or {}))
-    search.watch_passes(engine.watch or watch, deadline)
+    search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
+    search.tell = progress or search.tell
+    search.watch_passes(engine.watch or watch)
     facts = {"source": source, "settings": settings or {}}
-    search.equivalent = equivalent
     search.find_core()
     try:
         search.add_attributes(on_step)
-        return search.certified(facts)
+        return search.certified(facts, equivalent)
     except KeyboardInterrupt:
         search.forget()
-        raise Interrupted(search.certified(facts)) from None
+        raise Interrupted(search.certified(facts, equivalent)) from None
 
 
+@dataclass
 class _Search:
     """One search: the core, then R as it grows, then what is proven about it."""
 
-    def __init__(
-        self,
-        granules: GranuleHandle,
-        measure: Measure,
-        engine: Engine,
-        options: Options,
-        journal: Journal,
-        progress: Progress | None,
-        clock: _Clock,
-    ) -> None:
-        self.granules, self.measure, self.engine, self.options = granules, measure, engine, options
-        self.journal, self.clock = journal, clock
-        self.tell = progress or (lambda phase, done, total: None)
-        self.include = sorted(set(granules.positions(options.include)))
-        self.complete = False
-        #: whether the greedy steps are under way, which alone end at the deadline
-        self.in_steps = False
-        self.equivalent = False
+    granules: GranuleHandle
+    measure: Measure
+    engine: Engine
+    options: Options
+    journal: Journal
+    seconds: dict[str, float]
+    deadline: float
+    complete: bool = False
+    #: whether the greedy steps are under way, which alone end at the deadline
+    in_steps: bool = False
 
-    def watch_passes(self, watch: Watch | None, deadline: float) -> None:
+    def __post_init__(self) -> None:
+        self._last = perf_counter()
+        self.tell: Progress = lambda phase, done, total: None
+        self.include = sorted(set(self.granules.positions(self.options.include)))
+
+    def _end(self, phase: str) -> None:
+        self.seconds[phase], self._last = perf_counter() - self._last, perf_counter()
+
+    def watch_passes(self, watch: Watch | None) -> None:
         """End a long pass at the deadline, where the engine reports its progress."""
-        self.deadline, self.watch = deadline, watch
 
         def look(job: JobProgress) -> None:
-            if self.in_steps and perf_counter() >= deadline:
+            if self.in_steps and perf_counter() >= self.deadline:
                 raise _OutOfTime
             if watch is not None:
                 watch(job)
 
-        if deadline < math.inf:
-            self.watch = look
+        self.watch = look if self.deadline < math.inf else watch
 
     def find_core(self) -> None:
         """Find the core, or take it from the journal, and begin with it."""
@@ -169,7 +155,7 @@ class _Search:
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
         self.journal.check_theta(_value(evaluation, measure, granules.n_objects, self.theta_all))
-        self.clock.lap("core")
+        self._end("core")
 
     @property
     def chosen(self) -> list[int]:
@@ -197,7 +183,7 @@ class _Search:
                 self.tell("search", len(steps), self.active)
                 if on_step:
                     on_step(step)
-        self.clock.lap("search")
+        self._end("search")
 
     def forget(self) -> None:
         """Keep only the steps that are done: whatever ran was interrupted."""
@@ -206,7 +192,7 @@ class _Search:
         self.active = steps[-1].active if steps else self.active
         self.complete = self.complete or self.active == 0
 
-    def certified(self, facts: Mapping[str, Any]) -> Reduct:
+    def certified(self, facts: Mapping[str, Any], equivalent: bool) -> Reduct:
         """Say what is proven about R."""
         self.in_steps = False
         granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
@@ -225,8 +211,8 @@ class _Search:
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
             chosen.remove(removable[-1])
             redundant = _redundant(evaluation, chosen, places)
-        equal = granules.equal_columns(_suspects(granules, steps)) if self.equivalent else None
-        self.clock.lap("certificate")
+        equal = granules.equal_columns(_suspects(granules, steps)) if equivalent else None
+        self._end("certificate")
         return Reduct(
             attributes=tuple(names[a] for a in chosen),
             core=tuple(names[a] for a in self.core),
@@ -248,7 +234,7 @@ class _Search:
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
             equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
-            seconds=self.clock.seconds,
+            seconds=self.seconds,
             **facts,
         )
 
@@ -257,23 +243,15 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
     """Attributes whose inner significance exceeds ε; for ε = 0 those that are not exactly equal."""
     if epsilon == 0:
         return [a for a, found in enumerate(inner) if not found.equal]
-    divisor = Fraction(measure.normaliser(n_objects) or 1)
-    return [
-        a
-        for a, found in enumerate(inner)
-        if not found.equal and (found.theta - theta_all) / divisor > Fraction(float(epsilon))
-    ]
+    least = Fraction(float(epsilon)) * Fraction(measure.normaliser(n_objects) or 1)
+    return [a for a, found in enumerate(inner) if not found.equal and found.theta - theta_all > least]
 
 
 def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: int | None) -> list[int]:
     """R before the first step: the core, then `include`; under a limit the core's most significant part."""
-    room = math.inf if limit is None else limit - len(include)
-    held = [a for a in core if a not in include]
-    if len(held) > room:
-        best = sorted(held, key=lambda a: (-inner[a].theta, a))[: int(room)]
-        held = sorted(best)
-    start = sorted({*held, *(a for a in include if a in core)})
-    return [*start, *(a for a in include if a not in core)]
+    room = None if limit is None else limit - len(include)
+    best = sorted((a for a in core if a not in include), key=lambda a: (-inner[a].theta, a))[:room]
+    return [*sorted({*best, *(a for a in include if a in core)}), *(a for a in include if a not in core)]
 
 
 def _step(
@@ -307,12 +285,10 @@ def _value(evaluation: Evaluation, measure: Measure, n_objects: int, theta_all: 
 
 def _done(evaluation: Evaluation, measure: Measure, n_objects: int, tolerance: float) -> bool:
     """The stop rule: Θ(D|R) = Θ(D|C), by labels; or within the tolerance."""
-    if evaluation.active == 0:
-        return True
-    if tolerance == 0:
-        return False
-    gap = Fraction(evaluation.theta - evaluation.theta_all) / Fraction(measure.normaliser(n_objects) or 1)
-    return gap <= Fraction(float(tolerance))
+    if evaluation.active == 0 or tolerance == 0:
+        return evaluation.active == 0
+    most = Fraction(float(tolerance)) * Fraction(measure.normaliser(n_objects) or 1)
+    return evaluation.theta - evaluation.theta_all <= most
 
 
 def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:
@@ -333,16 +309,3 @@ def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]
 
 class _OutOfTime(Exception):
     """A pass was ended by the time limit."""
-
-
-class _Clock:
-    """Seconds by phase."""
-
-    def __init__(self, seconds: dict[str, float]) -> None:
-        self.seconds = seconds
-        self._last = perf_counter()
-
-    def lap(self, phase: str) -> None:
-        now = perf_counter()
-        self.seconds[phase] = now - self._last
-        self._last = now

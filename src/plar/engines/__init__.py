@@ -15,18 +15,8 @@ if TYPE_CHECKING:
     from plar.engines.local import LocalEngine
     from plar.engines.spark import SparkEngine
 
-__all__ = [
-    "ENGINES",
-    "CudaEngine",
-    "Engine",
-    "Evaluation",
-    "Inner",
-    "LocalEngine",
-    "SparkEngine",
-    "as_engine",
-    "on_spark",
-    "why_unavailable",
-]
+__all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "Inner", "LocalEngine", "SparkEngine", "as_engine"]
+__all__ += ["on_spark", "why_unavailable"]
 
 
 class Entry(NamedTuple):
@@ -45,19 +35,10 @@ ENGINES = {
 
 
 def why_unavailable(name: str) -> str | None:
-    """Say why this machine cannot run an engine; None if it can.
-
-    Examples
-    --------
-    >>> why_unavailable("local") is None
-    True
-    """
+    """Say why this machine cannot run an engine; None if it can."""
     missing = [package for package in ENGINES[name].needs if find_spec(package) is None]
-    has_it = find_spec(f"plar.engines.{name}") is not None
-    install = f"needs {' and '.join(missing)} (pip install 'plar[{name}]')" if missing else ""
-    later = "" if has_it else "is not part of this version of plar"
-    if missing or not has_it:
-        return " and ".join(filter(None, [install, later]))
+    if missing:
+        return f"needs {' and '.join(missing)} (pip install 'plar[{name}]')"
     try:
         probe = getattr(import_module(f"plar.engines.{name}"), "why_unavailable", None)
     except ImportError as error:
@@ -67,13 +48,7 @@ def why_unavailable(name: str) -> str | None:
 
 
 def on_spark(data: Any) -> bool:
-    """Tell whether data are on a Spark cluster already.
-
-    Examples
-    --------
-    >>> on_spark("table.csv")
-    False
-    """
+    """Tell whether data are on a Spark cluster already."""
     held = data.rows.data if isinstance(data, DecisionTable) else data
     return type(held).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
 
@@ -111,7 +86,7 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
 
 def __getattr__(name: str) -> Any:
     for module, entry in ENGINES.items():
-        if entry.class_name == name and find_spec(f"plar.engines.{module}") is not None:
+        if entry.class_name == name:
             try:
                 return getattr(import_module(f"plar.engines.{module}"), name)
             except ImportError as error:

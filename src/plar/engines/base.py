@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
@@ -13,7 +13,13 @@ from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.tables import DecisionTable
 
+if TYPE_CHECKING:
+    from plar.engines.spark.handle import SparkGranules
+
 __all__ = ["Engine", "Evaluation", "GranuleHandle", "Inner"]
+
+#: granules on this machine or on a cluster
+GranuleHandle: TypeAlias = "Granules | SparkGranules"
 
 
 class Inner(NamedTuple):
@@ -47,10 +53,7 @@ class Evaluation(Protocol):
         """Whether every class of U/C is pure."""
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
-        """Θ(D|B∖{a}) for every a of B, and whether it equals Θ(D|C).
-
-        B is C, or the attributes given, which must have Θ(D|B) = Θ(D|C).
-        """
+        """Θ(D|B∖{a}) for every a of B, which is C, or the attributes given, with Θ(D|B) = Θ(D|C)."""
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one pass over the data."""
@@ -59,70 +62,13 @@ class Evaluation(Protocol):
         """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
 
 
-class GranuleHandle(Protocol):
-    """Granules on this machine or on a cluster, as the search sees them."""
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """Names of the conditions."""
-
-    @property
-    def decision(self) -> tuple[str, ...]:
-        """Names of the decision columns."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns of the table, to which positions refer."""
-
-    @property
-    def n_objects(self) -> int:
-        """How many objects they stand for."""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of distinct decisions."""
-
-    @property
-    def cardinalities(self) -> tuple[int, ...]:
-        """Number of distinct values of each condition."""
-
-    @property
-    def n_missing(self) -> dict[str, int]:
-        """How many objects lack a value, for each attribute and decision where some do."""
-
-    @property
-    def cuts(self) -> Mapping[str, tuple[float, ...]]:
-        """Cut points of the conditions whose values are numbers of bins."""
-
-    def __len__(self) -> int:
-        """Number of granules."""
-
-    def positions(self, attributes: Any) -> list[int]:
-        """Positions of attributes among the conditions."""
-
-    def fingerprint(self) -> tuple[int, int]:
-        """Sums of hashes that follow the values and counts only."""
-
-    def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
-        """Conditions that are equal up to the names of their values, among those of each group."""
-
-    def coarsen(self, attributes: Any) -> GranuleHandle:
-        """Granules over some of the conditions."""
-
-
 class Engine(ABC):
-    """Where and how the evaluation is done. A new engine supplies `name` and `open`; the rest has defaults.
-
-    Attributes
-    ----------
-    name : str
-        Recorded in the result.
-    watch : function of a JobProgress, or None
-        Called with the progress of each pass, if the engine reports any.
-    """
+    """Where and how the evaluation is done. A new engine supplies `name` and `open`; the rest has defaults."""
 
     __slots__ = ()
+    #: recorded in the result
     name: str
+    #: called with the progress of each pass, if the engine reports any
     watch: Watch | None = None
 
     @abstractmethod

@@ -12,13 +12,7 @@ P = TypeVar("P")
 
 
 def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Deal attributes into two halves, each with the many-valued ones first: they shrink a partition fastest.
-
-    Examples
-    --------
-    >>> in_halves([0, 1, 2], n_values=[2, 9, 5])
-    ([1, 0], [2])
-    """
+    """Deal attributes into two halves, each with the many-valued ones first: they shrink a partition fastest."""
     falling = sorted(attributes, key=lambda a: -n_values[a])
     return falling[0::2], falling[1::2]
 
@@ -28,16 +22,7 @@ def without_each(
 ) -> Iterator[tuple[Sequence[int], P]]:
     """Yield groups of attributes, together all of them, and the partition without any single one of the group.
 
-    Parameters
-    ----------
-    attributes : sequence of int
-        A part of B.
-    partition : object
-        U/(B∖attributes).
-    refine : function
-        Refines a partition by some attributes.
-    is_final : function
-        Whether no attribute can change a partition any more; its attributes then stay one group.
+    `partition` is U/(B∖attributes). Where no attribute can change one any more, its attributes stay one group.
 
     Examples
     --------
@@ -55,11 +40,5 @@ def without_each(
 
 @lru_cache
 def n_refinements(n: int) -> int:
-    """How many refinements `without_each` takes for `n` attributes.
-
-    Examples
-    --------
-    >>> n_refinements(1), n_refinements(8)
-    (0, 24)
-    """
+    """How many refinements `without_each` takes for `n` attributes."""
     return n + n_refinements(n // 2) + n_refinements(n - n // 2) if n > 1 else 0

@@ -26,6 +26,8 @@ F: TypeAlias = tuple[int, Words, NDArray[np.uint64]]
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
+#: 1, 1/2, …, 1/13 in units of 2^-120
+_INVERSES = tuple((np.uint64((1 << 120) // k >> 64), np.uint64((1 << 120) // k % (1 << 64))) for k in range(1, 14))
 
 
 def add_words(words: Words) -> int:
@@ -65,14 +67,6 @@ def _times(a: Pair, b: Pair) -> Pair:
 
 
 @jit
-def _over(a: Pair, k: np.uint64) -> Pair:
-    high, rest = a[0] // k, a[0] % k
-    upper = (rest << _32) | (a[1] >> _32)
-    lower = ((upper % k) << _32) | (a[1] & _LOW)
-    return high, ((upper // k) << _32) | (lower // k)
-
-
-@jit
 def _log_near(n: np.uint64, s: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
     # L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees.
     # In units of 2^-120: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;
@@ -84,10 +78,9 @@ def _log_near(n: np.uint64, s: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
         left <<= digits
         r = (r[0] << digits) | (r[1] >> np.uint64(44)), (r[1] << digits) | (left // (q << s))
         left %= q << s
-    one = np.uint64(1) << np.uint64(56), np.uint64(0)
-    series = _over(one, np.uint64(13))
-    for k in range(12, 0, -1):
-        series = _minus(_over(one, np.uint64(k)), _times(r, series))
+    series = _INVERSES[12]
+    for k in range(11, -1, -1):
+        series = _minus(_INVERSES[k], _times(r, series))
     total = _plus(anchor, _times(r, series))
     twos = multiply(s, ln2[1])
     total = _plus(total, (s * ln2[0] + twos[0], twos[1]))

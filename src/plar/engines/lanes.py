@@ -13,6 +13,7 @@ of two ways, whichever costs less for its size:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,22 +21,18 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from plar.coding.single_use import SingleUse
 from plar.engines.kernels import Words
+from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index
 
-__all__ = [
-    "BYTE",
-    "LANES",
-    "MAX_VALUES",
-    "PAIR_WEIGHT",
-    "Room",
-    "Rows",
-    "aligned",
-    "as_rows",
-    "count_long",
+__all__ = ["BYTE", "LANES", "MAX_VALUES", "PAIR_WEIGHT", "Block", "Room", "Rows", "aligned", "as_rows", "count_long"]
+__all__ += [
     "count_pairs",
     "count_short",
+    "lane_groups",
+    "lay_out",
     "pairs_are_cheaper",
     "permute",
     "scratch",
@@ -43,6 +40,8 @@ __all__ = [
 ]
 
 LANES = 64
+#: lanes pay from here on
+_LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
@@ -51,7 +50,7 @@ Rows: TypeAlias = NDArray[np.uint8]
 Room: TypeAlias = tuple[Rows, Rows, Rows]
 
 _ONE = np.uint64(1)
-_TWO, _THREE, _FOUR = np.uint64(2), np.uint64(3), np.uint64(4)
+_FOUR = np.uint64(4)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _W = np.uint64(LANES)
@@ -59,6 +58,10 @@ _W = np.uint64(LANES)
 BYTE = np.uint64(255)
 #: segments of more weight than this are never compared in pairs
 PAIR_WEIGHT = np.uint64(96)
+
+
+#: a row for each value that has it in every lane
+_VALUES = np.repeat(np.arange(MAX_VALUES, dtype=np.uint8)[:, None], LANES, axis=1)
 
 
 def aligned(rows: int) -> Rows:
@@ -82,9 +85,14 @@ def _pointer(_: Any, address: Any) -> Any:
 
 
 @jit
-def _swap(a: np.uint64, b: np.uint64, shift: np.uint64, mask: np.uint64) -> tuple[np.uint64, np.uint64]:
-    changed = ((a >> shift) ^ b) & mask
-    return a ^ (changed << shift), b ^ changed
+def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
+    # of eight words each changes bytes with the one so far apart
+    shift = np.uint64(8) * apart
+    for half in range(_FOUR):
+        i = (half // apart) * np.uint64(2) * apart + half % apart
+        changed = ((words[i] >> shift) ^ words[i + apart]) & mask
+        words[i] ^= changed << shift
+        words[i + apart] ^= changed
 
 
 @jit
@@ -94,9 +102,7 @@ def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows
     some = np.uint64(512)
     tile = np.zeros((LANES, 576), np.uint8)
     words = tile.view(np.uint64)
-    s1, s2, s4 = np.uint64(8), np.uint64(16), np.uint64(32)
-    m1, m2, m4 = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF)
-    swapped = np.empty(8, np.uint64)
+    turned, eight = np.empty(8, np.uint64), np.uint64(8)
     n = np.uint64(len(rows))
     for begin in range(np.uint64(0), n, some):
         m = min(some, n - begin)
@@ -111,28 +117,15 @@ def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows
                 for i in range(m):
                     lane[i] = column[i * stride]
         # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
-        for i in range(np.uint64(0), m, np.uint64(8)):
-            for g in range(np.uint64(8)):
-                c, w = np.uint64(g) * np.uint64(8), np.uint64(i) // np.uint64(8)
-                a0, a1, a2, a3 = words[c, w], words[c + _ONE, w], words[c + _TWO, w], words[c + _THREE, w]
-                c += _FOUR
-                a4, a5, a6, a7 = words[c, w], words[c + _ONE, w], words[c + _TWO, w], words[c + _THREE, w]
-                a0, a4 = _swap(a0, a4, s4, m4)
-                a1, a5 = _swap(a1, a5, s4, m4)
-                a2, a6 = _swap(a2, a6, s4, m4)
-                a3, a7 = _swap(a3, a7, s4, m4)
-                a0, a2 = _swap(a0, a2, s2, m2)
-                a1, a3 = _swap(a1, a3, s2, m2)
-                a4, a6 = _swap(a4, a6, s2, m2)
-                a5, a7 = _swap(a5, a7, s2, m2)
-                a0, a1 = _swap(a0, a1, s1, m1)
-                a2, a3 = _swap(a2, a3, s1, m1)
-                a4, a5 = _swap(a4, a5, s1, m1)
-                a6, a7 = _swap(a6, a7, s1, m1)
-                swapped[0], swapped[1], swapped[2], swapped[3] = a0, a1, a2, a3
-                swapped[4], swapped[5], swapped[6], swapped[7] = a4, a5, a6, a7
-                for r in range(min(np.uint64(8), m - i)):
-                    rows[begin + i + r, g] = swapped[r]
+        for i in range(np.uint64(0), m, eight):
+            for g in range(eight):
+                for r in range(eight):
+                    turned[r] = words[g * eight + r, i // eight]
+                _swap(turned, _FOUR, np.uint64(0xFFFFFFFF))
+                _swap(turned, np.uint64(2), np.uint64(0x0000FFFF0000FFFF))
+                _swap(turned, _ONE, np.uint64(0x00FF00FF00FF00FF))
+                for r in range(min(eight, m - i)):
+                    rows[begin + i + r, g] = turned[r]
 
 
 def as_rows(columns: Sequence[Codes]) -> Rows:
@@ -142,6 +135,43 @@ def as_rows(columns: Sequence[Codes]) -> Rows:
     addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
     _interleave(addresses, np.array([column.strides[0] for column in held]).astype(np.uint64), rows.view(np.uint64))
     return rows
+
+
+@dataclass(slots=True)
+class Block:
+    """Up to 64 attributes, a lane each; rows are in the order of the granules."""
+
+    attributes: Sequence[int]
+    n_values: int
+    rows: Rows
+
+
+def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None) -> tuple[list[list[int]], list[int]]:
+    """Attributes that share a block of lanes, by default where it pays, and the others.
+
+    Examples
+    --------
+    >>> lane_groups([2, 3, 50], n_rows=10, wanted=True)
+    ([[0, 1]], [2])
+    """
+    few = [a for a, n in enumerate(n_values) if n <= MAX_VALUES]
+    if wanted is None:
+        wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
+    if not wanted:
+        return [], list(range(len(n_values)))
+    # attributes of about as many values share a block, since it takes the time of the largest
+    few.sort(key=n_values.__getitem__)
+    others = [a for a, n in enumerate(n_values) if n > MAX_VALUES]
+    return [few[i : i + LANES] for i in range(0, len(few), LANES)], others
+
+
+def lay_out(granules: Granules, group: Sequence[int]) -> Block:
+    """Make a block of some columns, which it takes the place of where they serve one search."""
+    columns = granules.columns
+    rows = as_rows([columns[a] for a in group])
+    if isinstance(columns, SingleUse):
+        columns.lay_out(group, rows)
+    return Block(group, max(granules.cardinalities[a] for a in group), rows)
 
 
 @jit
@@ -161,37 +191,37 @@ def permute(block: Rows, perm: Index, out: Rows) -> None:
 
 
 @jit
-def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
-    """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
-    # Four rows at a time, so that counts are loaded and stored once for the four; every step is cast to a byte, else
-    # the compiler widens.
+def _count_equal(x: Rows, weights: Words, low: np.uint64, high: np.uint64, target: Rows, counts: Rows) -> None:
+    # The weight of the rows that equal the target, by lane, where the whole weight fits a byte. Four rows at a time, so
+    # that counts are loaded and stored once for the four; every step is cast to a byte, else the compiler widens.
     zero = np.uint8(0)
-    for v in range(n_values):
-        count = counts[v]
-        for k in range(_W):
-            count[k] = 0
+    for k in range(_W):
+        counts[k] = 0
     i = low
     while i + _FOUR <= high:
         x0, x1, x2, x3 = x[i], x[i + _ONE], x[i + np.uint64(2)], x[i + np.uint64(3)]
         w0, w1 = np.uint8(weights[i]), np.uint8(weights[i + _ONE])
         w2, w3 = np.uint8(weights[i + np.uint64(2)]), np.uint8(weights[i + np.uint64(3)])
-        for v in range(n_values):
-            value, count = np.uint8(v), counts[v]
-            for k in range(_W):
-                n = count[k]
-                n = np.uint8(n + (w0 if x0[k] == value else zero))
-                n = np.uint8(n + (w1 if x1[k] == value else zero))
-                n = np.uint8(n + (w2 if x2[k] == value else zero))
-                n = np.uint8(n + (w3 if x3[k] == value else zero))
-                count[k] = n
+        for k in range(_W):
+            n = counts[k]
+            n = np.uint8(n + (w0 if x0[k] == target[k] else zero))
+            n = np.uint8(n + (w1 if x1[k] == target[k] else zero))
+            n = np.uint8(n + (w2 if x2[k] == target[k] else zero))
+            n = np.uint8(n + (w3 if x3[k] == target[k] else zero))
+            counts[k] = n
         i += _FOUR
     while i < high:
         x0, w0 = x[i], np.uint8(weights[i])
-        for v in range(n_values):
-            value, count = np.uint8(v), counts[v]
-            for k in range(_W):
-                count[k] = np.uint8(count[k] + (w0 if x0[k] == value else zero))
+        for k in range(_W):
+            counts[k] = np.uint8(counts[k] + (w0 if x0[k] == target[k] else zero))
         i += _ONE
+
+
+@jit
+def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
+    """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
+    for v in range(n_values):
+        _count_equal(x, weights, low, high, _VALUES[v], counts[v])
 
 
 @jit
@@ -223,7 +253,7 @@ def count_long(
 @jit
 def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row: Rows, histogram: Rows) -> None:
     """Count by lane how many units of weight have t ≥ 1 equals before them."""
-    zero, unit = np.uint8(0), np.uint8(1)
+    unit = np.uint8(1)
     before = np.uint64(weights[low])
     for t in range(_ONE, before):
         bin_ = histogram[t]
@@ -231,27 +261,7 @@ def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before
             bin_[k] += unit
     equals = before_row[0]
     for i in range(low + _ONE, high):
-        row, other, w0 = x[i], x[low], np.uint8(weights[low])
-        for k in range(_W):
-            equals[k] = w0 if row[k] == other[k] else zero
-        j = low + _ONE
-        while j + _FOUR <= i:
-            x0, x1, x2, x3 = x[j], x[j + _ONE], x[j + np.uint64(2)], x[j + np.uint64(3)]
-            w0, w1 = np.uint8(weights[j]), np.uint8(weights[j + _ONE])
-            w2, w3 = np.uint8(weights[j + np.uint64(2)]), np.uint8(weights[j + np.uint64(3)])
-            for k in range(_W):
-                n = equals[k]
-                n = np.uint8(n + (w0 if x0[k] == row[k] else zero))
-                n = np.uint8(n + (w1 if x1[k] == row[k] else zero))
-                n = np.uint8(n + (w2 if x2[k] == row[k] else zero))
-                n = np.uint8(n + (w3 if x3[k] == row[k] else zero))
-                equals[k] = n
-            j += _FOUR
-        while j < i:
-            other, w0 = x[j], np.uint8(weights[j])
-            for k in range(_W):
-                equals[k] = np.uint8(equals[k] + (w0 if row[k] == other[k] else zero))
-            j += _ONE
+        _count_equal(x, weights, low, np.uint64(i), x[i], equals)
         weight = np.uint8(weights[i])
         after = before + np.uint64(weight)
         if weight == unit:

@@ -11,7 +11,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from numbers import Integral
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +21,6 @@ import numpy as np
 from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines import halving, kernels, lanes
 from plar.engines.base import Engine, GranuleHandle, Inner
-from plar.engines.blocks import Block, Blocks, lane_groups
 from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
 from plar.errors import ParameterError
@@ -72,15 +73,8 @@ class LocalEngine(Engine):
         return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=watch or self.watch)
 
     def memory_need(self, granules: Granules) -> int:
-        """Bytes that an evaluation takes beside the granules, as measured.
-
-        Examples
-        --------
-        >>> import plar
-        >>> plar.engines.LocalEngine(n_jobs=1).memory_need(plar.granulate({"a": [0, 1], "d": [0, 1]}, "d"))
-        320
-        """
-        blocks, _ = lane_groups(granules.cardinalities, len(granules), self.lanes)
+        """Bytes that an evaluation takes beside the granules, as measured."""
+        blocks, _ = lanes.lane_groups(granules.cardinalities, len(granules), self.lanes)
         # the order of U/R and what is counted along it; columns as lanes, and for each thread one more to move them to
         lanes_held = len(blocks) + min(len(blocks), 2 * self._jobs)
         need = len(granules) * (160 + lanes.LANES * lanes_held)
@@ -139,7 +133,9 @@ class LocalEvaluation:
         self._known: dict[int, int] = {}
         #: a user's θ is evaluated column by column
         self._use_lanes = False if measure.kind == OWN else use_lanes
-        self._blocks: Blocks | None = None
+        self._blocks: list[lanes.Block] | None = None
+        #: room for the rows of a block in the order of U/R, one piece per thread
+        self._rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
         self._n_jobs = n_jobs
         #: its threads end with the evaluation
         self._pool: ThreadPoolExecutor | None = None
@@ -167,38 +163,36 @@ class LocalEvaluation:
             attributes = range(len(self._granules.cardinalities))
         halves = halving.in_halves(attributes, self._granules.cardinalities)
         work = len(attributes) + sum(halving.n_refinements(len(half)) for half in halves)
-        tally = Tally(self.watch, work, len(attributes)) if self.watch else None
+        tally, cells = Tally(self.watch, work, len(attributes)), len(self._root.order) * len(attributes)
         try:
-            found = self._in_threads(
-                lambda half: self.leave_out(halves[half], halves[1 - half], tally),
-                (0, 1),
-                len(self._root.order) * len(attributes),
-            )
+            found = self._in_threads(lambda half: self.leave_out(halves[half], halves[1 - half], tally), (0, 1), cells)
         except BaseException:  # also Ctrl-C, which reaches this thread alone
             self._stopped = True
             raise
         theta_of = found[0] | found[1]
-        return [self._inner(*theta_of[a]) for a in attributes]
-
-    def _inner(self, theta: int, equal: bool) -> Inner:
-        equal = theta == self.theta_all if self._measure.kind == OWN else equal
-        return Inner(self.theta_all if equal else theta, equal)
+        if self._measure.kind == OWN:
+            theta_of = {a: (theta, theta == self.theta_all) for a, (theta, _) in theta_of.items()}
+        return [Inner(self.theta_all if equal else theta, equal) for theta, equal in (theta_of[a] for a in attributes)]
 
     def leave_out(
         self, attributes: Sequence[int], others: Sequence[int], tally: Tally | None = None
     ) -> dict[int, tuple[int, bool]]:
         """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
+        tally = tally or Tally(None, 0, 0)
         found: dict[int, tuple[int, bool]] = {}
-        start = self._refined(self._root, others, tally)
-        groups = halving.without_each(attributes, start, lambda p, more: self._refined(p, more, tally), self._is_final)
+
+        def refine(partition: _Partition, more: Sequence[int]) -> _Partition:
+            partition = self._refined(partition, more)
+            tally.add(len(more))
+            return partition
+
+        start = refine(self._root, others)
+        groups = halving.without_each(attributes, start, refine, lambda p: self._stopped or not len(p.order))
         for group, partition in groups:
             found |= dict.fromkeys(group, (self._theta_of(partition), self._is_settled(partition)))
-            if tally and len(group) > 1:
+            if len(group) > 1:
                 tally.add(halving.n_refinements(len(group)))
         return found
-
-    def _is_final(self, partition: _Partition) -> bool:
-        return self._stopped or not len(partition.order)
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate."""
@@ -213,45 +207,49 @@ class LocalEvaluation:
         # parts of Θ(D|R∪{a}), to be added up by attribute
         now, g = self._now, self._granules
         if self._blocks is None:
-            self._blocks = Blocks(g, self._use_lanes, self._arrange)
-        held = self._blocks
-        columns, blocks = [a for a in wanted if a not in held.attributes], held.wanted(wanted)
+            self._blocks = self._laid_out()
+        in_lanes = {a for block in self._blocks for a in block.attributes}
+        columns = [a for a in wanted if a not in in_lanes]
+        blocks = [block for block in self._blocks if not wanted.isdisjoint(block.attributes)]
         cells = len(now.order) * (len(columns) + lanes.LANES * len(blocks))
         over = Pass(self._scorer, g.classes, g.counts, now.order, now.starts)
         parts = over.ranges(len(columns) + len(blocks), 1 if cells < _SHARED else self._n_jobs)
 
-        def column_part(task: tuple[int, slice]) -> list[tuple[int, int]]:
-            attribute, part = task
-            return [(attribute, over.column(*self._column(attribute), part))]
+        def score(task: tuple[int | lanes.Block, slice]) -> list[tuple[int, int]]:
+            held, part = task
+            if not isinstance(held, lanes.Block):
+                return [(held, over.column(*self._column(held), part))]
+            low, high = int(now.starts[part][0]), int(now.starts[part][-1])
+            try:
+                room = self._rooms.get_nowait()
+            except Empty:
+                room = lanes.aligned(len(now.order))
+            lanes.permute(held.rows, now.order[low:high], room[low:high])
+            thetas = over.block(room, held.n_values, part)
+            self._rooms.put(room)
+            return [(a, theta) for a, theta in zip(held.attributes, thetas, strict=False) if a in wanted]
 
-        def block_part(task: tuple[Block, slice]) -> list[tuple[int, int]]:
-            block, part = task
-            starts = now.starts[part]
-            with held.ordered(block, now.order, int(starts[0]), int(starts[-1])) as rows:
-                thetas = over.block(rows, block.n_values, part)
-            return [(a, theta) for a, theta in zip(block.attributes, thetas, strict=False) if a in wanted]
-
-        note = self._noting(len(parts) * (len(columns) + len(blocks)), len(wanted), whole=len(parts) == 1)
-        done = self._in_threads(column_part, [(a, part) for a in columns for part in parts], cells, note)
-        done += self._in_threads(block_part, [(b, part) for b in blocks for part in parts], cells, note)
-        return (score for scores in done for score in scores)
-
-    def _noting(self, n_tasks: int, candidates: int, *, whole: bool) -> Callable[[list[tuple[int, int]]], None] | None:
-        # a task knows the whole Θ of its candidates only if it covers all rows
-        if self.watch is None:
-            return None
-        tally, least = Tally(self.watch, n_tasks, candidates), (math.inf, -1)
+        tasks = [(held, part) for held in (*columns, *blocks) for part in parts]
+        tally, least = Tally(self.watch, len(tasks), len(wanted)), (math.inf, -1)
 
         def note(scores: list[tuple[int, int]]) -> None:
+            # a task knows the whole Θ of its candidates only if it covers all rows
             nonlocal least
             best = None
-            if whole:
+            if self.watch and len(parts) == 1:
                 least = min([least, *((theta, a) for a, theta in scores)])
-                theta = self._measure.value(self._now.left + int(least[0]), self._granules.n_objects)
-                best = self._granules.conditions[least[1]], theta
+                best = g.conditions[least[1]], self._measure.value(now.left + int(least[0]), g.n_objects)
             tally.add(1, best)
 
-        return note
+        done = self._in_threads(score, tasks, cells, note)
+        return chain.from_iterable(done)
+
+    def _laid_out(self) -> list[lanes.Block]:
+        g = self._granules
+        groups, _ = lanes.lane_groups(g.cardinalities, len(g), self._use_lanes)
+        tally = Tally(self.watch, len(groups), len(groups) * lanes.LANES)
+        cells = len(groups) * lanes.LANES * len(g)
+        return self._in_threads(lambda group: lanes.lay_out(g, group), groups, cells, lambda _: tally.add(1))
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
@@ -274,15 +272,13 @@ class LocalEvaluation:
             return _Partition(order[:0], whole[:1], order, self._sum(order, whole))
         return _Partition(order, whole, order[:0], 0)
 
-    def _refined(self, partition: _Partition, attributes: Sequence[int], tally: Tally | None = None) -> _Partition:
+    def _refined(self, partition: _Partition, attributes: Sequence[int]) -> _Partition:
         for group in joined(map(self._column, attributes)):
             if self._stopped or not len(partition.order):
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)
             left = partition.left + self._theta_of_gone(after)
             partition = _Partition(after.order, after.starts, after.gone, left)
-        if tally:
-            tally.add(len(attributes))
         return partition
 
     def _is_settled(self, partition: _Partition) -> bool:
@@ -311,21 +307,17 @@ class LocalEvaluation:
         # Σ θ(E) over the classes of a partition
         return self._scorer.total(self._granules.classes, self._granules.counts, order, starts)
 
-    def _arrange(self, function: Callable[[Any], T], blocks: Sequence[Any], cells: int) -> list[T]:
-        tally = Tally(self.watch, len(blocks), len(blocks) * lanes.LANES) if self.watch else None
-        return self._in_threads(function, blocks, cells, (lambda _: tally.add(1)) if tally else None)
-
     def _in_threads(
-        self, function: Callable[[Any], T], tasks: Sequence[Any], cells: int, note: Callable[[T], None] | None = None
+        self,
+        function: Callable[[Any], T],
+        tasks: Sequence[Any],
+        cells: int,
+        note: Callable[[T], None] = lambda _: None,
     ) -> list[T]:
-        if self._n_jobs == 1 or len(tasks) < 2 or cells < _SHARED:
-            done: Iterable[T] = map(function, tasks)
-        else:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self._n_jobs)
+        done: Iterable[T] = map(function, tasks)
+        if self._n_jobs > 1 and len(tasks) > 1 and cells >= _SHARED:
+            self._pool = self._pool or ThreadPoolExecutor(self._n_jobs)
             done = self._pool.map(function, tasks)
-        if note is None:
-            return list(done)
         found = []
         for one in done:
             note(one)

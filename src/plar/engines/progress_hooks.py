@@ -30,17 +30,9 @@ Watch: TypeAlias = Callable[[JobProgress], None]
 
 
 class Tally:
-    """Counts the tasks of a pass and reports a few times a second; threads may share it.
+    """Counts the tasks of a pass and reports a few times a second, if to anybody; threads may share it."""
 
-    Examples
-    --------
-    >>> tally = Tally(print, total=2, candidates=100)
-    >>> tally.add(1)
-    >>> tally.done
-    1
-    """
-
-    def __init__(self, watch: Watch, total: int, candidates: int) -> None:
+    def __init__(self, watch: Watch | None, total: int, candidates: int) -> None:
         self.done = 0
         self._watch, self._total, self._candidates = watch, total, candidates
         self._began = self._reported = monotonic()
@@ -51,7 +43,7 @@ class Tally:
         with self._lock:
             self.done += tasks
             now = monotonic()
-            if now - self._reported < _TICK:
+            if self._watch is None or now - self._reported < _TICK:
                 return
             self._reported = now
             left = (now - self._began) / self.done * (self._total - self.done) if self.done else None

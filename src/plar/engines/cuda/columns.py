@@ -57,16 +57,7 @@ class Block:
 
 
 class Columns:
-    """All columns of some granules, on the device as far as `memory` bytes go.
-
-    Parameters
-    ----------
-    granules : Granules
-    most_values : int
-        Columns of more values than this are no lanes.
-    memory : int
-        What the columns may take on the device.
-    """
+    """All columns, on the device as far as `memory` bytes go; those of more than `most_values` are no lanes."""
 
     def __init__(self, granules: Granules, most_values: int, memory: float) -> None:
         self._granules, self._n, self._n_values = granules, len(granules), granules.cardinalities

@@ -249,8 +249,9 @@ class CudaEvaluation:
         cells[launch](self._f, lanes, now[:6], np.uint64(piece), np.uint64(n_values), self._cut, sums)
         if is_cut:
             sizes = np.uint64(places), np.uint64(n_values), np.uint64(LANES * n_words)
-            merge = cuda_kernels.merge_kernel(pure, self._counter)
-            merge[(*grid(places * LANES * n_words, _THREADS), stream)](self._f, self._cut, *sizes, sums)
+            mixed = self._counter(np.iinfo(self._counter).max)
+            threaded = (*grid(places * LANES * n_words, _THREADS), stream)
+            cuda_kernels.merge[threaded](self._f, self._cut, mixed, *sizes, sums)
         return sums
 
     def _hashed_sums(self, block: Block, data: Device, places: Array, stream: Any) -> Device:
@@ -267,15 +268,14 @@ class CudaEvaluation:
             self._hashed = slots, owners
             for values, value in ((slots[::2], hashing.EMPTY), (slots[1::2], 0), (owners, 0)):
                 cuda_kernels.clear[self._some_blocks(stream)](values, len(values), np.uint64(value))
-        count, sweep = hashing.hash_kernel(pure), hashing.sweep_kernel(pure)
         columns = cuda.to_device(places.astype(np.uint32))
         for i in range(0, len(places), batch):
             part, part_sums = columns[i : i + batch], sums[3 * i : 3 * (i + batch)]
             where = data, np.uint64(self._n_rows), part, np.uint64(block.n_values)
             launch = (*grid(len(part) * now.rows, _THREADS), stream)
-            count[launch](*where, now[:4], self._hashed, np.uint64(capacity))
+            hashing.count_cells[launch](self._kind, *where, now[:4], self._hashed, np.uint64(capacity))
             launch = (*grid(len(part) * (capacity // _STRETCH), _THREADS), stream)
-            sweep[launch](self._f, self._hashed, np.uint64(capacity), np.uint64(_STRETCH), part_sums)
+            hashing.sweep[launch](self._f, self._hashed, np.uint64(capacity), np.uint64(_STRETCH), part_sums)
         return sums
 
     def _zeros(self, block: Block, size: int, stream: Any) -> Device:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from plar.engines.kernels import F
 from plar.jit import jit
 from plar.partition import Array
 
-__all__ = ["EMPTY", "hash_kernel", "sweep_kernel"]
+__all__ = ["EMPTY", "count_cells", "sweep"]
 
 U = np.uint64
 _0, _1, _2 = U(0), U(1), U(2)
@@ -47,58 +46,50 @@ def _add_to_slot(key: U, weight: U, slots: Array, first: U, capacity: U) -> U:
         slot = (slot + _1) & (capacity - _1)
 
 
-@cache
-def hash_kernel(pure: bool) -> Any:
-    """Make the kernel that counts the cells of columns of many values, a hash table for each column."""
-
-    @kernel
-    def count(codes: Array, n_rows: U, wanted: Array, n_values: U, rows: Any, tables: Any, capacity: U) -> None:
-        order, weights, class_of, run_of = rows
-        slots, owners = tables
-        thread, n = U(cuda.grid(1)), U(len(order))
-        table, i = thread // n, thread % n
-        if table >= U(len(wanted)):
-            return
-        code = U(codes[U(wanted[table]) * n_rows + U(order[i])])
-        w, run, first = U(weights[i]), U(run_of[i]), table * capacity
-        slot = _add_to_slot(U(class_of[i]) * n_values + code, w, slots, first, capacity)
-        if pure:
-            owner = U(cuda.atomic.cas(owners, slot, _0, run + _1))
-            if owner != _0 and owner != run + _1:
-                owners[slot] = EMPTY
-        else:
-            _add_to_slot((run * n_values + code) | _RUN, w, slots, first, capacity)
-
-    return count
+@kernel
+def count_cells(
+    kind: int, codes: Array, n_rows: U, wanted: Array, n_values: U, rows: Any, tables: Any, capacity: U
+) -> None:
+    """Count the cells of columns of many values, in a hash table for each column."""
+    order, weights, class_of, run_of = rows
+    slots, owners = tables
+    thread, n = U(cuda.grid(1)), U(len(order))
+    table, i = thread // n, thread % n
+    if table >= U(len(wanted)):
+        return
+    code = U(codes[U(wanted[table]) * n_rows + U(order[i])])
+    w, run, first = U(weights[i]), U(run_of[i]), table * capacity
+    slot = _add_to_slot(U(class_of[i]) * n_values + code, w, slots, first, capacity)
+    if kind == 0:
+        owner = U(cuda.atomic.cas(owners, slot, _0, run + _1))
+        if owner != _0 and owner != run + _1:
+            owners[slot] = EMPTY
+    else:
+        _add_to_slot((run * n_values + code) | _RUN, w, slots, first, capacity)
 
 
-@cache
-def sweep_kernel(pure: bool) -> Any:
-    """Make the kernel that adds θ of the cells in hash tables, and empties these."""
-
-    @kernel
-    def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
-        slots, owners = tables
-        words = cuda.local.array(3, np.int64)
-        per_table = capacity // stretch
-        thread = U(cuda.grid(1))
-        number = thread // per_table
-        if number * U(3) >= U(len(sums)):
-            return
-        for k in range(3):
-            words[k] = 0
-        for j in range(stretch):
-            slot = number * capacity + thread % per_table + U(j) * per_table
-            key, count = slots[_2 * slot], slots[_2 * slot + _1]
-            if key != EMPTY:
-                if not pure:
-                    add_f(f, U(count), -1 if key >= _RUN else 1, words, 0)
-                elif owners[slot] != EMPTY:
-                    words[0] -= np.int64(count)
-                slots[_2 * slot] = EMPTY
-                slots[_2 * slot + _1] = 0
-                if pure:
-                    owners[slot] = 0
-        add_up(words, sums, number * U(3))
-
-    return sweep
+@kernel
+def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
+    """Add θ of the cells in hash tables, and empty these."""
+    slots, owners = tables
+    pure, words = f[0] == 0, cuda.local.array(3, np.int64)
+    per_table = capacity // stretch
+    thread = U(cuda.grid(1))
+    number = thread // per_table
+    if number * U(3) >= U(len(sums)):
+        return
+    for k in range(3):
+        words[k] = 0
+    for j in range(stretch):
+        slot = number * capacity + thread % per_table + U(j) * per_table
+        key, count = slots[_2 * slot], slots[_2 * slot + _1]
+        if key != EMPTY:
+            if not pure:
+                add_f(f, U(count), -1 if key >= _RUN else 1, words, 0)
+            elif owners[slot] != EMPTY:
+                words[0] -= np.int64(count)
+            slots[_2 * slot] = EMPTY
+            slots[_2 * slot + _1] = 0
+            if pure:
+                owners[slot] = 0
+    add_up(words, sums, number * U(3))

@@ -23,8 +23,8 @@ from numba import cuda
 from plar.engines.kernels import F, plain_add_f
 from plar.partition import Array
 
-__all__ = ["LANES", "Device", "add_f", "add_up", "cells_kernel", "clear", "grid", "interleave", "kernel"]
-__all__ += ["merge_kernel", "shared_bytes"]
+__all__ = ["LANES", "Device", "add_f", "add_up", "cells_kernel", "clear", "device", "grid", "interleave", "kernel"]
+__all__ += ["merge", "shared_bytes"]
 
 #: an array on the device
 Device: TypeAlias = Any
@@ -215,14 +215,8 @@ def _pair_up(
 def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
     """Make the kernel that adds Θ(D|R∪{a}) for lanes.
 
-    Parameters
-    ----------
-    pure : bool
-        For PR, which counts the weight of cells (class, value) that lie in one run.
-    counter : numpy type
-        Of weights and counters.
-    exact : bool
-        Whether f goes beyond its table and sums beyond 64 bits, so that they take three words.
+    `pure`: for PR, which counts the weight of cells (class, value) that lie in one run. `counter`: the numpy type of
+    weights and counters. `exact`: whether f goes beyond its table and sums beyond 64 bits, in three words.
     """
     zero, mixed, kept_as = counter(0), counter(np.iinfo(counter).max), numba.from_dtype(np.dtype(counter))
     modes = pure, exact, mixed
@@ -334,28 +328,22 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
     return cells
 
 
-@cache
-def merge_kernel(pure: bool, counter: Any) -> Any:
-    """Make the kernel that adds what `cells_kernel` has left of classes and runs that were cut."""
-    mixed = counter(np.iinfo(counter).max)
-
-    @kernel
-    def merge(f: F, cut: Array, places: U, n_values: U, lanes: U, sums: Array) -> None:
-        words = cuda.local.array(3, np.int64)
-        thread = U(cuda.grid(1))
-        place, lane = thread // lanes, thread % lanes
-        if place >= places:
-            return
-        for k in range(3):
-            words[k] = 0
-        for v in range(n_values):
-            cell = (place * n_values + v) * lanes + lane
-            whole, part = cut[cell], cut[places * n_values * lanes + cell]
-            if not pure:
-                add_f(f, U(whole), 1, words, 0)
-                add_f(f, U(part), -1, words, 0)
-            elif part != mixed:
-                words[0] -= np.int64(whole)
-        add_up(words, sums, lane * U(3))
-
-    return merge
+@kernel
+def merge(f: F, cut: Array, mixed: Any, places: U, n_values: U, lanes: U, sums: Array) -> None:
+    """Add what `cells_kernel` has left of classes and runs that were cut."""
+    words = cuda.local.array(3, np.int64)
+    thread = U(cuda.grid(1))
+    place, lane = thread // lanes, thread % lanes
+    if place >= places:
+        return
+    for k in range(3):
+        words[k] = 0
+    for v in range(n_values):
+        cell = (place * n_values + v) * lanes + lane
+        whole, part = cut[cell], cut[places * n_values * lanes + cell]
+        if f[0] != 0:
+            add_f(f, U(whole), 1, words, 0)
+            add_f(f, U(part), -1, words, 0)
+        elif part != mixed:
+            words[0] -= np.int64(whole)
+    add_up(words, sums, lane * U(3))

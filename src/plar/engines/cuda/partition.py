@@ -204,14 +204,7 @@ def _keep(n: int, found: Array, marked: Array, kept: Array, weights: Array, memo
 class Refinery:
     """Refines partitions of some granules; holds what does not change, and memory to work in.
 
-    Parameters
-    ----------
-    granules : Granules
-    labels : Labels
-    f : tuple
-        f of the measure, with its arrays on the device.
-    counter : numpy type
-        Of weights.
+    The arrays of f are on the device; weights are of the numpy type `counter`.
     """
 
     def __init__(self, granules: Granules, labels: Labels, f: F, counter: Any) -> None:

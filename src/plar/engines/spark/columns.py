@@ -18,7 +18,6 @@ from pyspark import RDD, SparkFiles
 
 from plar.engines import lanes
 from plar.engines.base import Inner
-from plar.engines.blocks import lane_groups
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Pass, Scorer
@@ -178,7 +177,7 @@ class ColumnsEvaluation(LocalEvaluation):
 
 
 def _groups(coding: Coding, n_rows: int, n_pieces: int) -> list[Group]:
-    few, others = lane_groups(coding.cardinalities, n_rows)
+    few, others = lanes.lane_groups(coding.cardinalities, n_rows)
     # enough groups of single columns for every task
     size = max(1, min(lanes.LANES, -(-len(others) // n_pieces)))
     found = [(tuple(group), True) for group in few]
