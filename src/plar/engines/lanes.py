@@ -21,7 +21,7 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.coding.single_use import SingleUse
+from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines.kernels import Words
 from plar.granules import Granules
 from plar.jit import jit
@@ -169,7 +169,7 @@ def lay_out(granules: Granules, group: Sequence[int]) -> Block:
     """Make a block of some columns, which it takes the place of where they serve one search."""
     columns = granules.columns
     rows = as_rows([columns[a] for a in group])
-    if isinstance(columns, SingleUse):
+    if isinstance(columns, ConsumableColumns):
         columns.lay_out(group, rows)
     return Block(group, max(granules.cardinalities[a] for a in group), rows)
 
