@@ -264,16 +264,10 @@ def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before
         _count_equal(x, weights, low, np.uint64(i), x[i], equals)
         weight = np.uint8(weights[i])
         after = before + np.uint64(weight)
-        if weight == unit:
-            for t in range(_ONE, after):
-                bin_, level = histogram[t], np.uint8(t)
-                for k in range(_W):
-                    bin_[k] += np.uint8(equals[k] == level)
-        else:
-            for t in range(_ONE, after):
-                bin_, level = histogram[t], np.uint8(t)
-                for k in range(_W):
-                    bin_[k] += np.uint8(np.uint8(level - equals[k]) < weight)
+        for t in range(_ONE, after):
+            bin_, level = histogram[t], np.uint8(t)
+            for k in range(_W):
+                bin_[k] += np.uint8(np.uint8(level - equals[k]) < weight)
         before = after
 
 
