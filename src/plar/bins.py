@@ -25,8 +25,6 @@ from plar.coding.series import encode_column
 from plar.errors import TableError, warn
 from plar.partition import Array, smallest_codes
 
-__all__ = ["NUMBER", "NoNumber", "apply", "cut_columns", "find_cuts", "looks_continuous", "place", "warn_left"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 

@@ -22,7 +22,6 @@ from plar.files import checksum, first_bytes, replacing
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Stored", "holds_granules", "read_granules", "write_granules"]
 
 _KEY = "plar"
 _VERSION = 3

@@ -10,8 +10,6 @@ import numba
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
-__all__ = ["jit"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from plar.jit import jit
 
-__all__ = ["Array", "Codes", "Index", "Split", "distinct", "joined", "smallest_codes", "split"]
-
 T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]

@@ -16,7 +16,6 @@ from plar.tables import DecisionTable
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
-__all__ = ["Engine", "Evaluation", "GranuleHandle", "Inner"]
 
 #: granules on this machine or on a cluster
 GranuleHandle: TypeAlias = "Granules | SparkGranules"

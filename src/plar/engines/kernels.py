@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from plar.jit import jit
 from plar.partition import Index
 
-__all__ = ["add_cells", "add_pure", "add_words", "find_runs", "mixed_objects", "partition_theta"]
-
 Words = NDArray[np.int64]
 #: a number of 128 bits, high word first
 Pair: TypeAlias = tuple[np.uint64, np.uint64]

@@ -21,8 +21,6 @@ from plar.engines.lanes import (
 from plar.jit import jit
 from plar.partition import Index
 
-__all__ = ["add_cells", "add_nested", "add_pure"]
-
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

@@ -7,8 +7,6 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["JobProgress", "Tally", "Watch"]
-
 #: seconds between two reports
 _TICK = 0.1
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from plar.errors import TableError
 from plar.text.dialect import Dialect, Header, decoded
 
-__all__ = ["arff_header", "begins_as_arff"]
-
 _QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 _NAME = re.compile(rf"\s*({_QUOTED}|[^\s{{]+)\s*(.*)", re.DOTALL)
 _TYPES = ("numeric", "real", "integer", "string", "date")

@@ -21,8 +21,6 @@ from plar.text.dialect import Dialect
 from plar.text.distinct import SPARE, Bytes
 from plar.text.tokens import last_row_end
 
-__all__ = ["MAX_LINE", "Chunk", "Chunks", "open_bytes", "read_head", "too_long"]
-
 #: bytes of the longest row that is read: a header of some million names fits
 MAX_LINE = 1 << 26
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"

@@ -12,8 +12,6 @@ import numpy as np
 from plar.errors import TableError
 from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR, Marks
 
-__all__ = ["Dialect", "Header", "decoded", "delimited_header", "separator_of"]
-
 _SEPARATORS = ",;\t|"
 _BLANK_LINES = 10_000
 

@@ -17,8 +17,6 @@ from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.text.distinct import Bytes, Index, eight_bytes, longer
 
-__all__ = ["COLUMN", "LENGTH", "QUOTED", "SPREAD", "Dictionary", "Entries", "find_entry", "merged", "word_of"]
-
 #: bits of a meta: in quotes or not, then the length, then the column
 QUOTED, LENGTH, COLUMN = np.uint64(1), np.uint64((1 << 39) - 1), np.uint64(40)
 #: times a meta, added to the word of which the hash is taken

@@ -13,20 +13,6 @@ from numpy.typing import NDArray
 from plar.coding.factorize import mix
 from plar.jit import jit
 
-__all__ = [
-    "SPARE",
-    "Bytes",
-    "Counts",
-    "Distinct",
-    "Index",
-    "Words",
-    "eight_bytes",
-    "find_lines",
-    "hash_rows",
-    "longer",
-    "matches",
-]
-
 Bytes: TypeAlias = NDArray[np.uint8]
 Index: TypeAlias = NDArray[np.uint32]
 Words: TypeAlias = NDArray[np.uint64]

@@ -11,8 +11,6 @@ from plar.text.arff import arff_header, begins_as_arff
 from plar.text.chunks import built_upon_ascii, open_bytes, read_head
 from plar.text.dialect import Header, delimited_header
 
-__all__ = ["read_header"]
-
 _OTHERS = [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]
 
 

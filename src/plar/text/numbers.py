@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from plar.coding.codes import Column
 from plar.errors import warn
 
-__all__ = ["warn_of_spellings", "written_number"]
-
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _SHOWN = 5

@@ -29,8 +29,6 @@ from plar.text.headers import read_header
 from plar.text.rows import Rows
 from plar.text.worker import Fault, Worker
 
-__all__ = ["MAX_COLUMNS", "CodedRows", "TextFile", "open_text"]
-
 #: columns that a table in a file may have
 MAX_COLUMNS = 1 << 18
 #: bytes for which a second thread pays

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from plar.text.distinct import SPARE, Bytes, Distinct, Index, Words, find_lines, hash_rows
 
-__all__ = ["Repeats"]
-
 #: rows of which some must be equal, and the share of distinct rows up to which it pays to look for equal ones
 _TRIED, _DISTINCT = 1 << 14, 0.75
 _NONE = 0xFFFFFFFF

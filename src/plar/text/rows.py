@@ -16,8 +16,6 @@ from plar.parallel import in_threads
 from plar.partition import smallest_codes
 from plar.text.distinct import Counts, Index, Words
 
-__all__ = ["Block", "Lut", "Rows", "groups_of", "narrow", "type_of"]
-
 #: final codes of a thread's codes, column after column, and where each column begins
 Lut: TypeAlias = tuple[Index, Words]
 

@@ -15,22 +15,6 @@ from plar.jit import jit
 from plar.text.dictionary import COLUMN, SPREAD, Entries, find_entry, word_of
 from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
 
-__all__ = [
-    "BLANK",
-    "COMMENT",
-    "EMPTY",
-    "LINE_END",
-    "QUOTE",
-    "RAGGED",
-    "ROOM",
-    "SEPARATOR",
-    "STRAY",
-    "UNCLOSED",
-    "Marks",
-    "last_row_end",
-    "tokenize",
-]
-
 #: what a byte is outside quotes
 SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
 #: bytes that end a field without quotes

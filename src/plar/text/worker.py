@@ -16,8 +16,6 @@ from plar.text.distinct import Index
 from plar.text.repeats import Repeats
 from plar.text.rows import Block, Lut, groups_of, narrow, type_of
 
-__all__ = ["Fault", "Worker"]
-
 #: cells that are coded at a time, and that a block may have
 _AT_ONCE, _BLOCK = 1 << 19, 1 << 23
 _FEWEST = 64
