@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 from plar.columns import resolve
 from plar.errors import ParameterError, TableError, unknown_name
 
-__all__ = ["Bins", "Cuts", "Rule", "Spec", "parse_bins"]
-
 #: what `bins` may be
 Spec: TypeAlias = str | Mapping[Any, str | Sequence[float] | None]
 Cuts: TypeAlias = tuple[float, ...]

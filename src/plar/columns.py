@@ -10,19 +10,6 @@ from typing import Any, TypeAlias
 
 from plar.errors import ParameterError, TableError, UnknownNameError, unknown_name
 
-__all__ = [
-    "ColumnName",
-    "Word",
-    "by_label",
-    "check_names",
-    "column_list",
-    "decision_names",
-    "positions_of",
-    "resolve",
-    "resolve_all",
-    "roles_of",
-]
-
 #: a column by name, or by position (negative from the end)
 ColumnName: TypeAlias = str | int
 

@@ -18,8 +18,6 @@ from plar.granules import Granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
 from plar.partition import Index, distinct
 
-__all__ = ["Labels", "label_granules"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Labels:

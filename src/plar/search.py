@@ -24,8 +24,6 @@ from plar.limits import amount
 from plar.measures import OWN, Measure
 from plar.reduct import Certificate, Reduct, Step
 
-__all__ = ["OnStep", "Options", "Progress", "core_of", "find_reduct"]
-
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]

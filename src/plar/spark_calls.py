@@ -14,8 +14,6 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
 
-__all__ = ["polled", "spark_call"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

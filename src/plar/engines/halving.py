@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-__all__ = ["in_halves", "n_refinements", "without_each"]
-
 P = TypeVar("P")
 
 

@@ -27,7 +27,6 @@ from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index
 
-__all__ = ["BYTE", "LANES", "MAX_VALUES", "PAIR_WEIGHT", "Block", "Room", "Rows", "aligned", "as_rows", "count_long"]
 __all__ += [
     "count_pairs",
     "count_short",

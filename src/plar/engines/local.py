@@ -31,8 +31,6 @@ from plar.parallel import threads, usable_cores
 from plar.partition import Codes, Index, Split, joined, split
 from plar.tables import DecisionTable
 
-__all__ = ["LocalEngine", "LocalEvaluation"]
-
 T = TypeVar("T")
 #: below this many cells a pass is too short to share
 _SHARED = 1 << 20

@@ -17,8 +17,6 @@ from plar.labels import Labels
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
 from plar.partition import Codes, Index, split
 
-__all__ = ["Pass", "Scorer"]
-
 
 class Scorer:
     """A measure over rows that have a decision and a weight each."""

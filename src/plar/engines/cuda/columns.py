@@ -21,8 +21,6 @@ from plar.errors import EngineUnavailable
 from plar.granules import Granules
 from plar.partition import Array
 
-__all__ = ["Block", "Columns"]
-
 _THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: columns go through page-locked memory in portions of about so many bytes
 _PORTION = 1 << 24

@@ -30,8 +30,6 @@ from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
 from plar.partition import Array, joined, smallest_codes
 
-__all__ = ["CudaEngine", "CudaEvaluation", "why_unavailable"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -12,8 +12,6 @@ from plar.engines.kernels import F
 from plar.jit import jit
 from plar.partition import Array
 
-__all__ = ["EMPTY", "count_cells", "sweep"]
-
 U = np.uint64
 _0, _1, _2 = U(0), U(1), U(2)
 #: no key of a hash table

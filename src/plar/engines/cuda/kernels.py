@@ -23,7 +23,6 @@ from numba import cuda
 from plar.engines.kernels import F, plain_add_f
 from plar.partition import Array
 
-__all__ = ["LANES", "Device", "add_f", "add_up", "cells_kernel", "clear", "device", "grid", "interleave", "kernel"]
 __all__ += ["merge", "shared_bytes"]
 
 #: an array on the device

@@ -22,8 +22,6 @@ from plar.granules import Granules
 from plar.labels import Labels
 from plar.partition import Array
 
-__all__ = ["Codes", "Partition", "Refinery"]
-
 _LOW = np.int64(0xFFFFFFFF)
 _32 = np.int64(32)
 

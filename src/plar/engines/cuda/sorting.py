@@ -9,8 +9,6 @@ from numba.core import config
 from plar.engines.cuda.kernels import Device, device, kernel
 from plar.partition import Array
 
-__all__ = ["THREADS", "Sorter"]
-
 #: a block of these kernels; the simulator runs every thread of a block as a thread of Python's
 THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: prefix sums go in chunks, a block each
