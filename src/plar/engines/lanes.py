@@ -27,17 +27,6 @@ from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index
 
-__all__ += [
-    "count_pairs",
-    "count_short",
-    "lane_groups",
-    "lay_out",
-    "pairs_are_cheaper",
-    "permute",
-    "scratch",
-    "weight_of",
-]
-
 LANES = 64
 #: lanes pay from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17

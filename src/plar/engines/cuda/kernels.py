@@ -23,8 +23,6 @@ from numba import cuda
 from plar.engines.kernels import F, plain_add_f
 from plar.partition import Array
 
-__all__ += ["merge", "shared_bytes"]
-
 #: an array on the device
 Device: TypeAlias = Any
 
