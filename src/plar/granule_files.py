@@ -7,6 +7,7 @@ import os
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Stored", "holds_granules", "read_granules", "write_granules"]
 
 _KEY = "plar"
-#: files of version 1 have no checksum, those of version 2 one of the file's bytes, those of 3 one of what they hold
-_VERSION = 3
+#: files of version 1 have no checksum, those of version 2 one of the file's bytes, those of 3 one of what they hold,
+#: where times are no text yet
+_VERSION = 4
 #: values of columns of several types are written with their type before them
 _SPELLED: dict[str, Callable[[str], Any]] = {
     "int": int,
@@ -35,6 +37,9 @@ _SPELLED: dict[str, Callable[[str], Any]] = {
     "bool": "True".__eq__,
     "str": literal_eval,
     "bytes": literal_eval,
+    "tuple": literal_eval,
+    "complex": complex,
+    "Decimal": lambda text: Decimal(text[9:-2]),
 }
 
 
@@ -65,16 +70,25 @@ def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
     """Distinct values as a Series, of one type where polars has it; else as text, which is then said."""
     import polars as pl
 
-    with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+    polars_says = pl.exceptions.PolarsError, pl.exceptions.PanicException
+    with suppress(TypeError, ValueError, ArithmeticError, RuntimeError, *polars_says):
         series = pl.Series(name, list(values), strict=True)
-        if series.dtype != pl.Object and not series.dtype.is_nested() and series.n_unique() == len(values):
+        if series.dtype != pl.Object and not series.dtype.is_nested() and series.to_list() == list(values):
             return series, False
     if all(v is None or (type(v) in (int, float) and _is_exact(v)) for v in values):
         return pl.Series(name, [None if v is None else float(v) for v in values], dtype=pl.Float64), False
-    written = [None if v is None else f"{type(v).__name__} {v!r}" for v in values]
-    if len(set(written)) == len(values):
-        return pl.Series(name, written, dtype=pl.String), True
-    return pl.Series(name, [None if v is None else code for code, v in enumerate(values)], dtype=pl.Int64), False
+    return pl.Series(name, [_spelling(name, value) for value in values], dtype=pl.String), True
+
+
+def _spelling(name: str, value: Any) -> str | None:
+    """A value with its type before it."""
+    if value is None:
+        return None
+    kind = type(value).__name__
+    with suppress(KeyError, ValueError, SyntaxError, ArithmeticError, RecursionError):
+        if _SPELLED[kind](repr(value)) == value:
+            return f"{kind} {value!r}"
+    raise TableError(f"Column {name!r} holds values of the type {kind}, which no file can. Turn them into text first.")
 
 
 def _is_exact(number: float) -> bool:
@@ -143,7 +157,7 @@ def read_granules(path: Path) -> Stored | None:
         return None
     try:
         roles = json.loads(written)
-        if roles["version"] not in (1, 2, _VERSION):
+        if roles["version"] not in range(1, _VERSION + 1):
             raise ValueError(f"version {roles['version']}, this plar knows 1 to {_VERSION}")
         stored = _stored(pl.read_parquet(path, glob=False, hive_partitioning=False), roles)
         if roles["version"] == _VERSION:
@@ -152,7 +166,8 @@ def read_granules(path: Path) -> Stored | None:
                 raise ValueError("it is not as it was written")
         return stored
     except (
-        *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, OverflowError),
+        *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
+        MemoryError,  # of Python's parser, whose room is small
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
     ) as error:

@@ -23,6 +23,7 @@ from plar.coding.factorize import (
     narrow_floats,
     narrow_integers,
 )
+from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
 from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
@@ -103,15 +104,23 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
     elif kinds in ({int}, {bool}):
         return Column(smallest_codes(codes, len(values)), values)
     merged: dict[Any, int] = {}
-    lut = []
+    lut, texts, times = [], set[str](), set[str]()
     for value in values:
         if isinstance(value, str):
             value = value.strip() if trim else value
+            texts.add(value)
             if value in na or (trim and not value):
                 value = None
         elif _is_missing(value):
             value = None
+        else:
+            value = spelled_time(value.item() if isinstance(value, np.generic) else value)
+            if isinstance(value, str):
+                times.add(value)
         lut.append(merged.setdefault(value, len(merged)))
+    if not times.isdisjoint(texts):
+        both = min(times & texts)
+        raise TableError(f"A column holds {both!r} as a time and as text. Write all of it in one type.")
     if len(merged) < len(values):
         codes = np.array(lut, np.uint32)[codes]
     return Column(smallest_codes(codes, len(merged)), list(merged), len(merged) < len(values))
@@ -204,10 +213,9 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
     if _is_number(values.dtype):
         return _encode_numbers(values[None, :], np.zeros(1, np.uint64))[0]
     if values.dtype.kind in "mM":
-        column = encode_values(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
-        distinct = np.array(column.values, np.int64).view(values.dtype.newbyteorder("="))
-        named = [None if np.isnat(v) else str(v) for v in distinct]
-        return encode_distinct(column.codes, named, na=frozenset())
+        dtype = values.dtype.newbyteorder("=")
+        column = encode_values(values.astype(dtype).view(np.int64))
+        return Column(column.codes, spelled_times(column.values, dtype))
     if values.dtype.kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")
     return encode_objects(values.tolist(), na, name=name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized
 from plar.coding.threads import check_threads
+from plar.coding.times import spelled_clock, spelled_times
 from plar.errors import TableError
 from plar.partition import Array, Index, smallest_codes
 
@@ -129,7 +130,10 @@ def _values(series: pl.Series, column: Column) -> list[Any]:
     """Values of the codes of a column without nulls."""
     import polars as pl
 
-    distinct = series.gather(_first_rows(column.codes, len(column.values)))
-    if getattr(series.dtype, "time_unit", None) == "ns":
-        distinct = distinct.cast(pl.String)  # Python's own times end at microseconds
-    return distinct.to_list()
+    dtype = series.dtype
+    if dtype == pl.Time:
+        return list(map(spelled_clock, column.values))
+    if dtype.is_temporal():
+        unit = f"{'m8' if dtype == pl.Duration else 'M8'}[{getattr(dtype, 'time_unit', 'D')}]"
+        return spelled_times(column.values, np.dtype(unit), "Z" if getattr(dtype, "time_zone", None) else "")
+    return series.gather(_first_rows(column.codes, len(column.values))).to_list()

@@ -221,15 +221,21 @@ def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
     root = type(values).__module__.partition(".")[0]
     if root == "pandas" and hasattr(values, "factorize"):
         return _encode_pandas(values, na, name)
-    if root == "polars":
-        return encode_series(values, na)
-    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        import polars as pl
-
-        return encode_series(pl.Series(values), na)
+    if root == "polars" or hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        return encode_series(_as_series(values, name), na)
     if isinstance(values, np.ndarray):
         return encode_values(values, na, name=name)
     return encode_objects(values, na, name=name)
+
+
+def _as_series(values: Any, name: str) -> Any:
+    import polars as pl
+
+    try:
+        return pl.Series(name, values)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError):
+        kind = getattr(values, "type", type(values).__name__)
+        raise TableError(f"Column {name!r} holds {kind}, which polars does not know. Cast it, or drop it.") from None
 
 
 def _is_one_block(part: Any, dtype: Any) -> bool:
@@ -240,8 +246,10 @@ def _is_one_block(part: Any, dtype: Any) -> bool:
 
 
 def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
-    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biufmM" or not series.dtype.isnative):
         return encode_values(series.to_numpy(), na, name=name)
+    if hasattr(series.dtype, "pyarrow_dtype"):
+        return encode_series(_as_series(series.array.__arrow_array__(), name), na)
     try:
         codes, values = series.factorize()
     except TypeError:
