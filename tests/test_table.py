@@ -115,6 +115,7 @@ def as_text(value: str | None) -> str | None:
     return (value or "").strip() or None
 
 
+@pytest.mark.filterwarnings("ignore:One number is written")
 @given(
     st.integers(1, 3).flatmap(
         lambda k: st.lists(

@@ -15,7 +15,7 @@ from typing import Any
 
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
-from plar.files import checksum, remove_strays, replacing
+from plar.files import checksum, expanded, remove_strays, replacing
 from plar.measures import OWN, Measure
 from plar.reduct import Step, as_path, from_json
 
@@ -50,7 +50,7 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
-        self._path = None if path is None else as_path(path).expanduser()
+        self._path = None if path is None else expanded(as_path(path))
         self._found: dict[str, Any] | None = None
         self._head: dict[str, Any] = {}
         #: the steps as they are written: each is encoded once

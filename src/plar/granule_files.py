@@ -19,7 +19,7 @@ from plar.coding.fingerprint import fingerprint_of
 from plar.coding.series import encode_series
 from plar.coding.threads import check_threads
 from plar.errors import TableError, reason_of
-from plar.files import checksum, replacing
+from plar.files import check_name, checksum, replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,6 +138,7 @@ def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
     series_of = zip((series for series, _ in values), (column.codes for _, column in columns), strict=True)
     frame = pl.DataFrame([*(series.gather(codes) for series, codes in series_of), pl.Series(count, stored.counts)])
     with replacing(path) as temporary:
+        check_name(temporary)
         frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
 
 
@@ -206,6 +207,7 @@ def _metadata(path: Path) -> str | None:
     import polars as pl  # which takes as long as all of a short run, and text does not need it
 
     check_threads()
+    check_name(path)
     try:
         return pl.read_parquet_metadata(path).get(_KEY)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):

@@ -7,11 +7,10 @@ the format's own definition, https://arrow.apache.org/docs/format/Columnar.html.
 
 from __future__ import annotations
 
-import mmap
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO
 
 import numpy as np
 
@@ -23,26 +22,45 @@ _MAGIC = b"ARROW1"
 _DICTIONARY, _RECORD = 2, 3
 _MOST_PACKED = (256, 33_000)  # bytes that LZ4 and Zstandard can make of one
 _SPARE = 1 << 12
-_Bytes: TypeAlias = "mmap.mmap | bytes"
 
 
 class _Damaged(ValueError):
     """What the file says of itself cannot be."""
 
 
+class _File:
+    """Bytes of a file, read where they are asked for; not mapped, because it may be cut short meanwhile."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = file.seek(0, 2)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(self._size)
+        self._file.seek(start)
+        return self._file.read(max(0, stop - start))
+
+    def unpack(self, kind: str, at: int) -> tuple[int, ...]:
+        """Numbers from a place on."""
+        return struct.unpack(kind, self[at : at + struct.calcsize(kind)])
+
+
 def check_arrow(path: Path) -> None:
     """Refuse an Arrow file whose parts do not lie in it."""
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            _check(data)
-    except (_Damaged, struct.error) as error:
+        with path.open("rb") as file:
+            _check(_File(file))
+    except (ValueError, struct.error) as error:
         reason = str(error) if isinstance(error, _Damaged) else "it ends too early"
         raise TableError(
             f"Cannot read {str(path)!r}: {reason}. The file is damaged or not what its name says."
         ) from None
 
 
-def _check(data: _Bytes) -> None:
+def _check(data: _File) -> None:
     if data[:6] != _MAGIC:
         raise _Damaged("it does not begin as an Arrow file does")
     if data[-6:] != _MAGIC:
@@ -59,7 +77,7 @@ def _check(data: _Bytes) -> None:
             _check_batch(data, offset, offset + described, body)
 
 
-def _check_batch(data: _Bytes, message: int, first: int, body: int) -> None:
+def _check_batch(data: _File, message: int, first: int, body: int) -> None:
     """Check the message of a batch, whose `body` bytes begin at `first`."""
     message += 8 if data[message : message + 4] == b"\xff\xff\xff\xff" else 4
     table = message + _number(data, "<I", message)
@@ -90,17 +108,17 @@ def _check_batch(data: _Bytes, message: int, first: int, body: int) -> None:
 # -- FlatBuffers: https://flatbuffers.dev/internals ----------------------------------------------------------
 
 
-def _number(data: _Bytes, kind: str, at: int) -> int:
+def _number(data: _File, kind: str, at: int) -> int:
     if at <= 0:  # struct would count from the end, and what is not there is at 0
         raise _Damaged("its description is broken")
-    return int(struct.unpack_from(kind, data, at)[0])
+    return data.unpack(kind, at)[0]
 
 
-def _table(data: _Bytes, at: int) -> int:
+def _table(data: _File, at: int) -> int:
     return at + _number(data, "<I", at)
 
 
-def _field(data: _Bytes, table: int, slot: int) -> int:
+def _field(data: _File, table: int, slot: int) -> int:
     """Place of a field of a table, 0 where it is not there."""
     known = table - _number(data, "<i", table)
     if 4 + 2 * slot >= _number(data, "<H", known):
@@ -109,7 +127,7 @@ def _field(data: _Bytes, table: int, slot: int) -> int:
     return table + offset if offset else 0
 
 
-def _vector(data: _Bytes, at: int, size: int) -> tuple[int, int]:
+def _vector(data: _File, at: int, size: int) -> tuple[int, int]:
     """Place and length of a vector of structs of `size` bytes."""
     if not at:
         return 0, 0
@@ -120,13 +138,13 @@ def _vector(data: _Bytes, at: int, size: int) -> tuple[int, int]:
     return place + 4, count
 
 
-def _pairs(data: _Bytes, at: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _pairs(data: _File, at: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     place, count = _vector(data, at, 16)
     return np.frombuffer(data[place : place + 16 * count], "<i8").reshape(-1, 2)
 
 
-def _blocks(data: _Bytes, at: int) -> Iterator[tuple[int, int, int]]:
+def _blocks(data: _File, at: int) -> Iterator[tuple[int, int, int]]:
     place, count = _vector(data, at, 24)
     for i in range(count):
-        offset, described, body = struct.unpack_from("<qixxxxq", data, place + 24 * i)
-        yield int(offset), int(described), int(body)
+        offset, described, body = data.unpack("<qixxxxq", place + 24 * i)
+        yield offset, described, body

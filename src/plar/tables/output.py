@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from plar.files import check_place, replacing
+from plar.files import check_name, check_place, replacing
 from plar.formats import output_format, suffix_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {
 def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
     """Refuse an output that cannot be written, or is one of the inputs, before any work is done."""
     output_format(Path(path))
+    check_name(Path(path))
     check_place(path, inputs)
 
 
@@ -34,6 +35,7 @@ def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
 
     kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
     with replacing(path) as temporary:
+        check_name(temporary)
         if kind == "parquet":
             frame.sink_parquet(temporary)
         elif kind == "ipc":

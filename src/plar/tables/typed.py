@@ -12,10 +12,11 @@ from urllib.parse import unquote
 from plar.coding.series import named
 from plar.coding.threads import check_threads
 from plar.errors import TableError
+from plar.files import check_name, expanded
 from plar.options import ReadOptions
 from plar.tables.arrow_check import check_arrow
 from plar.tables.frames import FileRows, run
-from plar.tables.json import JsonRows, is_array, json_order, read_array
+from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,13 +34,14 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
     check_threads()
     frames: list[pl.LazyFrame] = []
     for file in files:
+        check_name(file)
         blank = FileRows(None, (), pl.LazyFrame(), paths=(file,))
         kept = JsonRows(None, (), pl.LazyFrame(), paths=(file,)) if kind in ("json", "ndjson") else blank
         frame = run(lambda file=file: _scan(file, kind, options), kept.explain)  # type: ignore[misc]
         run(frame.collect_schema, kept.explain)
         frames.append(frame)
     if kind == "parquet":
-        frames = _with_partitions(Path(path).expanduser(), files, frames)
+        frames = _with_partitions(expanded(path), files, frames)
     names = tuple(frames[0].collect_schema().names())
     for file, frame in zip(files, frames, strict=True):
         if tuple(frame.collect_schema().names()) != names:
@@ -72,18 +74,10 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
             raise TableError(f"{str(file)!r} needs fastexcel, which is not installed. Try: pip install 'plar[excel]'.")
         sheet: Any = pl.read_excel(file, has_header=options.header, infer_schema_length=None)
         return pl.LazyFrame(sheet)
-    if kind == "json" and is_array(file):
+    if is_array(file) and kind == "json":
         return read_array(file)
-    # the first lines do not tell all columns and types, so all are looked at; a file, because names can be patterns
-    frame = pl.scan_ndjson(_literal(file), infer_schema_length=None)
-    names = tuple(frame.collect_schema().names())
-    ordered = json_order(file, names)
-    return frame if ordered == names else frame.select([named(name) for name in ordered])
-
-
-def _literal(file: Path) -> str:
-    """A pattern that matches this very file: what scans JSON takes every name for one."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(file))
+    schema = json_schema(file)
+    return pl.scan_ndjson(unmapped(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
 
 
 # -- columns that the folders tell -------------------------------------------------------------------------
