@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import Column
+from plar.coding.codes import Column, encode_distinct
 from plar.coding.fingerprint import fingerprint_of
 from plar.coding.series import encode_series
 from plar.coding.threads import check_threads
@@ -105,7 +105,7 @@ def _spelled(column: Column) -> Column:
         kind, _, text = (written or "").partition(" ")
         return written if written is None or kind not in _SPELLED else _SPELLED[kind](text)
 
-    return Column(column.codes, [value(written) for written in column.values])
+    return encode_distinct(column.codes, map(value, column.values), na=())
 
 
 def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
@@ -176,8 +176,11 @@ def read_granules(path: Path) -> Stored | None:
 
 
 def _stored(frame: pl.DataFrame, roles: Mapping[str, Any]) -> Stored:
-    counted = frame[roles["count"]].cast(int)
-    if not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
+    given, listed = [*roles["conditions"], *roles["decision"]], roles.get("names", ())
+    if not all(isinstance(name, str) for name in (*given, *listed, roles["count"])) or len({*given}) < len(given):
+        raise ValueError("its columns are not told by their names")
+    counted = frame[roles["count"]]
+    if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
         raise ValueError("counts below 1")
     spelled = set(roles.get("spelled", ()))
     conditions, decision = (
@@ -186,8 +189,8 @@ def _stored(frame: pl.DataFrame, roles: Mapping[str, Any]) -> Stored:
     if not decision:
         raise ValueError("no decision")
     cuts = {name: tuple(map(float, points)) for name, points in roles.get("cuts", {}).items()}
-    counts = counted.to_numpy().astype(np.int64)
-    return Stored(conditions, decision, counts, tuple(roles.get("names", ())), cuts, roles.get("text") is True)
+    counts = counted.cast(int).to_numpy().astype(np.int64)
+    return Stored(conditions, decision, counts, tuple(listed), cuts, roles.get("text") is True)
 
 
 def _coded(series: pl.Series, spelled: bool) -> Column:
