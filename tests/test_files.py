@@ -147,3 +147,17 @@ def test_whole_numbers_of_json_are_exact(tmp_path: Path) -> None:
         (tmp_path / "t.ndjson").write_text("\n".join(map(json.dumps, rows)))
         for name in ("t.json", "t.ndjson"):
             assert set(plar.granulate(tmp_path / name, "d").dictionaries[0]) == set(values)
+
+
+def test_outputs_that_cannot_be_are_told_before_the_work_in_one_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv")
+    for given in (["reduce", "-o", "x" * 240 + ".csv"], ["reduce", "--report", "x" * 240 + ".html"],
+                  ["reduce", "--checkpoint", "x" * 240], ["granulate", "-o", "x" * 240 + ".parquet"],
+                  ["reduce", "-o", str(path)], ["reduce", "--report", str(path)], ["granulate", "-o", "no/g.parquet"],
+                  ["reduce", "-o", "."], ["reduce", "-o", "o.csv", "--checkpoint", "./o.csv"]):  # fmt: skip
+        words = [sys.executable, "-m", "plar", given[0], str(path), "-d", "d", *given[1:]]
+        done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert (done.returncode, done.stdout) == (2, ""), given
+        assert done.stderr.count("\n") == 1
+        assert ".." not in done.stderr.replace("'.", ""), done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["t.csv"]

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import plar
+from plar.engines import SparkEngine
 from plar.files import checksum
 from plar.reduct import from_dict
 from plar.report import page
@@ -123,6 +124,11 @@ def test_parameters_of_no_sense(options: dict[str, Any]) -> None:
         plar.reduce(TABLE, "d", **options)
     assert isinstance(caught.value, ValueError)
     assert not isinstance(caught.value, plar.TableError)
+
+
+def test_settings_of_spark_that_are_none() -> None:
+    with pytest.raises(plar.ParameterError, match="'conf' parameter must be a mapping"):
+        SparkEngine(conf=3)  # type: ignore[arg-type]
 
 
 def test_paths_of_no_sense() -> None:

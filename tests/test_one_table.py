@@ -192,7 +192,7 @@ def test_json(tmp_path_factory: pytest.TempPathFactory, columns: Columns) -> Non
 
 
 @pytest.mark.skipif(TURNS == 1, reason="in the nightly run: a table takes Spark seconds")
-@settings(max_examples=2 * TURNS, suppress_health_check=list(HealthCheck))
+@settings(max_examples=TURNS, suppress_health_check=list(HealthCheck))
 @given(tables([kind for kind in KINDS if kind != "clock"]))
 def test_spark(tmp_path_factory: pytest.TempPathFactory, spark: Any, columns: Columns) -> None:
     path = tmp_path_factory.mktemp("spark") / "t.parquet"

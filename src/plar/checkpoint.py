@@ -15,7 +15,7 @@ from typing import Any
 
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
-from plar.files import checksum, expanded, remove_strays, replacing
+from plar.files import check_place, checksum, expanded, remove_strays, replacing
 from plar.measures import OWN, Measure
 from plar.reduct import Step, as_path, from_json
 
@@ -146,6 +146,7 @@ def _check_place(path: Path) -> None:
     if path.is_dir() or not os.access(folder, os.W_OK):
         reason = "is a directory" if path.is_dir() else "cannot be written" if folder.is_dir() else "has no folder"
         raise TableError(f"The checkpoint {str(path)!r} {reason}. Choose another place.")
+    check_place(path)
     remove_strays(path)
 
 

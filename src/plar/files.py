@@ -124,6 +124,8 @@ def check_place(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> No
         if target.exists() and any(target.samefile(file) for file in inputs if file.exists()):
             raise TableError(f"{str(target)!r} is the input. Choose another name for the output.")
         os.lstat(_beside(target))
+    except TableError:
+        raise
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
