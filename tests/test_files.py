@@ -124,14 +124,20 @@ def test_json_that_is_none(tmp_path: Path, line: str, message: str) -> None:
     ]:
         path = tmp_path / name
         path.write_text(text if not text.startswith("[\ufeff") else "\ufeff[" + text[2:])
-        if name == "a.json" and not line.strip():
-            continue
+        if name == "a.json" and (not line.strip() or "NaN" in line or "Infinity" in line):
+            continue  # an array is read by Python, which knows these
         if name == "a.json" and line.startswith("\ufeff"):
             assert plar.granulate(path, "d").dictionaries == ([1, 2],)
             continue
         with pytest.raises(plar.TableError, match=message) as caught:
             plar.granulate(path, "d")
         assert str(caught.value).count(str(path)) == 1
+
+
+def test_python_s_own_numbers_in_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text('[{"a":NaN,"d":0},{"a":Infinity,"d":1},{"a":null,"d":2},{"a":1,"d":3}]')
+    assert set(plar.granulate(path, "d").dictionaries[0]) == {None, float("inf"), 1.0}
 
 
 def test_json_characters_beyond_the_basic_plane(tmp_path: Path) -> None:

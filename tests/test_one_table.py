@@ -41,7 +41,8 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "word": WORDS,
     "small": st.integers(-3, 3),
     "wide": st.integers(-(2**63), 2**63 - 1),
-    "float": st.floats(allow_nan=False, width=64),
+    "float": st.floats(allow_nan=False),
+    "finite": st.floats(allow_nan=False, allow_infinity=False),
     "bool": st.booleans(),
     "date": st.dates(),
     "time": st.datetimes(),
@@ -50,7 +51,7 @@ KINDS: dict[str, st.SearchStrategy[Any]] = {
     "decimal": st.decimals(-9, 9, places=2),
 }
 #: those that JSON has
-JSON = ("word", "small", "wide", "float", "bool")
+JSON = ("word", "small", "wide", "finite", "bool")
 
 
 @st.composite

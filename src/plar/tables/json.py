@@ -108,7 +108,7 @@ def read_array(path: Path) -> pl.LazyFrame:
 
     text = "".join(_lines(path))
     try:
-        rows = _loads(text)
+        rows = json.loads(text, object_pairs_hook=_once, parse_float=_float)
     except (ValueError, RecursionError) as error:
         raise TableError(f"{str(path)!r}: {error}. Write an array of objects.") from None
     check = _Types(str(path))
@@ -162,10 +162,6 @@ def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
             if not left:
                 break
     return (*order, *sorted(left))
-
-
-def _loads(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_not_json, parse_float=_float)
 
 
 def _not_json(word: str) -> float:
@@ -231,7 +227,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         if line.strip():
             where = f"{str(path)!r}, line {number}"
             try:
-                yield where, _loads(line)
+                yield where, json.loads(line, object_pairs_hook=_once, parse_constant=_not_json, parse_float=_float)
             except (ValueError, RecursionError) as error:
                 raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
 

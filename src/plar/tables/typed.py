@@ -33,10 +33,10 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
 
     check_threads()
     frames: list[pl.LazyFrame] = []
+    of_kind = JsonRows if kind in ("json", "ndjson") else FileRows
     for file in files:
         check_name(file)
-        blank = FileRows(None, (), pl.LazyFrame(), paths=(file,))
-        kept = JsonRows(None, (), pl.LazyFrame(), paths=(file,)) if kind in ("json", "ndjson") else blank
+        kept = of_kind(None, (), pl.LazyFrame(), paths=(file,))
         frame = run(lambda file=file: _scan(file, kind, options), kept.explain)  # type: ignore[misc]
         run(frame.collect_schema, kept.explain)
         frames.append(frame)
@@ -48,12 +48,12 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
             raise TableError(other_columns(file, files[0]))
     together = frames[0]
     if len(frames) > 1:
-        casts = _common_types(files, frames)
+        kept = of_kind(None, (), pl.LazyFrame(), paths=tuple(files))
+        casts = run(lambda: _common_types(files, frames), kept.explain)
         together = pl.concat(
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
-    rows = FileRows(together, names, together, paths=tuple(files), columnar=kind in ("parquet", "ipc"))
-    return JsonRows(together, names, together, paths=tuple(files)) if kind in ("json", "ndjson") else rows
+    return of_kind(together, names, together, paths=tuple(files), columnar=kind in ("parquet", "ipc"))
 
 
 def other_columns(file: Path, first: Path) -> str:
