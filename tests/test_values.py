@@ -213,3 +213,26 @@ def test_values_that_no_file_holds_are_refused(tmp_path: Path) -> None:
 def test_a_time_is_no_text() -> None:
     with pytest.raises(plar.TableError, match="'2026-01-01' as a time and as text"):
         plar.granulate({"a": [dt.date(2026, 1, 1), "2026-01-01"], "d": [0, 1]}, "d")
+
+
+@pytest.mark.parametrize(
+    ("column", "written"),
+    [
+        (times(pa.duration("ns"), 1, -(10**9)), ["PT0.000000001S", "-PT1S", "PT0.000000001S"]),
+        (times(pa.date32(), 2**30, -1), ["2941775-04-07", "1969-12-31", "2941775-04-07"]),
+        (pa.array([b"\xff", b"a", b"\xff", None]), ["ff", "61", "ff"]),
+        (pa.ExtensionArray.from_storage(pa.json_(), pa.array(["1", "2", "1", None])), ["1", "2", "1"]),
+    ],
+    ids=lambda given: str(given.type) if hasattr(given, "type") else "",
+)
+def test_what_is_reduced_can_be_written(tmp_path: Path, column: Any, written: list[str]) -> None:
+    parquet.write_table(pa.table({"a": column, "d": ["0", "1", "0", "1"]}), tmp_path / "t.parquet")
+    table = plar.read_table(tmp_path / "t.parquet", "d")
+    assert plar.reduce(table).attributes == ("a",)
+    for name in ("o.csv", "o.tsv", "o.csv.gz", "o.ndjson", "o.parquet", "o.arrow"):
+        table.sink(["a"], tmp_path / name)
+        again = plar.granulate(tmp_path / name, "d")
+        if name in ("o.parquet", "o.arrow"):
+            assert again.fingerprint() == plar.granulate(table).fingerprint()
+        else:
+            assert set(again.dictionaries[0]) == {*written, None}
