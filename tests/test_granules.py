@@ -140,13 +140,13 @@ def test_what_is_no_granule_file(tmp_path: Path) -> None:
     damaged.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(TableError, match="is damaged"):
         Granules.open(damaged)
-    pl.DataFrame({"a": [1]}).write_parquet(damaged, metadata={"plar": '{"version":1,"conditions":["b"]}'})
+    pl.DataFrame({"a": [1]}).write_parquet(damaged, metadata={"plar": '{"version":4,"conditions":["b"]}'})
     with pytest.raises(TableError, match="is damaged"):
         Granules.open(damaged)
     pl.DataFrame({"a": [1]}).write_parquet(damaged, metadata={"plar": "no json"})
     with pytest.raises(TableError, match="is damaged"):
         Granules.open(damaged)
-    roles = '{"version":1,"conditions":["a"],"decision":["d"],"count":"n"}'
+    roles = '{"version":4,"conditions":["a"],"decision":["d"],"count":"n","names":["a","d"],"spelled":[]}'
     pl.DataFrame({"a": [1], "d": [1], "n": [0]}).write_parquet(damaged, metadata={"plar": roles})
     with pytest.raises(TableError, match="counts below 1"):
         Granules.open(damaged)
@@ -245,13 +245,6 @@ def test_positions_are_those_of_the_table(tmp_path: Path) -> None:
     labelled = as_table({"a": [1, 2], "b": [1, 1]}, y=[0, 1]).granulate()
     assert (labelled.names, as_table(labelled, "y", conditions=-1).granulate().conditions) == (("a", "b"), ("b",))
     assert as_table({"a": [1], "d": [1]}, "d").granulate().names == ("a", "d")
-
-
-def test_files_from_before_names(tmp_path: Path) -> None:
-    roles = '{"version":1,"conditions":["a"],"decision":["d"],"count":"n"}'
-    frame = pl.DataFrame({"a": [1], "d": [1], "n": [2]})
-    frame.write_parquet(tmp_path / "g.parquet", metadata={"plar": roles})
-    assert Granules.open(tmp_path / "g.parquet").names == ("a", "d")
 
 
 def test_granule_files_are_never_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

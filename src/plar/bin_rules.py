@@ -35,20 +35,15 @@ class Rule:
         """Whether the cuts are known without a look at the data."""
         return self.method == "cuts"
 
+    @property
+    def spec(self) -> str | list[float]:
+        """As it is asked for."""
+        return list(self.cuts) if self.given else f"{self.method}:{self.k}" if self.k else self.method
+
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """How the columns of a table are cut.
-
-    Parameters
-    ----------
-    spec : str or dict
-        As it was asked for, in what JSON can hold.
-    default : Rule or None
-        For every condition that holds numbers.
-    columns : mapping of str to Rule
-        For conditions that were named, which must hold numbers.
-    """
+    """How the columns of a table are cut: `default` those that hold numbers, `columns` those that must hold them."""
 
     spec: str | dict[str, Any]
     default: Rule | None = None
@@ -60,14 +55,7 @@ class Bins:
 
 
 def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decision: Sequence[str] = ()) -> Bins | None:
-    """Understand what is asked for, or say what is wrong with it.
-
-    Parameters
-    ----------
-    spec : {"quantile:k", "width:k", "mdlp"}, mapping or None
-    names : sequence of str
-        All columns of the table, to which positions refer.
-    conditions, decision : sequence of str
+    """Understand what is asked for, or say what is wrong with it; positions count along `names`.
 
     Examples
     --------
@@ -94,11 +82,7 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
             raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
         if asked is not None:
             rules[name] = _rule(asked)
-    return Bins({name: list(r.cuts) if r.given else _written(r) for name, r in rules.items()}, columns=rules)
-
-
-def _written(rule: Rule) -> str:
-    return f"{rule.method}:{rule.k}" if rule.k else rule.method
+    return Bins({name: rule.spec for name, rule in rules.items()}, columns=rules)
 
 
 def _rule(asked: Any) -> Rule:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from itertools import islice
@@ -19,26 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Bins, Cuts, Rule
-from plar.coding.codes import Column
+from plar.coding.codes import Column, factorized, is_missing
 from plar.coding.mdlp import mdlp_splits
-from plar.coding.series import encode_strings
+from plar.coding.series import encode_column
 from plar.errors import TableError, warn
 from plar.partition import Array, smallest_codes
 
-__all__ = [
-    "COMMA_NUMBER",
-    "NUMBER",
-    "NoNumber",
-    "apply",
-    "as_numbers",
-    "bin_column",
-    "cut_columns",
-    "find_cuts",
-    "looks_continuous",
-    "number_of",
-    "place",
-    "warn_left",
-]
+__all__ = ["NUMBER", "NoNumber", "apply", "cut_columns", "find_cuts", "looks_continuous", "place", "warn_left"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
@@ -61,20 +48,10 @@ class NoNumber(TableError):
         self.value = value
 
 
-# -- numbers -----------------------------------------------------------------------------------------------
-
-
-def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequence[str] = ()) -> Floats:
+def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
     """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
 
-    Parameters
-    ----------
-    values : sequence
-        None is missing. True and False are no numbers.
-    decimal : str, optional
-        Text counts as well where it is written as a finite number with this mark before the fraction.
-    na : sequence of str
-        Spellings of missing.
+    True and False are none. Text is one only if `decimal`, the mark before its fraction, is given.
 
     Examples
     --------
@@ -86,38 +63,27 @@ def as_numbers(values: Sequence[Any], *, decimal: str | None = None, na: Sequenc
         with suppress(OverflowError):
             return np.array(values, np.float64)
     if decimal is not None and kinds == {str}:
-        texts = [text.strip() if decimal == "." else _pointed(text.strip()) for text in values]
+        texts = [_pointed(text, decimal) for text in values]
         if _DIGITS.issuperset("".join(texts)):  # of which Python makes numbers as `NUMBER` does, or none
             with suppress(ValueError):
                 numbers = np.array(list(map(float, texts)))
                 if np.isfinite(numbers).all():
                     return numbers
-    found = np.empty(len(values))
-    for i, value in enumerate(values):
-        lacking = na and isinstance(value, str) and (value if decimal is None else value.strip()) in na
-        found[i] = math.nan if lacking else number_of(value, decimal)
-    return found
+    found = [_number(value, decimal) for value in values]
+    if None in found:
+        raise NoNumber(values[found.index(None)])
+    return np.array(found, np.float64)
 
 
-def number_of(value: Any, decimal: str | None) -> float:
-    """One value as a float, as of `as_numbers`."""
-    if value is None:
-        return math.nan
+def _number(value: Any, decimal: str | None) -> float | None:
     if isinstance(value, str):
-        text = value.strip()
-        number = math.inf
-        if decimal is not None and _NUMBER.match(text if decimal == "." else _pointed(text)):
-            number = float(_pointed(text) if decimal != "." else text)
-        if math.isinf(number):
-            raise NoNumber(value)
-        return number
+        text = _pointed(value, decimal) if decimal is not None else ""
+        number = float(text) if _NUMBER.match(text) else math.inf
+        return None if math.isinf(number) else number
+    if is_missing(value):
+        return math.nan
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, Decimal)):
-        try:
-            if value != value:
-                return math.nan
-        except TypeError:  # pandas.NA has no truth value
-            return math.nan
-        raise NoNumber(value)
+        return None
     try:
         return float(value)
     except OverflowError:
@@ -125,19 +91,13 @@ def number_of(value: Any, decimal: str | None) -> float:
         return math.inf if whole > 0 else -math.inf
 
 
-def _pointed(text: str) -> str:
-    """Text with a comma for its mark, with a point instead; a point in it makes it no number."""
-    return text.replace(".", "?").replace(",", ".")
+def _pointed(text: str, decimal: str) -> str:
+    """Text with a point for its mark; where another is asked for, a point in it makes it no number."""
+    return text.strip() if decimal == "." else text.strip().replace(".", "?").replace(decimal, ".")
 
 
 def looks_continuous(values: Iterable[Any]) -> bool:
-    """Whether values are numbers with fractions, by type or, in text, as written; the first thousand tell.
-
-    Examples
-    --------
-    >>> looks_continuous([1.0, None, 2.5]), looks_continuous(["1.5", "2"]), looks_continuous(["1", "2"])
-    (True, True, False)
-    """
+    """Whether values are numbers with fractions, by type or, in text, as written; the first thousand tell."""
     some = [value for value in islice(values, 1000) if value is not None]
     kinds = set(map(type, some))
     if not some or not all(issubclass(kind, str) for kind in kinds):
@@ -147,13 +107,7 @@ def looks_continuous(values: Iterable[Any]) -> bool:
 
 
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
-    """Bin of every number, -1 for NaN.
-
-    Examples
-    --------
-    >>> place(np.array([1.0, 1.5, 9.0, np.nan]), (1.0, 2.0)).tolist()
-    [0, 1, 2, -1]
-    """
+    """Bin of every number, -1 for NaN."""
     found = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
     found[np.isnan(numbers)] = -1
     return found
@@ -162,26 +116,17 @@ def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
 def bin_column(
     column: Column, rule: Rule, classes: Array, counts: Counts, *, decimal: str | None = None
 ) -> tuple[Column, Cuts]:
-    """Cut a coded column, whose rows have these classes and count so much.
-
-    Examples
-    --------
-    >>> column = Column(np.array([0, 1, 2, 2], np.uint8), [7.5, None, 2])
-    >>> cut, cuts = bin_column(column, Rule("quantile", 2), np.zeros(4, np.uint8), np.ones(4, np.int64))
-    >>> cuts, [cut.values[code] for code in cut.codes]
-    ((2.0,), [1, None, 0, 0])
-    """
-    numbers = as_numbers(column.values, decimal=decimal)
-    cuts = rule.cuts
-    if not rule.given:
-        by_value = np.bincount(column.codes, counts, len(numbers)).astype(np.int64)  # exact below 2^53
-        if rule.method == "mdlp":
-            known = np.isfinite(numbers) & (by_value > 0)
-            at = np.full(len(numbers), -1)
-            values, at[known] = np.unique(numbers[known] + 0.0, return_inverse=True)
-            cuts = _cuts(rule, values, at[column.codes], counts, classes)
-        else:
-            cuts = find_cuts(rule, numbers, by_value)
+    """Cut a coded column, whose rows have these classes and count so much."""
+    numbers = as_numbers(column.values, decimal)
+    if rule.method == "mdlp":
+        rows, weights = column.codes, counts
+        if 2 * len(numbers) < len(rows):  # many rows of one number and class
+            n_classes = np.uint64(int(classes.max(initial=0)) + 1)
+            pairs, seen = factorized(rows.astype(np.uint64) * n_classes + classes)
+            rows, classes, weights = rows[seen], classes[seen], np.bincount(pairs, counts).astype(np.int64)
+        cuts = find_cuts(rule, numbers[rows], weights, classes)
+    else:
+        cuts = find_cuts(rule, numbers, np.bincount(column.codes, counts, len(numbers)).astype(np.int64))
     found, lut = np.unique(place(numbers, cuts), return_inverse=True)
     codes = smallest_codes(lut[column.codes], len(found))
     return Column(codes, [None if b < 0 else b for b in found.tolist()], merged=True), cuts
@@ -199,18 +144,8 @@ def cut_columns(
 ) -> Iterator[Column]:
     """Cut those columns that are to be cut and hold numbers, one by one; where they are cut goes into `cuts`.
 
-    Parameters
-    ----------
-    columns : iterable of (name, Column)
-    bins : Bins
-    classes, counts : (n,) arrays
-        The decision of every row, and how much it counts.
-    cuts : dict
-    decimal : str, optional
-        As of `as_numbers`.
-    left : dict, optional
-        Takes the columns of text that look like numbers and are not cut, each with a value that is none; by default
-        they are warned of.
+    Columns of text that look like numbers and are not cut go into `left`, each with a value that is none; by default
+    they are warned of. `classes` and `counts` are the decision of every row, and how much it counts.
     """
     found: dict[str, str] = {} if left is None else left
     for name, column in columns:
@@ -219,7 +154,7 @@ def cut_columns(
             try:
                 column, cuts[name] = bin_column(column, rule, classes, counts, decimal=decimal)
             except NoNumber:
-                odd = [code for code, value in enumerate(column.values) if _is_odd(value, decimal)]
+                odd = [code for code, value in enumerate(column.values) if _number(value, decimal) is None]
                 least = min((column.values[code] for code in odd), key=str)
                 if name in bins.columns:
                     raise NoNumber(least, name) from None
@@ -230,13 +165,6 @@ def cut_columns(
         yield column
     if left is None:
         warn_left(found)
-
-
-def _is_odd(value: Any, decimal: str | None) -> bool:
-    with suppress(NoNumber):
-        number_of(value, decimal)
-        return False
-    return True
 
 
 def _is_comma_number(value: str) -> bool:
@@ -255,56 +183,33 @@ def warn_left(left: Mapping[str, str]) -> None:
 
 
 def apply(
-    values: Any,
-    cuts: Sequence[float],
-    name: str = "",
-    *,
-    na: Sequence[str] = (),
-    decimal: str | None = None,
+    values: Any, cuts: Sequence[float], name: str = "", *, na: Sequence[str] = (), decimal: str | None = None
 ) -> Any:
     """Bins of one column, in the same kind of column; missing stays missing.
-
-    Parameters
-    ----------
-    values : (n,) array, Series of pandas or polars, or list
-    cuts : sequence of float
-        As in `Reduct.cuts`.
-    name : str
-        The column's name, for messages.
-    na, decimal
-        As of `as_numbers`.
-
-    Returns
-    -------
-    array of the same type, Series of whole numbers, or list
 
     Examples
     --------
     >>> apply(np.array([0.5, np.nan, 3.0]), (1.0, 2.0)), apply([0.5, None, 3], (1.0, 2.0))
     (array([ 0., nan,  2.]), [0, None, 2])
     """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
+        numbers = values.astype(np.float64)
+    else:
+        column = encode_column(values, na, name, text=decimal is not None)
+        try:
+            numbers = as_numbers(column.values, decimal)[column.codes]
+        except NoNumber as error:
+            raise NoNumber(error.value, name) from None
+    found = place(numbers, cuts)
     root = type(values).__module__.partition(".")[0]
+    if root == "polars":
+        import polars as pl
 
-    def numbers(listed: Sequence[Any]) -> Floats:
-        return as_numbers(listed, decimal=decimal, na=na)
-
-    try:
-        if root == "polars":
-            import polars as pl
-
-            found = place(_of_polars(values, numbers), cuts)
-            return pl.Series(values.name, found).replace(-1, None)
-        if root == "pandas" and hasattr(values, "index"):
-            found = place(numbers(values.tolist()), cuts)
-            return type(values)(found, index=values.index, name=values.name, dtype="Int64").mask(found < 0)
-        if not isinstance(values, np.ndarray):
-            return [None if b < 0 else b for b in place(numbers(list(values)), cuts).tolist()]
-        if values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
-            found = place(values.astype(np.float64), cuts)
-        else:
-            found = place(numbers(values.tolist()), cuts)
-    except NoNumber as error:
-        raise NoNumber(error.value, name) from None
+        return pl.Series(values.name, found).replace(-1, None)
+    if root == "pandas" and hasattr(values, "index"):
+        return type(values)(found, index=values.index, name=values.name, dtype="Int64").mask(found < 0)
+    if not isinstance(values, np.ndarray):
+        return [None if b < 0 else b for b in found.tolist()]
     if values.dtype.kind == "O":
         return np.array([None if b < 0 else b for b in found.tolist()], object)
     made = found.astype(np.promote_types(values.dtype, np.min_scalar_type(len(cuts))))
@@ -313,36 +218,10 @@ def apply(
     return made
 
 
-def _of_polars(series: Any, numbers: Callable[[Sequence[Any]], Floats]) -> Floats:
-    """Numbers of a polars Series, NaN where it is null."""
-    import polars as pl
-
-    dtype = series.dtype
-    if dtype == pl.String:
-        codes, values = encode_strings(series)
-        return numbers(values)[codes]
-    if not dtype.is_numeric():
-        return numbers(series.to_list())
-    if dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
-        series = series.cast(pl.String)  # whose digits are rounded once
-    made: Floats = series.cast(pl.Float64).fill_null(math.nan).to_numpy()
-    return made
-
-
-# -- cuts --------------------------------------------------------------------------------------------------
-
-
 def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None = None) -> Cuts:
-    """Where to cut a column, from how many objects have each number, for MDLP by decision.
+    """Where to cut a column, from how many objects have each number, for MDLP each number and class.
 
-    Parameters
-    ----------
-    rule : Rule
-    numbers : (n,) array of float64
-        In any order, and as often as one likes. NaN and ±∞ do not count.
-    counts : (n,) array of int64
-        How many objects have the number (and the class).
-    classes : (n,) array of int, optional
+    Numbers may come in any order, and more than once. NaN and ±∞ do not count.
 
     Examples
     --------
@@ -354,45 +233,22 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
         return rule.cuts
     known = np.isfinite(numbers) & (counts > 0)
     values, at = np.unique(numbers[known] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
-    weights = counts[known].astype(np.int64)
-    return _cuts(rule, values, at, weights, np.zeros(len(at), np.int64) if classes is None else classes[known])
-
-
-def _cuts(rule: Rule, values: Floats, at: Array, counts: Counts, classes: Array) -> Cuts:
-    """Cuts between sorted values, from how many objects have which, by rank and class."""
+    weights = counts[known]
     if len(values) < 2:
         return ()
     if rule.method == "width":
-        found = _width(values, rule.k)
+        low, high = float(values[0]), float(values[-1])
+        scale = 2.0 if math.isinf(high - low) else 1.0
+        found = np.linspace(low / scale, high / scale, rule.k + 1)[1:-1] * scale
     elif rule.method == "quantile":
-        found = _quantile(values, _sums(at, counts, len(values)), rule.k)
+        # for j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF
+        upto = np.cumsum(np.bincount(at, weights).astype(np.int64))
+        n = int(upto[-1])
+        k = min(rule.k, n)  # from k = n on every value is cut off
+        found = values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
     else:
-        low = mdlp_splits(at, classes, counts)
-        if not len(low):
-            return ()
-        below, above = values[low], values[low + 1]
+        ranks = mdlp_splits(at, np.zeros(len(at), np.int64) if classes is None else classes[known], weights)
+        below, above = values[ranks], values[ranks + 1]
         middle = below / 2 + above / 2
         found = np.where(middle < above, middle, below)
     return tuple(np.unique(found[found < values[-1]]).tolist())
-
-
-def _sums(at: Array, counts: Counts, n: int) -> Counts:
-    sums = np.zeros(n, np.int64)
-    np.add.at(sums, at, counts)
-    return sums
-
-
-def _width(values: Floats, k: int) -> Floats:
-    low, high = float(values[0]), float(values[-1])
-    if math.isinf(high - low):
-        return np.linspace(low / 2, high / 2, k + 1)[1:-1] * 2
-    return np.linspace(low, high, k + 1)[1:-1]
-
-
-def _quantile(values: Floats, counts: Counts, k: int) -> Floats:
-    """For j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF."""
-    upto = np.cumsum(counts)
-    n = int(upto[-1])
-    k = min(k, n)  # from k = n on every value is cut off
-    wanted = np.array([-(-j * n // k) for j in range(1, k)], np.int64)
-    return values[np.searchsorted(upto, wanted, side="left")]

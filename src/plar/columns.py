@@ -34,13 +34,7 @@ class Word(str):
 
 
 def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
-    """Refuse names that occur twice.
-
-    Examples
-    --------
-    >>> check_names(["a", "b"], "the table")
-    ('a', 'b')
-    """
+    """Refuse names that occur twice."""
     if len(set(names)) < len(names):
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
@@ -67,13 +61,7 @@ def _singly(given: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def resolve(names: Collection[str], given: Any, kind: str) -> str:
-    """Name of a column given by name or position.
-
-    Examples
-    --------
-    >>> resolve(["a", "b"], -1, "decision"), resolve(["a", "b"], Word("0"), "decision")
-    ('b', 'a')
-    """
+    """Name of a column given by name or position."""
     if isinstance(given, Word) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
         given = int(given)
     if isinstance(given, str):
@@ -91,13 +79,7 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
-    """Names of several columns, each once.
-
-    Examples
-    --------
-    >>> resolve_all(["a,b", "c", "d"], [Word("a,b"), Word("c,-1")], "condition")
-    ('a,b', 'c', 'd')
-    """
+    """Names of several columns, each once."""
     known = dict.fromkeys(names)  # found at once, also among thousands
     found = [resolve(known, one, kind) for one in _singly(given, known)]
     if len(set(found)) < len(found):
@@ -107,13 +89,7 @@ def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
 
 
 def by_label(given: Any, labels: Collection[int]) -> Any:
-    """Turn ints that are labels of columns into the names of those; others stay positions.
-
-    Examples
-    --------
-    >>> by_label([2021, -1], {2020, 2021})
-    ['2021', -1]
-    """
+    """Turn ints that are labels of columns into the names of those; others stay positions."""
     if given is None or isinstance(given, str):
         return given
     listed = [str(one) if _is_label(one, labels) else one for one in column_list(given)]
@@ -163,32 +139,25 @@ def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
 def roles_of(
     names: Sequence[str], decision: tuple[str, ...], conditions: Any, drop: Any, weights: Any
 ) -> tuple[tuple[str, ...], str | None]:
-    """Names of the conditions, and of the weights if there are any.
-
-    Examples
-    --------
-    >>> roles_of(["a", "b", "w", "d"], ("d",), None, ["a"], "w")
-    (('b',), 'w')
-    """
+    """Names of the conditions, and of the weights if there are any."""
     if isinstance(weights, Iterable) and not isinstance(weights, str):
         raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")
     dropped = resolve_all(names, drop, "column to drop")
-    for name in decision:
-        if name == weight:
-            raise TableError(f"{name!r} is both the decision and the weights. Choose one.")
-        if name in dropped:
-            raise TableError(f"{name!r} is both the decision and to be dropped. Choose one.")
-    if conditions is None:
-        others = {*decision, *dropped, weight}
-        chosen = tuple(name for name in names if name not in others)
-    else:
-        chosen = tuple(n for n in resolve_all(names, conditions, "condition") if n not in dropped)
-        for name in chosen:
-            if name in decision:
-                raise TableError(f"{name!r} is both a condition and the decision. Choose one.")
-            if name == weight:
-                raise TableError(f"{name!r} is both a condition and the weights. Choose one.")
+    taken = {*decision, *dropped, weight}
+    chosen = tuple(name for name in names if name not in taken)
+    if conditions is not None:
+        chosen = tuple(name for name in resolve_all(names, conditions, "condition") if name not in dropped)
+    parts = (
+        (decision, "the decision", (weight,), "the weights"),
+        (decision, "the decision", dropped, "to be dropped"),
+        (chosen, "a condition", decision, "the decision"),
+        (chosen, "a condition", (weight,), "the weights"),
+    )
+    for own, part, others, other_part in parts:
+        for name in own:
+            if name in others:
+                raise TableError(f"{name!r} is both {part} and {other_part}. Choose one.")
     if not chosen:
         raise TableError("No condition is left. Leave at least one column beside the decision.")
     return chosen, weight

@@ -13,19 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
-from plar.coding.assemble import settle
-from plar.coding.codes import Column, combine, union
+from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
+from plar.coding.codes import Column, combine, recode, union
+from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
-from plar.coding.single_use import SingleUse
-from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
 from plar.errors import TableError
 from plar.files import find_files
 from plar.granule_files import Stored, holds_granules, read_granules, write_granules
-from plar.partition import Codes, Index, distinct
+from plar.partition import Codes, Index
 
-__all__ = ["MAX_OBJECTS", "Granules", "granules_in", "regroup"]
+__all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,17 +111,9 @@ class Granules:
         grouped: bool = False,
         names: Sequence[str] = (),
         cuts: Mapping[str, Cuts] | None = None,
+        text: bool = False,
     ) -> Granules:
-        """Make granules of coded columns; options as of `plar.coding.assemble.settle`.
-
-        Examples
-        --------
-        >>> from plar.coding.codes import Column
-        >>> a = Column(np.array([0, 1, 0], np.uint8), ["x", "y"])
-        >>> d = Column(np.array([0, 0, 0], np.uint8), [True])
-        >>> Granules.from_columns([("a", a)], [("d", d)]).counts.tolist()
-        [2, 1]
-        """
+        """Make granules of coded columns; options as of `plar.coding.assemble.settle`."""
         named = list(conditions)
         k = len(named)
         named += decision
@@ -139,6 +130,7 @@ class Granules:
             n_objects=int(counts.sum()),
             names=tuple(names),
             cuts=cuts or {},
+            text=text,
         )
 
     @property
@@ -147,10 +139,7 @@ class Granules:
         return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
-        """Positions of attributes among the conditions, in the order given, each once.
-
-        An int given is a position in the table, so it counts along `names`.
-        """
+        """Positions of attributes among the conditions, each once; an int is a position in the table, along `names`."""
         return positions_of(attributes, self.conditions, self.names)
 
     @property
@@ -172,15 +161,7 @@ class Granules:
         return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
-        """Conditions that are equal up to the names of their values, given as positions, among those of each group.
-
-        Examples
-        --------
-        >>> a, b = (Column(np.array(codes, np.uint8), values) for codes, values in [([0, 1], "xy"), ([1, 0], "pq")])
-        >>> d = Column(np.array([0, 0], np.uint8), [True])
-        >>> Granules.from_columns([("a", a), ("b", b)], [("d", d)]).equal_columns([[0, 1]])
-        [[0, 1]]
-        """
+        """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
         n_values = self.cardinalities
         few = (a for group in groups for a in group if n_values[a] <= MOST_VALUES)
         found = alike(class_sums((a, self.columns[a], n_values[a]) for a in few))
@@ -196,53 +177,55 @@ class Granules:
 
         Examples
         --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> granules.coarsen([]).counts.tolist()
         [2]
         """
         kept = self.positions(attributes)
-        return regroup(
-            replace(
-                self,
-                conditions=tuple(self.conditions[j] for j in kept),
-                columns=tuple(self.columns[j] for j in kept),
-                dictionaries=tuple(self.dictionaries[j] for j in kept),
-                cuts={name: self.cuts[name] for j in kept if (name := self.conditions[j]) in self.cuts},
-            )
+        columns, classes, counts = [self.columns[j] for j in kept], self.classes, self.counts
+        dictionaries = tuple(self.dictionaries[j] for j in kept)
+        merged = merge_equal([(classes, self.n_classes), *zip(columns, map(len, dictionaries), strict=True)], counts)
+        if merged is not None:
+            first, counts = merged
+            columns, classes = [codes[first] for codes in columns], classes[first]
+        conditions = tuple(self.conditions[j] for j in kept)
+        return replace(
+            self,
+            conditions=conditions,
+            columns=tuple(columns),
+            dictionaries=dictionaries,
+            classes=classes,
+            counts=counts,
+            cuts={name: self.cuts[name] for name in conditions if name in self.cuts},
         )
 
     def for_one_search(self) -> Granules:
         """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
-        return replace(self, columns=SingleUse(self.columns))
+        return replace(self, columns=ConsumableColumns(self.columns))
 
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
         coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        decision = []
-        for name, values in zip(self.decision, self.decision_values, strict=True):
-            places = {value: code for code, value in enumerate(dict.fromkeys(values))}
-            lut = np.array([places[value] for value in values], np.uint32)
-            decision.append((name, Column(lut[self.classes], list(places))))
-        return [(name, Column(codes, values)) for name, codes, values in coded], decision
+        decided = zip(self.decision, self.decision_values, strict=True)
+        conditions = [(name, Column(codes, values)) for name, codes, values in coded]
+        return conditions, [(name, recode(self.classes, values)) for name, values in decided]
 
     def merge(self, other: Granules) -> Granules:
         """Granules of two tables over the same attributes, taken together.
 
         Examples
         --------
-        >>> granules = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                     [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> both = granules.merge(granules)
         >>> len(both), both.n_objects
         (2, 4)
         """
         if not isinstance(other, Granules):
             raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
-        for kind, ours, theirs in [
-            ("conditions", self.conditions, other.conditions),
-            ("decision", self.decision, other.decision),
-        ]:
+        for kind in ("conditions", "decision"):
+            ours, theirs = getattr(self, kind), getattr(other, kind)
             if ours != theirs:
                 odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
                 raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
@@ -252,9 +235,8 @@ class Granules:
                 f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "
                 "with the same cut points: bins={column: list of numbers}."
             )
-        if self.n_objects + other.n_objects > MAX_OBJECTS:
-            raise TableError(too_many(self.n_objects + other.n_objects))
-        return regroup(_stack(self, other))
+        check_objects(self.n_objects + other.n_objects)
+        return _together(self, other)
 
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
@@ -268,12 +250,18 @@ class Granules:
 
         Examples
         --------
-        >>> fine = Granules.from_columns([("a", Column(np.array([0, 1], np.uint8), ["x", "y"]))],
-        ...                 [("d", Column(np.array([0, 0], np.uint8), [True]))])
+        >>> import plar
+        >>> fine = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
         >>> len(fine.coarsen([]).refine(["a"], fine))
         2
         """
-        fine = _granulated(source)
+        found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
+        if not isinstance(found, Granules) and not hasattr(found, "granulate"):
+            raise TableError(
+                f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
+                "pass it through plar.granulate first."
+            )
+        fine: Granules = found if isinstance(found, Granules) else found.granulate()
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
@@ -311,70 +299,28 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
         raise TableError(
             f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
         )
-    return reduce(Granules.merge, map(_read_one, held))
+
+    def read(file: Path) -> Granules:
+        stored = read_granules(file)
+        check_objects(stored.counts.sum(dtype=np.float64))
+        return Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text)
+
+    return reduce(Granules.merge, map(read, held))
 
 
-def _read_one(file: Path) -> Granules:
-    found = read_granules(file)
-    if found is None:
-        raise TableError(f"The granule file {str(file)!r} has changed. Read it again.")
-    if float(found.counts.sum(dtype=np.float64)) > MAX_OBJECTS:
-        raise TableError(too_many(int(found.counts.sum(dtype=np.float64))))
-    parts = found.conditions, found.decision, found.counts
-    return replace(Granules.from_columns(*parts, names=found.names, cuts=found.cuts), text=found.text)
-
-
-def _granulated(source: Any) -> Granules:
-    """Granules of a table, of a file of granules, or as they are."""
-    found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
-    if isinstance(found, Granules):
-        return found
-    if not hasattr(found, "granulate"):
-        raise TableError(
-            f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
-            "pass it through plar.granulate first."
-        )
-    granules: Granules = found.granulate()
-    return granules
-
-
-def regroup(granules: Granules) -> Granules:
-    """Merge equal rows into one granule each, adding up their counts."""
-    order, starts = distinct([(granules.classes, granules.n_classes), *granules.coded], len(granules))
-    if len(starts) - 1 == len(granules):
-        return granules
-    first = order[starts[:-1]]
-    return replace(
-        granules,
-        columns=tuple(c[first] for c in granules.columns),
-        classes=granules.classes[first],
-        counts=np.add.reduceat(granules.counts[order], starts[:-1].astype(np.intp)),
+def _together(a: Granules, b: Granules) -> Granules:
+    """Granules of the objects of both, those of the first one first."""
+    conditions, decision = (
+        [(name, union(first, second)) for (name, first), (_, second) in zip(*parts, strict=True)]
+        for parts in zip(a.named_columns(), b.named_columns(), strict=True)
     )
-
-
-def _stack(a: Granules, b: Granules) -> Granules:
-    """All granules of both, not yet regrouped."""
-    stacked = [union(*columns) for columns in zip(a.columns, a.dictionaries, b.columns, b.dictionaries, strict=True)]
-    classes, values = union(
-        a.classes,
-        list(zip(*a.decision_values, strict=True)),
-        b.classes,
-        list(zip(*b.decision_values, strict=True)),
-    )
-    return replace(
-        a,
-        columns=tuple(codes for codes, _ in stacked),
-        dictionaries=tuple(values for _, values in stacked),
-        classes=classes.astype(np.uint32),
-        decision_values=tuple(list(column) for column in zip(*values, strict=True)),
-        counts=np.concatenate([a.counts, b.counts]),
-        n_objects=a.n_objects + b.n_objects,
-        text=a.text and b.text,
-    )
+    counts = np.concatenate([a.counts, b.counts])
+    return Granules.from_columns(conditions, decision, counts, names=a.names, cuts=a.cuts, text=a.text and b.text)
 
 
 def _same_objects(a: Granules, b: Granules) -> bool:
-    """Whether both stand for the same multiset of rows: their difference counts to zero everywhere."""
+    """Whether both stand for the same multiset of rows: together, every count is twice that of the first."""
     if a.n_objects != b.n_objects or len(a) != len(b):
         return False
-    return not regroup(_stack(a, replace(b, counts=-b.counts))).counts.any()
+    both = _together(a, b)
+    return len(both) == len(a) and bool((both.counts == 2 * a.counts).all())

@@ -1,46 +1,77 @@
-"""Coded columns → distinct rows: the policy for missing values, then equal rows become one."""
+"""Coded columns → distinct rows: weights multiply, the policy for missing values, then equal rows become one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_codes
 from plar.errors import NoRows, TableError
-from plar.partition import Index, distinct
+from plar.partition import Codes, Index, distinct
 
-__all__ = ["settle"]
+__all__ = ["MAX_OBJECTS", "BadWeight", "check_objects", "merge_equal", "row_weights", "settle", "whole"]
 
-
-def _thinned(named: list[tuple[str, Column]], keep: NDArray[np.bool_] | Index) -> None:
-    """Keep some rows of every column, in place, so that no second copy of the table is ever held."""
-    for j, (name, column) in enumerate(named):
-        named[j] = name, take_codes(column, column.codes[keep])
+#: counts are exact up to this many objects
+MAX_OBJECTS = 1 << 40
 
 
-def _lacking(named: list[tuple[str, Column]], counts: NDArray[np.int64]) -> list[tuple[str, NDArray[np.bool_], int]]:
-    """Columns with missing values: name, rows, number of objects."""
-    found = []
-    for name, column in named:
-        code = column.missing
-        if code is not None:
-            rows = column.codes == code
-            found.append((name, rows, int(counts[rows].sum())))
-    return found
+class BadWeight(TableError):
+    """A weight is no whole number from 0 on."""
+
+    def __init__(self, value: object, where: str) -> None:
+        super().__init__(f"The weight in {where} is {value!r}. Weights are whole numbers: 0, 1, 2, …")
+        self.value = value
 
 
-def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.int64]:
-    lacking = _lacking(named, counts)
-    if not lacking:
-        return counts
-    if missing == "error":
-        some = ", ".join(f"{name!r} ({n})" for name, _, n in lacking[:10])
+def check_objects(n_objects: float) -> None:
+    """Refuse more objects than can be counted exactly."""
+    if n_objects > MAX_OBJECTS:
+        raise TableError(
+            f"The table stands for {int(n_objects)} objects, above the limit {MAX_OBJECTS}. Scale the weights down."
+        )
+
+
+def whole(value: Any) -> float | None:
+    """A weight as a number, None where it is not whole."""
+    try:
+        number = float(value) if not isinstance(value, str) or "_" not in value else -1.0
+        return number if number >= 0 and number == int(number) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def row_weights(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Multiply the counts of rows by their weights."""
+    numbers = np.zeros(len(column.values))
+    for code, value in enumerate(column.values):
+        number = whole(value)
+        if number is None:
+            rows = (column.codes == code) & (counts > 0)
+            if rows.any():
+                raise BadWeight(value, f"row {int(rows.argmax()) + 1}")
+        numbers[code] = number or 0.0
+    weights = numbers[column.codes] * counts
+    check_objects(float(weights.sum()))
+    if not weights.any():
+        raise NoRows("All weights are 0, so that no row is left. Check the weights.")
+    return weights.astype(np.int64)  # exact because floats are up to 2^53
+
+
+def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.bool_]:
+    """Which rows lack no value; where lacking one is an error, that is raised."""
+    missed = [(name, column.codes == code) for name, column in named if (code := column.missing) is not None]
+    lacking = [(name, rows) for name, rows in missed if counts[rows].any()]
+    if lacking and missing == "error":
+        some = ", ".join(f"{name!r} ({int(counts[rows].sum())})" for name, rows in lacking[:10])
         more = f" and {len(lacking) - 10} more columns" if len(lacking) > 10 else ""
         raise TableError(f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table.")
-    keep = ~np.logical_or.reduce([rows for _, rows, _ in lacking])
-    _thinned(named, keep)
-    kept: NDArray[np.int64] = counts[keep]
-    return kept
+    keep = np.ones(len(counts), np.bool_)
+    for _, rows in lacking:
+        keep &= ~rows
+    return keep
 
 
 def settle(
@@ -52,15 +83,8 @@ def settle(
 ) -> NDArray[np.int64]:
     """Leave each distinct row of coded columns once, in place, and return how many objects it stands for.
 
-    Parameters
-    ----------
-    named : list of (name, Column)
-    counts : (n,) array of int64, optional
-        How many objects each row stands for; rows with 0 leave. Default: one each.
-    missing : {"value", "drop", "error"}
-        What happens to rows that lack a value.
-    grouped : bool
-        The rows are known to be distinct, but for what `Column.merged` says.
+    `counts` says how many each given row stands for (default: one), `missing` what happens to rows that lack a value,
+    and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
 
     Examples
     --------
@@ -70,11 +94,14 @@ def settle(
     """
     n_rows = len(named[-1][1].codes)
     counts = np.ones(n_rows, np.int64) if counts is None else counts
-    if not counts.all():
-        _thinned(named, counts > 0)
-        counts = counts[counts > 0]
+    keep = counts > 0
     if missing != "value":
-        counts = _without_missing(named, counts, missing)
+        keep &= _without_missing(named, counts, missing)
+    if not keep.all():
+        # column by column, so that no second copy of the table is ever held
+        for j, (name, column) in enumerate(named):
+            named[j] = name, take_codes(column, column.codes[keep])
+        counts = counts[keep]
     if not len(counts):
         raise NoRows(
             "No row is left: all were dropped for a missing value. Pass missing='value'."
@@ -83,20 +110,22 @@ def settle(
         )
     if grouped and not any(column.merged for _, column in named):
         return counts
-    return _deduplicate(named, counts)
-
-
-def _deduplicate(named: list[tuple[str, Column]], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Keep the first of equal rows, in table order, and return the counts."""
-    coded = [(column.codes, len(column.values)) for _, column in reversed(named)]
-    order, starts = distinct(coded, len(counts))
-    if len(starts) - 1 == len(counts):
+    merged = merge_equal(((column.codes, len(column.values)) for _, column in reversed(named)), counts)
+    if merged is None:
         return counts
-    first = order[starts[:-1]]
-    summed = np.add.reduceat(counts[order], starts[:-1].astype(np.intp))
-    place = np.argsort(first)
-    first = first[place]
-    del coded  # so that each column is freed as its rows are taken
+    first, counts = merged
     for j, (name, column) in enumerate(named):
         named[j] = name, Column(column.codes[first], column.values, column.merged)
-    return summed[place]
+    return counts
+
+
+def merge_equal(
+    columns: Iterable[tuple[Codes, int]], counts: NDArray[np.int64]
+) -> tuple[Index, NDArray[np.int64]] | None:
+    """The first of equal rows, in table order, and the sums of their counts; None where no two are equal."""
+    order, starts = distinct(columns, len(counts))
+    if len(starts) - 1 == len(counts):
+        return None
+    first = order[starts[:-1]]
+    place = np.argsort(first)
+    return first[place], np.add.reduceat(counts[order], starts[:-1].astype(np.intp))[place]

@@ -14,15 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import (
-    Places,
-    dense,
-    factorize,
-    factorize_rows,
-    gather,
-    narrow_floats,
-    narrow_integers,
-)
+from plar.coding.factorize import Places, dense, factorize, factorize_rows, gather, narrow_floats, narrow_integers
 from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
 from plar.limits import check_memory
@@ -37,6 +29,9 @@ __all__ = [
     "encode_objects",
     "encode_values",
     "factorized",
+    "first_rows",
+    "is_missing",
+    "recode",
     "take_codes",
     "union",
 ]
@@ -52,15 +47,8 @@ _WHOLE = 1 << 30  # floats above are not looked at for whole numbers
 class Column:
     """One coded column: ``values[codes[i]]`` is the value of row i, None when it is missing.
 
-    Parameters
-    ----------
-    codes : (n,) array
-        Dense: every code below ``len(values)`` occurs.
-    values : sequence
-        The distinct values.
-    merged : bool
-        Whether values that differ in the source became equal here (trimmed, or spellings of missing), so that
-        rows that were distinct may not be any more.
+    Codes are dense: each below ``len(values)`` occurs. `merged` says whether values that differ in the source became
+    equal here (trimmed, or spellings of missing), so that rows that were distinct may not be any more.
     """
 
     codes: Codes
@@ -73,7 +61,8 @@ class Column:
         return next((code for code, value in enumerate(self.values) if value is None), None)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or another library's word for missing."""
     if value is None:
         return True
     try:
@@ -103,27 +92,32 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
             return Column(smallest_codes(codes, len(values)), values)
     elif kinds in ({int}, {bool}):
         return Column(smallest_codes(codes, len(values)), values)
-    merged: dict[Any, int] = {}
-    lut, texts, times = [], set[str](), set[str]()
+    made, texts, times = [], set[str](), set[str]()
     for value in values:
         if isinstance(value, str):
             value = value.strip() if trim else value
             texts.add(value)
             if value in na or (trim and not value):
                 value = None
-        elif _is_missing(value):
+        elif is_missing(value):
             value = None
         else:
             value = spelled_time(value.item() if isinstance(value, np.generic) else value)
             if isinstance(value, str):
                 times.add(value)
-        lut.append(merged.setdefault(value, len(merged)))
+        made.append(value)
     if not times.isdisjoint(texts):
         both = min(times & texts)
         raise TableError(f"A column holds {both!r} as a time and as text. Write all of it in one type.")
-    if len(merged) < len(values):
-        codes = np.array(lut, np.uint32)[codes]
-    return Column(smallest_codes(codes, len(merged)), list(merged), len(merged) < len(values))
+    return recode(codes, made)
+
+
+def recode(codes: Array, values: Iterable[Any]) -> Column:
+    """Merge codes whose values are equal."""
+    places: dict[Any, int] = {}
+    lut = np.array([places.setdefault(value, len(places)) for value in values], np.uint32)
+    merged = len(places) < len(lut)
+    return Column(smallest_codes(lut[codes] if merged else codes, len(places)), list(places), merged)
 
 
 def take_codes(column: Column, codes: Codes) -> Column:
@@ -137,49 +131,23 @@ def take_codes(column: Column, codes: Codes) -> Column:
 
 
 def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
-    """Take several columns as one: a code for each combination that occurs, and its value in each column.
-
-    Examples
-    --------
-    >>> a = encode_values(np.array([0, 0, 1]))
-    >>> b = encode_values(np.array(["x", "y", "x"]))
-    >>> codes, values = combine([a, b])
-    >>> codes.tolist(), values
-    ([0, 1, 2], ([0, 0, 1], ['x', 'y', 'x']))
-    """
+    """Take several columns as one: a code for each combination that occurs, and its value in each column."""
     joint = columns[0].codes.astype(np.uint32)
-    first = np.empty(len(columns[0].values), np.uint32)
-    rows = np.arange(len(joint), dtype=np.uint32)
-    first[joint[::-1]] = rows[::-1]
+    first = first_rows(joint, len(columns[0].values))
     for column in columns[1:]:
         keys = joint.astype(np.uint64) * np.uint64(len(column.values)) + column.codes
         joint, first = factorized(keys)
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
 
 
-def union(a: Codes, a_values: Sequence[Any], b: Codes, b_values: Sequence[Any]) -> tuple[Codes, list[Any]]:
-    """Put two coded columns under each other, over the union of their values.
-
-    Examples
-    --------
-    >>> codes, values = union(np.array([0, 1]), ["x", "y"], np.array([0, 1]), ["y", "z"])
-    >>> codes.tolist(), values
-    ([0, 1, 1, 2], ['x', 'y', 'z'])
-    """
-    places = {value: code for code, value in enumerate(a_values)}
-    lut = np.array([places.setdefault(value, len(places)) for value in b_values], np.uint32)
-    return smallest_codes(np.concatenate([a.astype(np.uint32), lut[b]]), len(places)), list(places)
+def union(a: Column, b: Column) -> Column:
+    """Put two columns under each other."""
+    codes = np.concatenate([a.codes.astype(np.uint32), b.codes.astype(np.uint32) + np.uint32(len(a.values))])
+    return recode(codes, [*a.values, *b.values])
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:
-    """Code values of any hashable types, equal when Python says so.
-
-    Examples
-    --------
-    >>> column = encode_objects([1, "a", 1.0, None])
-    >>> column.codes.tolist(), column.values
-    ([0, 1, 0, 2], [1, 'a', None])
-    """
+    """Code values of any hashable types, equal when Python says so."""
     seen: dict[Any, int] = {}
     try:
         codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), np.uint32)
@@ -197,19 +165,19 @@ def factorized(keys: NDArray[np.uint64]) -> tuple[Index, Index]:
     return codes, first[:made].copy()
 
 
+def first_rows(codes: Array, n_values: int) -> Index:
+    """The row where each code was seen first."""
+    first = np.empty(n_values, np.uint32)
+    first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
+    return first
+
+
 def _is_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
 def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> Column:
-    """Code a 1-D numpy array: numbers by value (NaN equals NaN, -0.0 equals 0.0), the rest by equality.
-
-    Examples
-    --------
-    >>> column = encode_values(np.array([0.5, np.nan, 0.5]))
-    >>> column.codes.tolist(), column.values
-    ([0, 1, 0], [0.5, None])
-    """
+    """Code a 1-D numpy array: numbers by value (NaN equals NaN, -0.0 equals 0.0), the rest by equality."""
     if _is_number(values.dtype):
         return _encode_numbers(values[None, :], np.zeros(1, np.uint64))[0]
     if values.dtype.kind in "mM":
@@ -222,13 +190,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
 
 
 def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ()) -> Iterator[Column]:
-    """Code columns of a 2-D array, blocks of them in threads, so that little is held beside the codes.
-
-    Examples
-    --------
-    >>> [c.codes.tolist() for c in encode_matrix(np.array([[7, 1], [9, 1]]), [0, 1])]
-    [[0, 1], [0, 0]]
-    """
+    """Code columns of a 2-D array, blocks of them in threads, so that little is held beside the codes."""
     if not _is_number(matrix.dtype):
         yield from in_threads(lambda j: encode_values(matrix[:, j], na, name=f"x{j}"), columns, len(matrix))
         return

@@ -27,13 +27,9 @@ def _add_rows(codes: Codes, first_row: np.uint64, sums: NDArray[np.uint64]) -> N
 def class_sums(
     columns: Iterable[tuple[int, Codes, int]], first_row: int = 1
 ) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-    """For every column, and class of U/{a}, the sum of the hashes of its rows; those of several pieces add up.
+    """For every column (its number, codes and cardinality) the sums of the hashes of the rows of each class of U/{a}.
 
-    Parameters
-    ----------
-    columns : iterable of (number of the column, its codes, how many there are)
-    first_row : int
-        Number of the first row, other than in any other piece.
+    Sums of several pieces, whose rows are numbered from another `first_row` each, add up.
     """
     for a, codes, n_values in columns:
         sums = np.zeros(n_values, np.uint64)
@@ -42,14 +38,7 @@ def class_sums(
 
 
 def alike(sums: Iterable[tuple[int, NDArray[np.uint64]]]) -> list[list[int]]:
-    """Groups of columns whose classes have the same sums: they are equal, or a hash collision.
-
-    Examples
-    --------
-    >>> a, b, c = (np.array(codes, np.uint8) for codes in ([0, 1, 1], [1, 0, 0], [0, 0, 1]))
-    >>> alike(class_sums([(0, a, 2), (1, b, 2), (2, c, 2)]))
-    [[0, 1]]
-    """
+    """Groups of columns whose classes have the same sums: they are equal, or a hash collision."""
     groups: dict[bytes, list[int]] = {}
     for a, classes in sums:
         groups.setdefault(blake2b(np.sort(classes).tobytes(), digest_size=16).digest(), []).append(a)
@@ -57,37 +46,22 @@ def alike(sums: Iterable[tuple[int, NDArray[np.uint64]]]) -> list[list[int]]:
 
 
 def translation(a: Codes, b: Codes, n_values: int) -> NDArray[np.int64] | None:
-    """The code of b for every code of a, −1 for those that do not occur; None where b is no function of a.
-
-    Examples
-    --------
-    >>> translation(np.array([0, 2, 0]), np.array([1, 0, 1]), 3).tolist()
-    [1, -1, 0]
-    """
+    """The code of b for every code of a, −1 for those that do not occur; None where b is no function of a."""
     book = np.full(n_values, -1, np.int64)
     book[a] = b
     return book if bool((book[a] == b).all()) else None
 
 
 def agreeing(books: Iterable[NDArray[np.int64] | None]) -> bool:
-    """Whether translations of several pieces make one.
-
-    Examples
-    --------
-    >>> agreeing([np.array([1, -1]), np.array([1, 0])]), agreeing([np.array([1, -1]), np.array([0, -1])])
-    (True, False)
-    """
+    """Whether translations of several pieces make one."""
     whole: NDArray[np.int64] | None = None
     for book in books:
         if book is None:
             return False
-        if whole is None:
-            whole = book.copy()
-            continue
-        both = (whole >= 0) & (book >= 0)
-        if (whole[both] != book[both]).any():
+        both = (whole >= 0) & (book >= 0) if whole is not None else np.zeros(len(book), np.bool_)
+        if whole is not None and (whole[both] != book[both]).any():
             return False
-        whole = np.maximum(whole, book)
+        whole = book if whole is None else np.maximum(whole, book)
     return True
 
 

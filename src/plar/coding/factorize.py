@@ -83,15 +83,7 @@ def _rehash(keys: Keys, slots: Index, made: np.uint64, first: Index) -> None:
 
 @jit
 def factorize(keys: Keys, codes: Index, first: Index) -> np.int64:
-    """Write the code of every key, in order of appearance, and the row where each was seen first; return how many.
-
-    Examples
-    --------
-    >>> codes, first = np.empty(3, np.uint32), np.empty(3, np.uint32)
-    >>> n = factorize(np.array([7, 1 << 40, 7], np.uint64), codes, first)
-    >>> codes.tolist(), first[:n].tolist()
-    ([0, 1, 0], [0, 1])
-    """
+    """Write the code of every key, in order of appearance, and the row where each was seen first; return how many."""
     if len(keys) == 0:
         return np.int64(0)
     # as signed or as unsigned numbers, whichever they are: differences wrap around to the same

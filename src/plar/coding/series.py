@@ -1,63 +1,61 @@
-"""Dictionary codes of polars columns: text by its hash, everything of fixed width by its bits."""
+"""Dictionary codes of one column of any library; of polars' ones text by its hash, what has fixed width by its bits."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized
-from plar.coding.threads import check_threads
+from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
 from plar.coding.times import spelled_clock, spelled_times
-from plar.errors import TableError
-from plar.partition import Array, Index, smallest_codes
+from plar.errors import EngineFailed, TableError
+from plar.partition import Array, smallest_codes
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["encode_series", "encode_strings", "named", "not_flat"]
-
+__all__ = ["check_threads", "encode_column", "encode_series", "encode_strings", "named", "not_flat"]
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
+#: whether plar has used polars in this process, or in one that it was forked from, whose threads it lacks
+_used = _lost = False
 
-def _first_rows(codes: Array, n_values: int) -> Index:
-    first = np.empty(n_values, np.uint32)
-    first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
-    return first
+
+def check_threads() -> None:
+    """Note that polars is about to be used; refuse it in a process forked from one in which plar had used it."""
+    global _used
+    if _lost:
+        raise EngineFailed(
+            "This process was forked from one that had used polars, whose threads it lacks, so it would wait forever. "
+            "Start processes with the method 'spawn' or 'forkserver', or give them granules made before."
+        )
+    _used = True
+
+
+def _forked() -> None:
+    global _lost
+    _lost = _used
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> codes, values = encode_strings(pl.Series(["b", "a", "b", None]))
-    >>> codes.tolist(), values
-    ([0, 1, 0, 2], ['b', 'a', None])
-    """
-    if len(series) <= _FEW:
-        cells = series.to_list()
-        distinct = list(dict.fromkeys(cells))
-        places = {value: code for code, value in enumerate(distinct)}
-        return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
-    codes, first = factorized(series.hash().to_numpy())
-    values = series.gather(first)
-    if series.eq_missing(values.gather(codes)).all():
-        return codes, values.to_list()
-    return _encode_collisions(series)
-
-
-def _encode_collisions(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of strings of which some share a hash."""
-    import polars as pl
-
-    values = series.unique()
-    known = values.drop_nulls()
-    codes = series.cast(pl.Enum(known)).to_physical().cast(pl.UInt32).fill_null(len(known))
-    return codes.to_numpy(), [*known.to_list(), *([None] if len(known) < len(values) else [])]
+    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked."""
+    if len(series) > _FEW:
+        codes, first = factorized(series.hash().to_numpy())
+        values = series.gather(first)
+        if series.eq_missing(values.gather(codes)).all():
+            return codes, values.to_list()
+    # few rows, or a hash collision
+    cells = series.to_list()
+    distinct = list(dict.fromkeys(cells))
+    places = {value: code for code, value in enumerate(distinct)}
+    return np.array(list(map(places.__getitem__, cells)), np.uint32), distinct
 
 
 def named(*names: str) -> pl.Expr:
@@ -75,15 +73,7 @@ def not_flat(name: str, dtype: object) -> TableError:
 
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
-    """Code a polars Series of any flat type.
-
-    Parameters
-    ----------
-    series : polars.Series
-    na : iterable of str
-        Spellings of the missing value, for text.
-    text : bool
-        The values are as written in a text file: blanks around them do not count, and empty is missing.
+    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing.
 
     Examples
     --------
@@ -102,38 +92,69 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
         return encode_objects(series.to_list(), spellings, name=series.name)
     if dtype == pl.Null or not len(series):
         return Column(np.zeros(len(series), np.uint8), [None] if len(series) else [])
+    if dtype in (pl.Categorical, pl.Enum):
+        return encode_series(series.cast(pl.String), spellings, text=text)
     if dtype == pl.String or (len(series) <= _FEW and (dtype.is_integer() or dtype == pl.Boolean)):
-        codes, values = encode_strings(series)
-        return encode_distinct(codes, values, na=spellings, trim=text)
+        return encode_distinct(*encode_strings(series), na=spellings, trim=text)
     if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
-        codes, values = encode_strings(written)
-        return encode_distinct(codes, series.gather(_first_rows(codes, len(values))).to_list(), na=spellings)
+        codes, distinct = encode_strings(written)
+        return encode_distinct(codes, series.gather(first_rows(codes, len(distinct))).to_list(), na=spellings)
     # polars plans a query for `to_physical`, which takes longer than to code a column
     numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
     column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
-    found = list(column.values) if dtype.is_numeric() else _values(series.drop_nulls(), column)
-    present, merged = column.codes, False
+    found, present, merged = list(column.values), column.codes, False
+    if dtype == pl.Time:
+        found = list(map(spelled_clock, found))
+    elif dtype.is_temporal():
+        unit = f"{'m8' if dtype == pl.Duration else 'M8'}[{getattr(dtype, 'time_unit', 'D')}]"
+        found = spelled_times(found, np.dtype(unit), "Z" if getattr(dtype, "time_zone", None) else "")
+    elif not dtype.is_numeric():
+        found = series.drop_nulls().gather(first_rows(column.codes, len(found))).to_list()
     if null is not None:
         merged = None in found  # NaN is missing, too
         missing = found.index(None) if merged else len(found)
         found = found if merged else [*found, None]
         present = smallest_codes(np.full(len(series), missing, np.uint32), len(found))
         present[~null] = column.codes
-    if dtype in (pl.Categorical, pl.Enum):
-        return encode_distinct(present, found, na=spellings, trim=text)
     return Column(present, found, merged)
 
 
-def _values(series: pl.Series, column: Column) -> list[Any]:
-    """Values of the codes of a column without nulls."""
+def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = False) -> Column:
+    """Code one column of any library; `text` as of `encode_series`."""
+    root = type(values).__module__.partition(".")[0]
+    if root == "pandas" and hasattr(values, "factorize"):
+        return _encode_pandas(values, na, name)
+    if root == "polars" or hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        return encode_series(_as_series(values, name), na, text=text)
+    if isinstance(values, np.ndarray):
+        return encode_values(values, na, name=name)
+    return encode_objects(values, na, name=name)
+
+
+def _as_series(values: Any, name: str) -> pl.Series:
     import polars as pl
 
-    dtype = series.dtype
-    if dtype == pl.Time:
-        return list(map(spelled_clock, column.values))
-    if dtype.is_temporal():
-        unit = f"{'m8' if dtype == pl.Duration else 'M8'}[{getattr(dtype, 'time_unit', 'D')}]"
-        return spelled_times(column.values, np.dtype(unit), "Z" if getattr(dtype, "time_zone", None) else "")
-    return series.gather(_first_rows(column.codes, len(column.values))).to_list()
+    try:
+        return pl.Series(name, values)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError):
+        kind = getattr(values, "type", type(values).__name__)
+        raise TableError(f"Column {name!r} holds {kind}, which polars does not know. Cast it, or drop it.") from None
+
+
+def _encode_pandas(series: Any, na: Iterable[str], name: str) -> Column:
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biufmM" or not series.dtype.isnative):
+        return encode_values(series.to_numpy(), na, name=name)
+    if hasattr(series.dtype, "pyarrow_dtype"):
+        return encode_series(_as_series(series.array.__arrow_array__(), name), na)
+    try:
+        codes, values = series.factorize()
+    except TypeError:
+        return encode_objects(series, na, name=name)  # says which values cannot be compared
+    lacking = codes < 0
+    distinct = list(values)
+    if lacking.any():
+        codes = np.where(lacking, len(distinct), codes)
+        distinct.append(None)
+    return encode_distinct(codes, distinct, na=na)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
-from plar.coding.single_use import SingleUse
+from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines import lanes
 from plar.granules import Granules
 from plar.partition import Index
@@ -61,7 +61,7 @@ class Blocks:
         def build(group: Sequence[int]) -> Block:
             # lanes beyond the group hold zeros; nobody reads their sums
             rows = lanes.as_rows([columns[a] for a in group])
-            if isinstance(columns, SingleUse):
+            if isinstance(columns, ConsumableColumns):
                 columns.lay_out(group, rows)
             return Block(group, max(n_values[a] for a in group), rows)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from plar.coding.single_use import SingleUse
+from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines import halving, kernels, lanes
 from plar.engines.base import Engine, Inner
 from plar.engines.blocks import Block, Blocks, lane_groups
@@ -83,7 +83,7 @@ class LocalEngine(Engine):
         # the order of U/R and what is counted along it; columns as lanes, and for each thread one more to move them to
         lanes_held = len(blocks) + min(len(blocks), 2 * self._jobs)
         need = len(granules) * (160 + lanes.LANES * lanes_held)
-        if isinstance(granules.columns, SingleUse):  # whose columns go as their lanes come
+        if isinstance(granules.columns, ConsumableColumns):  # whose columns go as their lanes come
             need -= sum(granules.columns[a].nbytes for block in blocks for a in block)
         return need
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_matrix, encode_objects, encode_values
-from plar.coding.series import encode_series
+from plar.coding.codes import Column, encode_matrix
+from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.parallel import in_threads
-from plar.tables.output import check_output, sink_frame
+from plar.tables.output import sink_frame
 from plar.tables.rows import Rows, Selection
 
 __all__ = ["MappingRows", "MatrixRows", "PandasRows", "check_unmasked", "encode_column", "encode_labels", "label_name"]
@@ -30,17 +30,21 @@ class _ArrayRows(Rows):
     def column(self, place: int) -> Any:
         """One column, as it is."""
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.column(0)) if self.names else 0
+
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns."""
-        at = {name: place for place, name in enumerate(self.names)}
-        named = ((self.column(at[name]), name) for name in names)
+        named = zip(map(self.column, Selection(tuple(names)).places(self.names)), names, strict=True)
         return in_threads(lambda column: encode_column(column[0], na, column[1]), named, self.n_rows)
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; what has no polars type is written as text."""
         import polars as pl
 
-        check_output(path)
+        self.check_output(path)
         series = []
         for name, place in zip(selection.kept, selection.places(self.names), strict=True):
             values = selection.cut(self.column(place), name)
@@ -58,6 +62,8 @@ class _ArrayRows(Rows):
 class MatrixRows(_ArrayRows):
     """A 2-D numpy array, whose columns are x0, x1, …."""
 
+    kind = "numpy"
+
     @staticmethod
     def open(data: np.ndarray[Any, Any]) -> MatrixRows:
         """Take an array, if it has rows and columns."""
@@ -68,18 +74,9 @@ class MatrixRows(_ArrayRows):
             )
         return MatrixRows(data, tuple(f"x{j}" for j in range(data.shape[1])))
 
-    def __str__(self) -> str:
-        """What it is."""
-        return "numpy"
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.data)
-
     def column(self, place: int) -> Any:
         """One column, as it is."""
-        return np.ascontiguousarray(self.data[:, place])
+        return self.data[:, place]
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, a block at a time."""
@@ -87,13 +84,8 @@ class MatrixRows(_ArrayRows):
 
     def select(self, selection: Selection) -> Any:
         """Take columns, in a type that holds their bins too."""
-        places = selection.places(self.names)
-        made = {
-            j: selection.cut(self.data[:, place], name)
-            for j, (name, place) in enumerate(zip(selection.kept, places, strict=True))
-            if name in selection.cuts
-        }
-        kept = self.data[:, places]
+        kept = self.data[:, selection.places(self.names)]
+        made = {j: selection.cut(kept[:, j], name) for j, name in enumerate(selection.kept) if name in selection.cuts}
         if made:
             kept = kept.astype(np.result_type(kept.dtype, *(column.dtype for column in made.values())))
             for j, column in made.items():
@@ -105,24 +97,13 @@ class MatrixRows(_ArrayRows):
 class PandasRows(_ArrayRows):
     """A pandas DataFrame."""
 
+    kind = "pandas"
+
     @staticmethod
     def open(data: Any) -> PandasRows:
         """Take a DataFrame; its labels are names."""
-        return PandasRows(data, check_names([str(label) for label in data.columns], "the DataFrame"))
-
-    def __str__(self) -> str:
-        """What it is."""
-        return "pandas"
-
-    @property
-    def labels(self) -> frozenset[int]:
-        """Labels of columns that are ints."""
-        return _ints(self.data.columns)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(self.data)
+        names = check_names([str(label) for label in data.columns], "the DataFrame")
+        return PandasRows(data, names, labels=_ints(data.columns))
 
     def column(self, place: int) -> Any:
         """One column, as it is."""
@@ -130,16 +111,14 @@ class PandasRows(_ArrayRows):
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
         """Code these columns, neighbours of one type together where pandas holds them as one matrix."""
-        dtypes, at = list(self.data.dtypes), {name: place for place, name in enumerate(self.names)}
-        places = [at[name] for name in names]
+        dtypes, places = list(self.data.dtypes), Selection(tuple(names)).places(self.names)
         for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
             own = [place for _, place in run]
             part = self.data.iloc[:, own[0] : own[-1] + 1]
             if _is_one_block(part, dtypes[own[0]]):
                 yield from encode_matrix(part.to_numpy(), range(len(own)), na)
-                continue
-            columns = ((part.iloc[:, j], self.names[place]) for j, place in enumerate(own))
-            yield from in_threads(lambda column: encode_column(column[0], na, column[1]), columns, len(part))
+            else:
+                yield from _ArrayRows.encode(self, [self.names[place] for place in own], na)
 
     def select(self, selection: Selection) -> Any:
         """Take columns."""
@@ -155,6 +134,8 @@ class PandasRows(_ArrayRows):
 @dataclass(frozen=True, slots=True, eq=False)
 class MappingRows(_ArrayRows):
     """Columns of any kind in a mapping, by their names."""
+
+    kind = "mapping"
 
     @staticmethod
     def open(data: Mapping[Any, Any]) -> MappingRows:
@@ -172,21 +153,7 @@ class MappingRows(_ArrayRows):
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
             raise TableError(f"The columns differ in length: {shown}. Make them the same.")
-        return MappingRows(data, check_names([str(label) for label in data], "the mapping"))
-
-    def __str__(self) -> str:
-        """What it is."""
-        return "mapping"
-
-    @property
-    def labels(self) -> frozenset[int]:
-        """Labels of columns that are ints."""
-        return _ints(self.data)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are."""
-        return len(next(iter(self.data.values()), ()))
+        return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_ints(data))
 
     def column(self, place: int) -> Any:
         """One column, as it is."""
@@ -210,56 +177,11 @@ def check_unmasked(values: Any, what: str) -> None:
         )
 
 
-def encode_column(values: Any, na: tuple[str, ...], name: str) -> Column:
-    """Code one column of any library.
-
-    Examples
-    --------
-    >>> encode_column([3, 3.0, "3"], (), "x").values
-    [3, '3']
-    """
-    root = type(values).__module__.partition(".")[0]
-    if root == "pandas" and hasattr(values, "factorize"):
-        return _encode_pandas(values, na, name)
-    if root == "polars" or hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        return encode_series(_as_series(values, name), na)
-    if isinstance(values, np.ndarray):
-        return encode_values(values, na, name=name)
-    return encode_objects(values, na, name=name)
-
-
-def _as_series(values: Any, name: str) -> Any:
-    import polars as pl
-
-    try:
-        return pl.Series(name, values)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError):
-        kind = getattr(values, "type", type(values).__name__)
-        raise TableError(f"Column {name!r} holds {kind}, which polars does not know. Cast it, or drop it.") from None
-
-
 def _is_one_block(part: Any, dtype: Any) -> bool:
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return False
     first, last = (part.iloc[:, j].to_numpy().base for j in (0, -1))
     return first is not None and first is last
-
-
-def _encode_pandas(series: Any, na: tuple[str, ...], name: str) -> Column:
-    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biufmM" or not series.dtype.isnative):
-        return encode_values(series.to_numpy(), na, name=name)
-    if hasattr(series.dtype, "pyarrow_dtype"):
-        return encode_series(_as_series(series.array.__arrow_array__(), name), na)
-    try:
-        codes, values = series.factorize()
-    except TypeError:
-        return encode_objects(series, na, name=name)  # says which values cannot be compared
-    lacking = codes < 0
-    distinct = list(values)
-    if lacking.any():
-        codes = np.where(lacking, len(distinct), codes)
-        distinct.append(None)
-    return encode_distinct(codes, distinct, na=na)
 
 
 def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
@@ -276,13 +198,7 @@ def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
 
 
 def label_name(y: Any, names: Sequence[str]) -> str:
-    """Name of the labels: their own, or y, with underscores where the table has it already.
-
-    Examples
-    --------
-    >>> label_name([0, 1], ["x", "y"])
-    'y_'
-    """
+    """Name of the labels: their own, or y, with underscores where the table has it already."""
     given = getattr(y, "name", None)
     name = given if isinstance(given, str) and given else "y"
     while name in names:

@@ -8,85 +8,75 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from plar.bins import NoNumber
+from plar.coding.assemble import BadWeight, row_weights
 from plar.coding.codes import Column
-from plar.coding.series import encode_series, named, not_flat
-from plar.coding.threads import check_threads
-from plar.coding.weights import BadWeight, row_weights
+from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
 from plar.granules import Granules
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.memory_guard import watched
-from plar.tables.output import check_output, sink_frame
-from plar.tables.rows import Rows, Selection, granulate_columns
+from plar.tables.output import sink_frame
+from plar.tables.rows import Rows, Selection, granulate_columns, shown
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ArrowRows", "FileRows", "FrameRows", "cut_frame", "open_frame", "run", "shown", "sink_cut"]
+__all__ = ["ArrowRows", "FrameRows", "open_frame", "run"]
 
 T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24
 _WIDE = 200  # grouping by more columns than this is slower than coding each
 _LEN = "\0len"
+_TICK = 0.01  # seconds between two looks at the memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameRows(Rows):
-    """A polars frame.
+    """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
     Parameters
     ----------
-    frame : polars.LazyFrame
-        Every column, in table order.
-    as_text : bool
-        Values compare as written.
+    columnar : bool
+        Whether columns can be read one after another, always in the same order of rows.
     """
 
-    frame: pl.LazyFrame
-    as_text: bool = False
+    kind = "polars"
 
-    def __str__(self) -> str:
-        """What it is."""
-        return "polars"
+    columnar: bool = False
 
     @property
-    def text(self) -> bool:
-        """Whether values compare as written."""
-        return self.as_text
-
-    @property
-    def in_turn(self) -> bool:
-        """Whether columns can be read one after another, always in the same order of rows."""
-        return False
+    def frame(self) -> pl.LazyFrame:
+        """Every column, in table order."""
+        found: pl.LazyFrame = self.data.lazy()
+        return found
 
     def explain(self, error: BaseException) -> TableError:
         """Say why polars could not read the rows."""
-        return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
-
-    def no_rows(self) -> NoRows:
-        """Say that there is nothing to read."""
-        return NoRows("The table has no rows. Add some.")
+        if not self.files:
+            return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
+        return TableError(
+            f"Cannot read {shown(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
+        )
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the frame."""
-        return run(lambda: watched(lambda: query.collect(engine="streaming")), self.explain)
+        return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, some at a time where they can be read so."""
         import polars as pl
 
         step = max(1, len(names))
-        if self.in_turn:
+        if self.columnar:
             rows = int(self.collect(self.frame.select(pl.len())).item())
             step = max(64, _BLOCK_CELLS // max(rows, 1))  # each block costs a look at all names
         for low in range(0, len(names), step):
@@ -105,18 +95,19 @@ class FrameRows(Rows):
         narrow = len(roles.used) <= _WIDE and pl.Object not in schema.values() and _LEN not in self.names
         if roles.labels is None and roles.bins is None and narrow:
             return self._grouped(roles)
-        if self.in_turn:
+        if self.columnar:
             return granulate_columns(self, roles)
         # a query may give its rows in another order each time
         held = self.collect(self.frame.select([named(name) for name in roles.read]))
-        return granulate_columns(FrameRows(held, self.names, held.lazy(), self.text), roles)
+        return granulate_columns(FrameRows(held, self.names, text=self.text), roles)
 
     def _grouped(self, roles: Roles) -> Granules:
         import polars as pl
 
         groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
         if not len(groups):
-            raise self.no_rows()
+            have = "have" if len(self.files) > 1 else "has"
+            raise NoRows(f"{shown(self.files) or 'The table'} {have} no rows. Add some.")
         counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
         columns = [encode_series(groups[name], roles.na, text=self.text) for name in roles.read]
         if roles.weights is not None:
@@ -126,93 +117,51 @@ class FrameRows(Rows):
                 for column in self.encode([roles.weights], ()):
                     row_weights(column, np.ones(len(column.codes), np.int64))
                 raise
-        named_columns = list(zip(roles.used, columns, strict=True))
-        k = len(roles.conditions)
-        return Granules.from_columns(
-            named_columns[:k],
-            named_columns[k:],
-            counts,
-            missing=roles.missing,
-            grouped=roles.weights is None,
-        )
+        coded = list(zip(roles.used, columns, strict=True))
+        k, grouped = len(roles.conditions), roles.weights is None
+        return Granules.from_columns(coded[:k], coded[k:], counts, missing=roles.missing, grouped=grouped)
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
-        return cut_frame(self.data.select([named(name) for name in selection.kept]), selection, text=self.text)
+        """Take columns; those of files come as a polars DataFrame."""
+        import polars as pl
+
+        frame = self.data.select([named(name) for name in selection.kept])
+        if self.files:
+            frame = self.collect(frame)
+        if isinstance(frame, pl.DataFrame):
+            return frame.with_columns(selection.cut(frame[name], name, text=self.text) for name in selection.cuts)
+        return frame.with_columns(
+            named(name).map_batches(partial(selection.cut, name=name, text=self.text), return_dtype=pl.Int64)
+            for name in selection.cuts
+        )
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Write columns to a file, in a stream."""
-        check_output(path, self.files)
+        """Write columns to a file, in a stream where none is cut into bins."""
+        self.check_output(path)
         frame = self.frame.select([named(name) for name in selection.kept])
-        sink_cut(frame, selection, path, text=self.text, explain=self.explain)
+        if selection.cuts:
+            held = self.collect(frame)
+            frame = held.lazy().with_columns(selection.cut(held[name], name, text=self.text) for name in selection.cuts)
+        run(lambda: sink_frame(frame, path), self.explain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrowRows(FrameRows):
-    """An Arrow table."""
+    """An Arrow table; `data` is polars' view of it."""
 
-    def __str__(self) -> str:
-        """What it is."""
-        return "arrow"
+    kind = "arrow"
+
+    table: Any = None
 
     def select(self, selection: Selection) -> Any:
         """Take columns."""
         import polars as pl
 
-        table = self.data.select(list(selection.kept))
+        table = self.table.select(list(selection.kept))
         for j, name in enumerate(selection.kept):
             if name in selection.cuts:
                 table = table.set_column(j, name, selection.cut(pl.Series(table.column(j)), name).to_arrow())
         return table
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FileRows(FrameRows):
-    """Files of typed columns, which polars scans.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-    columnar : bool
-        Whether the files hold column after column.
-    """
-
-    paths: tuple[Path, ...] = ()
-    columnar: bool = False
-
-    def __str__(self) -> str:
-        """What it is."""
-        return f"path {shown(self.paths)}"
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        return self.paths
-
-    @property
-    def in_turn(self) -> bool:
-        """Whether columns can be read one after another."""
-        return self.columnar
-
-    def explain(self, error: BaseException) -> TableError:
-        """Say why polars could not read the files."""
-        return TableError(
-            f"Cannot read {shown(self.paths)}: {reason_of(error)}. The file is damaged or not what its name says."
-        )
-
-    def no_rows(self) -> NoRows:
-        """Say that there is nothing to read."""
-        return NoRows(f"{shown(self.paths)} {'has' if len(self.paths) == 1 else 'have'} no rows. Add some.")
-
-    def select(self, selection: Selection) -> Any:
-        """Read columns into a polars DataFrame."""
-        frame = self.collect(self.frame.select([named(name) for name in selection.kept]))
-        return cut_frame(frame, selection, text=self.text)
-
-
-def shown(files: Sequence[Path]) -> str:
-    """Names of files, for messages."""
-    return ", ".join(repr(str(f)) for f in files[:3]) + (", …" if len(files) > 3 else "")
 
 
 def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -> T:
@@ -228,49 +177,21 @@ def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -
         raise explain(error) from None
 
 
-def cut_frame(frame: Any, selection: Selection, *, text: bool) -> Any:
-    """Put bins in place of numbers in a frame of polars; those of a lazy one are found when it is read."""
-    import polars as pl
+def _watched(read: Callable[[], T]) -> T:
+    """Let polars read in a thread: it cannot be stopped, but where memory runs out we can stop waiting for it."""
+    done: Future[T] = Future()
 
-    if isinstance(frame, pl.DataFrame):
-        return frame.with_columns(selection.cut(frame[name], name, text=text) for name in selection.cuts)
-    return frame.with_columns(
-        named(name).map_batches(
-            partial(selection.cut, name=name, text=text), return_dtype=pl.Int64, is_elementwise=True
-        )
-        for name in selection.cuts
-    )
-
-
-def sink_cut(
-    frame: pl.LazyFrame,
-    selection: Selection,
-    path: str | os.PathLike[str],
-    *,
-    text: bool,
-    explain: Callable[[BaseException], TableError],
-) -> None:
-    """Write a frame, with bins in place of numbers."""
-    noted = _Noted(selection.kept, selection.cuts, selection.na, selection.decimal)
-    try:
-        run(lambda: sink_frame(cut_frame(frame, noted, text=text), path), explain)
-    except NoNumber:
-        raise noted.odd[0] from None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Noted(Selection):
-    """Keeps what is wrong with a column, which polars would tell in words of its own."""
-
-    odd: list[NoNumber] = field(default_factory=list)
-
-    def cut(self, values: Any, name: str, *, text: bool = False) -> Any:
-        """A column as it is, or its bins."""
+    def run() -> None:
         try:
-            return Selection.cut(self, values, name, text=text)
-        except NoNumber as error:
-            self.odd.append(error)
-            raise
+            done.set_result(read())
+        except BaseException as error:
+            done.set_exception(error)
+
+    check_memory("Reading the table")
+    Thread(target=run, daemon=True).start()  # of no pool: Python waits for those of pools when it ends
+    while wait([done], _TICK).not_done:
+        check_memory("Reading the table")
+    return done.result()
 
 
 def open_frame(data: Any) -> FrameRows:
@@ -285,5 +206,5 @@ def open_frame(data: Any) -> FrameRows:
         reason = "a column has a type that polars does not know" if panic else reason_of(error)
         raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
     if frame is not data and type(data).__name__ in ("Table", "RecordBatch") and hasattr(data, "select"):
-        return ArrowRows(data, names, frame.lazy())
-    return FrameRows(frame, names, frame.lazy())
+        return ArrowRows(frame, names, table=data)
+    return FrameRows(frame, names)

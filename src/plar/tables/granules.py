@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from plar.bin_rules import Bins, parse_bins
 from plar.bins import cut_columns
-from plar.coding.codes import Column
+from plar.coding.codes import Column, recode
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
-from plar.granules import Granules, regroup
+from plar.granules import Granules
 from plar.options import ReadOptions
-from plar.partition import smallest_codes
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection
 from plar.text.numbers import written_number
@@ -27,24 +23,9 @@ __all__ = ["GranuleRows", "as_numbers"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GranuleRows(Rows):
-    """Granules, here or on a cluster.
+    """Granules, here or on a cluster."""
 
-    Parameters
-    ----------
-    paths : tuple of Path
-        The files that they come from.
-    """
-
-    paths: tuple[Path, ...] = ()
-
-    def __str__(self) -> str:
-        """What it is."""
-        return "granules"
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that they come from."""
-        return self.paths
+    kind = "granules"
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Choose among the conditions; what granules cannot follow any more is refused."""
@@ -70,11 +51,6 @@ class GranuleRows(Rows):
             conditions, given.decision, missing=options.missing, bins=bins, numeric=numeric, decimal=options.decimal
         )
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Their conditions are coded already."""
-        at = {name: j for j, name in enumerate(self.data.conditions)}
-        return (Column(self.data.columns[at[name]], self.data.dictionaries[at[name]]) for name in names)
-
     def granulate(self, roles: Roles) -> Granules:
         """Granules over some of the conditions."""
         if isinstance(self.data, Granules):
@@ -84,19 +60,15 @@ class GranuleRows(Rows):
 
     def select(self, selection: Selection) -> Any:
         """Refuse: the rows are not there any more."""
-        raise self._no_rows()
-
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Refuse: the rows are not there any more."""
-        raise self._no_rows()
+        raise TableError(f"{self._where} holds granules, not rows.")
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse: the rows are not there any more."""
-        raise TableError(f"{self._no_rows()} No table can be written to {os.fspath(path)!r}.")
+        raise TableError(f"{self._where} holds granules, not rows. No table can be written to {os.fspath(path)!r}.")
 
-    def _no_rows(self) -> TableError:
-        where = repr(str(self.paths[0])) if self.paths else "The table"
-        return TableError(f"{where} holds granules, not rows.")
+    @property
+    def _where(self) -> str:
+        return repr(str(self.files[0])) if self.files else "The table"
 
 
 def with_roles(granules: Granules, roles: Roles) -> Granules:
@@ -108,14 +80,10 @@ def with_roles(granules: Granules, roles: Roles) -> Granules:
 
 
 def _regrouped(
-    granules: Granules,
-    conditions: list[tuple[str, Column]],
-    decision: list[tuple[str, Column]],
-    missing: str = "value",
+    granules: Granules, conditions: list[tuple[str, Column]], decision: list[tuple[str, Column]], **options: Any
 ) -> Granules:
-    kept = granules.counts, granules.names, granules.cuts
-    made = Granules.from_columns(conditions, decision, kept[0], missing=missing, names=kept[1], cuts=kept[2])
-    return replace(made, text=granules.text)
+    kept: dict[str, Any] = {"names": granules.names, "cuts": granules.cuts, "text": granules.text}
+    return Granules.from_columns(conditions, decision, granules.counts, **(kept | options))
 
 
 def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
@@ -124,13 +92,12 @@ def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
     for name in bins.columns:
         if name in cuts:
             raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
-    named = dict(granules.named_columns()[0])
-    left = [(name, column) for name, column in named.items() if name not in cuts]
+    conditions, decision = granules.named_columns()
+    left = {name: column for name, column in conditions if name not in cuts}
     written = decimal if granules.text else None  # text of typed tables is no number
-    cut = cut_columns(left, bins, granules.classes, granules.counts, cuts, decimal=written)
-    named |= dict(zip((name for name, _ in left), cut, strict=True))
-    columns, dictionaries = (tuple(c.codes for c in named.values()), tuple(c.values for c in named.values()))
-    return regroup(replace(granules, columns=columns, dictionaries=dictionaries, cuts=cuts))
+    cut = cut_columns(left.items(), bins, granules.classes, granules.counts, cuts, decimal=written)
+    made = dict(conditions) | dict(zip(left, cut, strict=True))
+    return _regrouped(granules, list(made.items()), decision, cuts=cuts)
 
 
 def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
@@ -150,6 +117,4 @@ def _numbers(column: Column, name: str, decimal: str) -> Column:
                 f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
                 "or leave the column out of numeric."
             )
-    places = {number: code for code, number in enumerate(dict.fromkeys(values))}
-    lut = np.array([places[number] for number in values], np.uint32)
-    return Column(smallest_codes(lut[column.codes], len(places)), list(places), merged=len(places) < len(lut))
+    return recode(column.codes, values)

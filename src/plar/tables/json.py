@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.roles import Roles
-from plar.tables.frames import FileRows
+from plar.tables.frames import FrameRows
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
 from plar.text.dialect import decoded
 
@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JsonRows", "is_array", "json_order", "json_schema", "read_array", "unmapped"]
 
-_KINDS: dict[type, str] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "an object",
-}
+_KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # names up to which polars keeps their order
 _LINES = 10_000
 _CHUNK = 1 << 24
@@ -42,22 +35,22 @@ _LARGEST = 1 << 127
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JsonRows(FileRows):
+class JsonRows(FrameRows):
     """Files of JSON."""
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, once no column is known to mix types, which polars would read as one."""
         self._check(roles.used)
-        return FileRows.granulate(self, roles)
+        return FrameRows.granulate(self, roles)
 
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
         try:
-            for file in self.paths:
-                _inspect(file)
+            for file in self.files:
+                _check_types(_rows(file))
         except TableError as fault:
             return fault
-        return FileRows.explain(self, error)
+        return FrameRows.explain(self, error)
 
     def _check(self, names: Sequence[str]) -> None:
         import polars as pl
@@ -68,14 +61,14 @@ class JsonRows(FileRows):
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
         # another type than text, or half a character, which polars reads as a NUL
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
-        for file in self.paths:
+        for file in self.files:
             if is_array(file):
                 continue
             mixed = texts and self.collect(pl.scan_lines(unmapped(file), glob=False).select(other.any())).item()
             largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
             large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
-                _inspect(file, [*texts, *(floats if large else ())])
+                _check_types(_rows(file), {*texts, *(floats if large else ())})
 
 
 def unmapped(file: Path) -> str:
@@ -111,12 +104,10 @@ def read_array(path: Path) -> pl.LazyFrame:
         rows = json.loads(text, object_pairs_hook=_once, parse_float=_float)
     except (ValueError, RecursionError) as error:
         raise TableError(f"{str(path)!r}: {error}. Write an array of objects.") from None
-    check = _Types(str(path))
-    for number, row in enumerate(rows, 1):
-        check.add(f"{str(path)!r}, object {number}", row)
+    _check_types((f"{str(path)!r}, object {number}", row) for number, row in enumerate(rows, 1))
     names = dict.fromkeys(name for row in rows for name in row)
     for name in names:
-        check.text(str(path), name)
+        _check_text(str(path), name)
     return pl.LazyFrame([pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names])
 
 
@@ -173,6 +164,11 @@ def _float(text: str) -> float:
     return number if math.isfinite(number) else _not_json(text)
 
 
+def _check_text(where: str, text: str) -> None:
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise TableError(f"{where}: {text[:40]!r} has half a character (a lone surrogate). Write it whole.")
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -181,43 +177,29 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-class _Types:
-    """The type of every column so far; only columns in `names` count, if they are given."""
-
-    def __init__(self, shown: str, names: Collection[str] | None = None) -> None:
-        self.shown, self.names = shown, names
-        self.kinds: dict[str, str] = {}
-        self.fractions: set[str] = set()
-        self.large: dict[str, int] = {}
-
-    def text(self, where: str, text: str) -> None:
-        """Refuse what UTF-8 cannot write."""
-        if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-            raise TableError(f"{where}: {text[:40]!r} has half a character (a lone surrogate). Write it whole.")
-
-    def add(self, where: str, row: Any) -> None:
-        """Take one row; TableError where it is none, or changes the type of a column."""
+def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None = None) -> None:
+    """Refuse the first row that is no object, or changes the type of a column, of those in `names` if given."""
+    kinds, fractions, large = dict[str, str](), set[str](), dict[str, int]()
+    for where, row in rows:
         if not isinstance(row, dict):
             raise TableError(f"{where}: {json.dumps(row)[:40]!r} is no object. Write objects only, one a row.")
         for name, value in row.items():
-            if self.names is not None and name not in self.names:
+            if names is not None and name not in names:
                 continue
             kind = _KINDS.get(type(value))
-            if kind and self.kinds.setdefault(name, kind) != kind:
-                raise TableError(
-                    f"{where}: column {name!r} has {kind} after {self.kinds[name]}. Write all in one type."
-                )
+            if kind and kinds.setdefault(name, kind) != kind:
+                raise TableError(f"{where}: column {name!r} has {kind} after {kinds[name]}. Write all in one type.")
             if isinstance(value, str):
-                self.text(where, value)
+                _check_text(where, value)
             if isinstance(value, int) and abs(value) >= _LARGEST:
                 raise TableError(f"{where}: column {name!r} has a whole number of 39 digits or more. Write it as text.")
             if isinstance(value, float):
-                self.fractions.add(name)
+                fractions.add(name)
             elif isinstance(value, int) and abs(value) > _EXACT:
-                self.large[name] = value
-            if name in self.large and name in self.fractions:
+                large[name] = value
+            if name in large and name in fractions:
                 raise TableError(
-                    f"{where}: column {name!r} has fractions, and {self.large[name]}, which no float holds. "
+                    f"{where}: column {name!r} has fractions, and {large[name]}, which no float holds. "
                     "Write its numbers as text."
                 )
 
@@ -230,10 +212,3 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
                 yield where, json.loads(line, object_pairs_hook=_once, parse_constant=_not_json, parse_float=_float)
             except (ValueError, RecursionError) as error:
                 raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
-
-
-def _inspect(path: Path, names: Iterable[str] | None = None) -> None:
-    """Read line by line: TableError with the first line that is no object, or that changes a column's type."""
-    types = _Types(str(path), None if names is None else set(names))
-    for where, row in _rows(path):
-        types.add(where, row)

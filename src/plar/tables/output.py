@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_output", "sink_frame"]
 
-_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {
-    "": "uncompressed",
-    ".gz": "gzip",
-    ".zst": "zstd",
-}
+_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
 
 def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
 from plar.bins import apply, cut_columns
+from plar.coding.assemble import row_weights
 from plar.coding.codes import Column, combine
-from plar.coding.weights import check_labels, row_weights
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.limits import check_memory
 from plar.options import ReadOptions
 from plar.roles import Roles, assign
-from plar.tables.output import check_output
+from plar.tables.output import check_output, sink_frame
 
-__all__ = ["Rows", "Selection", "assembled", "emptied", "granulate_columns"]
+__all__ = ["Rows", "Selection", "assembled", "emptied", "granulate_columns", "shown"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +39,7 @@ class Selection:
         """A column as it is, or its bins."""
         if name not in self.cuts:
             return values
-        if text:  # where nothing is missing too
-            return apply(values, self.cuts[name], name, na=(*self.na, ""), decimal=self.decimal)
-        return apply(values, self.cuts[name], name, na=self.na)
+        return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
 
     def places(self, names: Sequence[str]) -> list[int]:
         """Where the columns stand in a table."""
@@ -59,34 +57,28 @@ class Rows(ABC):
         As given, or what reads it.
     names : tuple of str
         All columns, in table order.
+    files : tuple of Path
+        The files that are read here.
+    text : bool
+        Whether values compare as written, blanks around them trimmed.
+    labels : frozenset of int
+        Labels of columns that are ints, where a library has such.
+    declared : tuple of str
+        What the data themselves say the decision is.
     """
+
+    kind: ClassVar[str] = ""
 
     data: Any
     names: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+    text: bool = False
+    labels: frozenset[int] = frozenset()
+    declared: tuple[str, ...] = ()
 
-    @abstractmethod
     def __str__(self) -> str:
         """What it is, in a word or two."""
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read here."""
-        return ()
-
-    @property
-    def text(self) -> bool:
-        """Whether values compare as written, blanks around them trimmed."""
-        return False
-
-    @property
-    def declared(self) -> tuple[str, ...]:
-        """What the data themselves say the decision is."""
-        return ()
-
-    @property
-    def labels(self) -> frozenset[int]:
-        """Labels of columns that are ints, where a library has such."""
-        return frozenset()
+        return f"path {shown(self.files)}" if self.files else self.kind
 
     @property
     def n_rows(self) -> int:
@@ -97,9 +89,9 @@ class Rows(ABC):
         """Give the columns their roles."""
         return assign(self.names, options, labels, label)
 
-    @abstractmethod
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns, in turn; can be asked for again."""
+        """Code these columns, in turn; can be asked for again. Not needed where `granulate` has its own way."""
+        raise NotImplementedError
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities."""
@@ -109,13 +101,19 @@ class Rows(ABC):
     def select(self, selection: Selection) -> Any:
         """Take columns, in the same kind of table."""
 
-    @abstractmethod
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write what `select` takes."""
+        self.check_output(path)
+        sink_frame(self.select(selection).lazy(), path)
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a place where `sink` could not write."""
         check_output(path, self.files)
+
+
+def shown(files: Sequence[Path]) -> str:
+    """Names of files, for messages."""
+    return ", ".join(repr(str(f)) for f in files[:3]) + (", …" if len(files) > 3 else "")
 
 
 def granulate_columns(rows: Rows, roles: Roles) -> Granules:
@@ -154,46 +152,41 @@ def assembled(
 
     Parameters
     ----------
-    roles : Roles
     conditions : function
         Codes the conditions, one after the other; it is called again only to find rows without missing values for bins.
     beside : list of Column
         The decision, if it is part of the table, and the weights, if there are any.
-    counts : (n,) array of int64
-        For how many rows each one stands.
     decimal : str, optional
         Text that writes numbers with this mark before the fraction can be cut.
-    grouped : bool
-        The rows are known to be distinct, but for what `Column.merged` says.
     """
-    if roles.labels is not None:
-        check_labels(roles.labels, len(counts))
+    beside = list(_beside_labels(beside, roles.labels))
     if roles.weights is not None:
         counts, grouped = row_weights(beside.pop(), counts), False
     decision = beside if roles.labels is None else [roles.labels]
-    columns, cuts = conditions(), dict[str, Cuts]()
+    columns, cuts = _beside_labels(conditions(), roles.labels), dict[str, Cuts]()
     if roles.bins is not None:
-        counted = counts.copy()
+        grouped, counted = False, counts.copy()
         if roles.missing == "drop":
-            for column in (*decision, *conditions()):
+            for column in (*decision, *_beside_labels(conditions(), roles.labels)):
                 if column.missing is not None:
                     counted[column.codes == column.missing] = 0
-        classes, _ = combine(decision)
         named = zip(roles.conditions, columns, strict=True)
-        columns = cut_columns(_checked(named, len(counts)), roles.bins, classes, counted, cuts, decimal=decimal)
+        columns = cut_columns(named, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
     return Granules.from_columns(
         zip(roles.conditions, columns, strict=True),
         zip(roles.decision, decision, strict=True),
         counts,
         missing=roles.missing,
-        grouped=grouped and roles.bins is None,
+        grouped=grouped,
         cuts=cuts,
     )
 
 
-def _checked(named: Iterable[tuple[str, Column]], n_labels: int) -> Iterable[tuple[str, Column]]:
-    """Refuse columns of another length than the labels, before anything is made of both."""
-    for name, column in named:
-        if len(column.codes) != n_labels:
-            raise TableError(f"y has {n_labels} labels for {len(column.codes)} rows. Pass one label for each row.")
-        yield name, column
+def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator[Column]:
+    """Columns as they come; labels beside the table must be as many."""
+    for column in columns:
+        if labels is not None and len(column.codes) != len(labels.codes):
+            raise TableError(
+                f"y has {len(labels.codes)} labels for {len(column.codes)} rows. Pass one label for each row."
+            )
+        yield column

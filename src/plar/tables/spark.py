@@ -24,29 +24,14 @@ _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "j
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkRows(Rows):
-    """Rows that are on a Spark cluster; `data` is their DataFrame.
+    """Rows that are on a Spark cluster; `data` is their DataFrame."""
 
-    Parameters
-    ----------
-    as_text : bool
-        Whether they are text, which compares as written.
-    """
-
-    as_text: bool = False
+    kind = "spark"
 
     @staticmethod
     def open(frame: Any, *, text: bool = False) -> SparkRows:
         """Take a DataFrame."""
-        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"), text)
-
-    def __str__(self) -> str:
-        """What it is."""
-        return "spark"
-
-    @property
-    def text(self) -> bool:
-        """Whether values compare as written."""
-        return self.as_text
+        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"), text=text)
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Give the columns their roles; labels cannot lie beside them."""

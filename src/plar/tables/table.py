@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plar.bin_rules import Cuts, parse_bins
-from plar.columns import ColumnName, by_label, resolve, resolve_all
+from plar.bin_rules import Cuts
+from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
 from plar.files import check_readable, find_files, on_disk
 from plar.formats import format_of
@@ -78,34 +78,18 @@ class DecisionTable:
 
     def __repr__(self) -> str:
         """Tell the roles on one line, not the rows."""
-        decision = ", ".join(map(repr, self.decision))
-        return (
-            f"<DecisionTable: {self.rows}, {len(self.names)} columns, {len(self.conditions)} conditions, "
-            f"decision {decision}>"
-        )
+        sizes = f"{len(self.names)} columns, {len(self.conditions)} conditions"
+        return f"<DecisionTable: {self.rows}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def granulate(self) -> Granules:
-        """Read the rows and return the distinct ones with their multiplicities.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> open_table(np.array([[1, 0], [1, 0], [2, 1]]), ReadOptions(-1)).granulate().counts.tolist()
-        [2, 1]
-        """
+        """Read the rows and return the distinct ones with their multiplicities."""
         granules = self.rows.granulate(self.roles)
         if not self.is_granulated:
             granules = replace(granules, names=self.names, text=self.rows.text)
         return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
 
     def columns(self, given: Any, kind: str = "attribute") -> tuple[str, ...]:
-        """Names of conditions that are given by name, label or position.
-
-        Examples
-        --------
-        >>> open_table({"a": [1], "b": [2], "d": [3]}, ReadOptions("d")).columns([1, "a"])
-        ('b', 'a')
-        """
+        """Names of conditions that are given by name, label or position."""
         known = set(self.conditions)
         found = resolve_all(self.names, by_label(given, self.rows.labels), kind)
         for name in found:
@@ -114,19 +98,15 @@ class DecisionTable:
         return found
 
     def select(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None = None) -> Any:
-        """Take columns, with all rows and their values as they are.
+        """Take columns, with all rows and their values as they are, in the same kind of table.
+
+        They come in table order, then the decision where it is part of the table; for a path in a polars DataFrame.
 
         Parameters
         ----------
         names : iterable of str or int
         cuts : mapping of str to tuple of float, optional
             Cut points of columns that come out as bin numbers; missing stays missing.
-
-        Returns
-        -------
-        table of the same kind as the source
-            Those columns in table order, then the decision where it is part of the table; for a path a polars
-            DataFrame.
 
         Examples
         --------
@@ -140,16 +120,15 @@ class DecisionTable:
     def sink(
         self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
     ) -> None:
-        """Write what `select` returns to a file, in a stream; its suffix says the format.
+        """Write what `select` returns to a file; its suffix says the format.
 
         The file appears whole or not at all, and never in place of the input.
         """
         self.rows.sink(self._selection(names, cuts), path)
 
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
-        beside = () if self.roles.labels is not None else self.decision
-        given = by_label(list(names), self.rows.labels)
-        return _selection(self.rows, resolve_all(self.names, given, "attribute"), beside, cuts, self.options)
+        decision = () if self.roles.labels is not None else self.decision
+        return _selection(self.rows, by_label(list(names), self.rows.labels), decision, cuts, self.options)
 
     def settings(self) -> dict[str, Any]:
         """What was asked for, with the names of the columns, as JSON can hold it."""
@@ -174,34 +153,19 @@ class DecisionTable:
 
     def check_agrees(self, options: ReadOptions) -> None:
         """Refuse options other than those that the table was made with."""
-        asked = options.by_label(self.rows.labels)
-        roles, names = self.roles, self.names
-        differs: dict[str, Callable[[], bool]] = {
-            "decision": lambda: resolve_all(names, asked.decision, "decision") != roles.decision,
-            "y": lambda: True,
-            "conditions": lambda: resolve_all(names, asked.conditions, "condition") != roles.conditions,
-            "drop": lambda: not set(roles.conditions).isdisjoint(resolve_all(names, asked.drop, "column to drop")),
-            "na": lambda: set(asked.na) != set(roles.na),
-            "weights": lambda: resolve(names, asked.weights, "weights column") != roles.weights,
-            "bins": lambda: parse_bins(asked.bins, names, roles.conditions, roles.decision) != roles.bins,
-            "numeric": lambda: set(resolve_all(names, asked.numeric, "numeric column")) != set(roles.numeric),
-        }
         for option in sorted(options.changed()):
-            same = getattr(options, option) == getattr(self.options, option) if option not in differs else None
-            if not same and (same is False or differs[option]()):
+            asked = self
+            if option != "y":
+                asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))
+            if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
                 raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
 
 
 def open_table(data: Any, options: ReadOptions) -> DecisionTable:
     """Take any data as a decision table.
 
-    Parameters
-    ----------
-    data : path, glob, pandas or polars frame, Arrow table, 2-D array, mapping of columns, Granules or DecisionTable
-        Anything with the Arrow stream protocol counts as an Arrow table.
-    options : ReadOptions
-        Where the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means
-        that label; else, as everywhere, a position.
+    Where the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means that label;
+    else, as everywhere, a position.
 
     Examples
     --------
@@ -268,16 +232,12 @@ def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Rows:
 
 
 def _selection(
-    rows: Rows, chosen: Iterable[str], decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
+    rows: Rows, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
 ) -> Selection:
     """Columns to keep, in table order, then the decision."""
-    kept = set(chosen) - set(decision)
-    return Selection(
-        (*(name for name in rows.names if name in kept), *decision),
-        {name: points for name, points in (cuts or {}).items() if name in kept},
-        options.na,
-        options.decimal,
-    )
+    kept = set(resolve_all(rows.names, attributes, "attribute")) - set(decision)
+    cut = {name: points for name, points in (cuts or {}).items() if name in kept}
+    return Selection((*(name for name in rows.names if name in kept), *decision), cut, options.na, options.decimal)
 
 
 def select_columns(
@@ -300,5 +260,4 @@ def select_columns(
         return data.select(attributes, cuts)
     how = options or ReadOptions()
     rows = open_rows(data, how)
-    kept = resolve_all(rows.names, attributes, "attribute")
-    return rows.select(_selection(rows, kept, [name for name in decision if name in rows.names], cuts, how))
+    return rows.select(_selection(rows, attributes, [name for name in decision if name in rows.names], cuts, how))

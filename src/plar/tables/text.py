@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plar.coding.assemble import BadWeight, whole
 from plar.coding.codes import Column
-from plar.coding.weights import BadWeight, whole
 from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.roles import Roles
-from plar.tables.output import check_output, sink_frame
 from plar.tables.rows import Rows, Selection, assembled, emptied
 from plar.text.numbers import warn_of_spellings
 from plar.text.reader import CodedRows, open_text
@@ -33,28 +31,7 @@ class TextRows(Rows):
     def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextRows:
         """Open files of one format (text, arff, or dat: either), whose first lines tell the names."""
         found = open_text(files, kind, header=options.header, separator=options.separator, encoding=options.encoding)
-        return TextRows(found, found.names)
-
-    def __str__(self) -> str:
-        """What it is."""
-        return f"path {self.data.shown}"
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        found: tuple[Path, ...] = self.data.files
-        return found
-
-    @property
-    def text(self) -> bool:
-        """Values compare as written."""
-        return True
-
-    @property
-    def declared(self) -> tuple[str, ...]:
-        """What a KEEL file says its decision is."""
-        found: tuple[str, ...] = self.data.decision
-        return found
+        return TextRows(found, found.names, tuple(found.files), text=True, declared=found.decision)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, row by row."""
@@ -87,11 +64,6 @@ class TextRows(Rows):
                 for name, column in zip(selection.kept, found, strict=True)
             ]
         )
-
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Write columns to a file."""
-        check_output(path, self.files)
-        sink_frame(self.select(selection).lazy(), path)
 
 
 def _check_weights(found: CodedRows, roles: Roles) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from plar.coding.series import named
-from plar.coding.threads import check_threads
 from plar.errors import TableError
 from plar.files import check_name, expanded
 from plar.options import ReadOptions
 from plar.tables.arrow_check import check_arrow
-from plar.tables.frames import FileRows, run
+from plar.tables.frames import FrameRows, run
 from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
 
 if TYPE_CHECKING:
@@ -23,22 +24,20 @@ if TYPE_CHECKING:
 
 __all__ = ["open_typed", "other_columns"]
 
-_EXACT = 1 << 53  # whole numbers up to here are floats too
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
-def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FileRows:
+def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
     """Open files of one format; those of a folder or glob divided by the values of columns have these too."""
     import polars as pl
 
-    check_threads()
     frames: list[pl.LazyFrame] = []
-    of_kind = JsonRows if kind in ("json", "ndjson") else FileRows
+    kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
         check_name(file)
-        kept = of_kind(None, (), pl.LazyFrame(), paths=(file,))
-        frame = run(lambda file=file: _scan(file, kind, options), kept.explain)  # type: ignore[misc]
-        run(frame.collect_schema, kept.explain)
+        explain = kind_of_rows(None, (), (file,)).explain
+        frame = run(partial(_scan, file, kind, options), explain)
+        run(frame.collect_schema, explain)
         frames.append(frame)
     if kind == "parquet":
         frames = _with_partitions(expanded(path), files, frames)
@@ -48,12 +47,12 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
             raise TableError(other_columns(file, files[0]))
     together = frames[0]
     if len(frames) > 1:
-        kept = of_kind(None, (), pl.LazyFrame(), paths=tuple(files))
-        casts = run(lambda: _common_types(files, frames), kept.explain)
+        explain = kind_of_rows(None, (), tuple(files)).explain
+        casts = run(partial(_common_types, files, frames), explain)
         together = pl.concat(
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
-    return of_kind(together, names, together, paths=tuple(files), columnar=kind in ("parquet", "ipc"))
+    return kind_of_rows(together, names, tuple(files), columnar=kind in ("parquet", "ipc"))
 
 
 def other_columns(file: Path, first: Path) -> str:
@@ -80,9 +79,6 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
     return pl.scan_ndjson(unmapped(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
 
 
-# -- columns that the folders tell -------------------------------------------------------------------------
-
-
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
     """Add the columns by whose values the files are divided into folders, as Spark and others name them."""
     import polars as pl
@@ -92,31 +88,22 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     )
     if fixed is None or path.is_file():
         return list(frames)
-    told = [[part.partition("=")[::2] for part in file.parts[fixed:-1] if "=" in part] for file in files]
-    columns: dict[str, list[str | None]] = {}
-    for pairs in told:
-        for name, value in pairs:
-            columns.setdefault(unquote(name), []).append(None if value == _NOTHING else unquote(value))
+    parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
+    told = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
     made = list(frames)
-    for name, values in columns.items():
-        if len(values) < len(files):
+    for name in dict.fromkeys(name for columns in told for name in columns):
+        if not all(name in columns for columns in told):
             raise TableError(
                 f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
             )
-        whole = all(value is None or _is_whole(value) for value in values)
+        values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
+        whole = all(value is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String
         made = [
             frame if name in frame.collect_schema() else frame.with_columns(pl.lit(value).cast(dtype).alias(name))
             for frame, value in zip(made, values, strict=True)
         ]
     return made
-
-
-def _is_whole(text: str) -> bool:
-    return text.lstrip("-").isdecimal() and str(int(text)) == text and abs(int(text)) < 1 << 62
-
-
-# -- one type for all files --------------------------------------------------------------------------------
 
 
 def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict[str, Any]:
@@ -128,7 +115,7 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
         if all(dtype == first for dtype in types):
             continue
         chosen = _common(types)
-        if chosen is None or not _is_exact(name, chosen, types, frames):
+        if chosen is None or not all(_stays_exact(name, chosen, frame) for frame in frames):
             odd = next(i for i, dtype in enumerate(types) if dtype != first)
             raise TableError(
                 f"Column {name!r} is {types[odd]} in {str(files[odd])!r} and {first} in {str(files[0])!r}. "
@@ -153,17 +140,12 @@ def _common(types: Sequence[Any]) -> Any:
     return None
 
 
-def _is_exact(name: str, chosen: Any, types: Sequence[Any], frames: Sequence[pl.LazyFrame]) -> bool:
-    """Whether whole numbers that become floats are small enough for that."""
+def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
+    """Whether the whole numbers of a file stay what they are in a common type."""
     import polars as pl
 
-    if chosen != pl.Float64:
+    column, dtype = named(name), frame.collect_schema()[name]
+    if chosen != pl.Float64 or not dtype.is_integer():
         return True
-    small = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32, pl.Float32, pl.Float64, pl.Null)
-    for dtype, frame in zip(types, frames, strict=True):
-        if dtype not in small:
-            column = named(name)
-            low, high = frame.select(column.min().alias("low"), column.max().alias("high")).collect().row(0)
-            if low is not None and max(-low, high) > _EXACT:
-                return False
-    return True
+    there_and_back = column.cast(pl.Float64).cast(dtype, strict=False)
+    return bool(frame.select(there_and_back.eq_missing(column).all()).collect().item())

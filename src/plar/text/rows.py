@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column
+from plar.coding.consumable_columns import GIVE_BACK, give_back_memory
 from plar.coding.factorize import mix
-from plar.coding.single_use import GIVE_BACK, give_back_memory
 from plar.jit import jit
 from plar.parallel import in_threads
 from plar.partition import smallest_codes

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.coding.assemble import check_objects
 from plar.coding.equal import MOST_VALUES, agreeing, alike, class_sums, settled, translation
 from plar.coding.fingerprint import Fingerprint
-from plar.coding.weights import MAX_OBJECTS, too_many
 from plar.columns import positions_of
 from plar.engines.spark.granulate import exchanged
 from plar.engines.spark.pieces import Coding, Piece, dealt, hashes, projected
@@ -179,8 +179,7 @@ def hold(
     with explained("granulate the table"):
         sizes = pieces.map(_size).collect()
     n_objects = sum(objects for _, objects in sizes)
-    if n_objects > MAX_OBJECTS:
-        raise TableError(too_many(n_objects))
+    check_objects(n_objects)
     rows = [n for n, _ in sizes]
     return SparkGranules(conditions, decision, names, pieces, coding, rows, n_objects, n_missing, fingerprint)
 

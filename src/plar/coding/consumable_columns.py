@@ -1,4 +1,4 @@
-"""Columns of granules that serve one search only, so that no cell need be held twice."""
+"""Columns of granules that serve one search only, which an engine may overwrite, so that no cell is held twice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plar.partition import Codes
 
-__all__ = ["GIVE_BACK", "SingleUse", "give_back_memory"]
+__all__ = ["GIVE_BACK", "ConsumableColumns", "give_back_memory"]
 
 #: giving less than this back to the system costs more than it is worth: other threads wait for it
 GIVE_BACK = 1 << 28
@@ -24,18 +24,14 @@ def give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class SingleUse(Sequence[Codes]):
-    """Columns that an engine may lay out anew: it hands each in, and takes what it needs back out.
+class ConsumableColumns(Sequence[Codes]):
+    """Columns that an engine may overwrite: it hands each in, and takes what it needs back out.
 
-    Parameters
-    ----------
-    columns : iterable of (n,) arrays
-    least : int
-        Columns of fewer bytes in all stay, because to take them back out costs more than their memory.
+    Those of fewer than `least` bytes in all stay, because to take them back out costs more than their memory.
 
     Examples
     --------
-    >>> columns = SingleUse([np.array([3, 1], np.uint8), np.array([0, 2], np.uint8)], least=0)
+    >>> columns = ConsumableColumns([np.array([3, 1], np.uint8), np.array([0, 2], np.uint8)], least=0)
     >>> columns.lay_out([1, 0], np.array([[0, 3], [2, 1]], np.uint8))
     >>> [column.tolist() for column in columns]
     [[3, 1], [0, 2]]
