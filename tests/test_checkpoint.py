@@ -228,9 +228,9 @@ def test_damage_is_refused(tmp_path: Path) -> None:
 
     for length in (0, 1, len(good) // 2, len(good) - 2):
         refused(good[:length])
-    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":1,"checksum":"","state":[]}', b"[" * 100_000):
+    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":2,"checksum":"","state":[]}', b"[" * 100_000):
         refused(text)
-    refused(good.replace(b'"plar_checkpoint":1', b'"plar_checkpoint":2'), "has the version 2, this plar knows 1")
+    refused(good.replace(b'"plar_checkpoint":2', b'"plar_checkpoint":3'), "has the version 3, this plar knows 2")
     for _ in range(300):
         place = pick.randrange(len(good))
         bad = bytearray(good)
@@ -249,7 +249,7 @@ def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
     engine = Counting()
     for path, said in [
         (tmp_path, "is a directory"),
-        (tmp_path / "no" / "c.json", "has no folder"),
+        (tmp_path / "no" / "c.json", "there is no folder"),
         (tmp_path / ("x" * 240), "File name too long"),
     ]:
         with pytest.raises(plar.TableError, match=said):

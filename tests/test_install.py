@@ -19,7 +19,8 @@ ROWS = [(i % 4, i % 5, i // 7, "yes" if (i % 4) * (i % 5) > 3 else "no") for i i
 
 
 def install(python: Path, *packages: str) -> None:
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
+    command = [*pip, "install", "--quiet", "--no-compile", *packages]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode and ("No matching distribution" in done.stderr or "connection" in done.stderr.lower()):
         pytest.skip(f"pip cannot reach an index: {done.stderr.strip().splitlines()[-1]}")
@@ -30,7 +31,7 @@ def install(python: Path, *packages: str) -> None:
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment that holds plar, and what it asks for, alone."""
     folder = tmp_path_factory.mktemp("empty")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     programs = folder / ("Scripts" if sys.platform == "win32" else "bin")
     install(programs / "python", str(ROOT))
     return programs

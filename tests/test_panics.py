@@ -14,7 +14,7 @@ PANIC = "\\n\\nthread 'async-executor-1' (17935) panicked at a.rs:4:3:\\nno\\nst
 
 
 def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    script = "import os, sys, time\nfrom plar.cli.panics import panics_hidden\n" + textwrap.dedent(script)
+    script = "import os, sys, time\nfrom plar.cli import panics_hidden\n" + textwrap.dedent(script)
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", script, *arguments], capture_output=True, text=True, timeout=300
     )
@@ -72,7 +72,7 @@ def test_who_reads_no_stderr_does_not_stop_the_work() -> None:
                     pass
         print("done")
     """
-    script = "import os\nfrom plar.cli.panics import panics_hidden\n" + textwrap.dedent(script)
+    script = "import os\nfrom plar.cli import panics_hidden\n" + textwrap.dedent(script)
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as started:

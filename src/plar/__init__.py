@@ -10,19 +10,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from plar.errors import (
+    EngineUnavailable,
+    Interrupted,
+    MemoryLimitExceeded,
+    ParameterError,
+    PlarError,
+    PlarWarning,
+    TableError,
+    UnknownNameError,
+)
+
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
     from plar.api import core, granulate, read_table, reduce, significance, theta
-    from plar.errors import (
-        EngineUnavailable,
-        Interrupted,
-        MemoryLimitExceeded,
-        ParameterError,
-        PlarError,
-        PlarWarning,
-        TableError,
-        UnknownNameError,
-    )
     from plar.granules import Granules
     from plar.measures import Measure
     from plar.reduct import Certificate, Reduct, Step, load
@@ -58,21 +59,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "api": ("core", "granulate", "read_table", "reduce", "significance", "theta"),
-    "errors": (
-        "EngineUnavailable",
-        "Interrupted",
-        "MemoryLimitExceeded",
-        "ParameterError",
-        "PlarError",
-        "PlarWarning",
-        "TableError",
-        "UnknownNameError",
-    ),
-    "granules": ("Granules",),
-    "measures": ("Measure",),
-    "reduct": ("Certificate", "Reduct", "Step", "load"),
-    "tables": ("DecisionTable",),
+    **dict.fromkeys(("core", "granulate", "read_table", "reduce", "significance", "theta"), "api"),
+    **dict.fromkeys(("Certificate", "Reduct", "Step", "load"), "reduct"),
+    **{"Granules": "granules", "Measure": "measures", "DecisionTable": "tables"},
 }
 
 
@@ -80,11 +69,10 @@ def __getattr__(name: str) -> Any:
     # Names are fetched when they are first used: numba and polars take longer to import than most tables to reduce.
     if name in ("baselines", "bins", "datasets", "engines", "measures"):
         return import_module(f"plar.{name}")
-    for module, names in _HOMES.items():
-        if name in names:
-            found = globals()[name] = getattr(import_module(f"plar.{module}"), name)
-            return found
-    raise AttributeError(f"module 'plar' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'plar' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"plar.{_HOMES[name]}"), name)
+    return found
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,7 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions
 from plar.progress import followed
 from plar.reduct import Reduct
-from plar.run import granulated, memory_of, opened, prepared
+from plar.run import granulated, opened, prepared
 from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.tables import DecisionTable, open_table
 
@@ -133,10 +133,6 @@ def reduce(
     on_step : function of a Step, optional
         Called after every greedy step, but for those that a checkpoint had.
 
-    Returns
-    -------
-    Reduct
-
     Raises
     ------
     Interrupted
@@ -170,8 +166,7 @@ def reduce(
     ):
         granules, options = ready.granules, replace(options, include=ready.attributes)
         if display:
-            display.granulated(len(granules), granules.n_objects)
-            display.estimated(*(memory_of(ready.engine, granules) or ()))
+            display.granulated(len(granules), granules.n_objects, ready.memory)
         return find_reduct(
             granules,
             chosen_measure,
@@ -225,15 +220,14 @@ def core(
         followed(False, progress, None) as (tell, _, display),
         prepared(data, reading, engine, n_jobs, progress=tell) as ready,
     ):
-        granules = ready.granules
+        names = ready.granules.conditions
         if tell:
-            tell("core", 0, len(granules.conditions))
+            tell("core", 0, len(names))
         watch = ready.engine.watch or (display.watch if display else None)
-        evaluation = ready.engine.open(granules, chosen_measure, watch)
-        found = core_of(
-            evaluation.without_each(), evaluation.theta_all, chosen_measure, granules.n_objects, options.epsilon
-        )
-        return tuple(granules.conditions[a] for a in found)
+        search = ready.engine.open(ready.granules, chosen_measure, watch)
+        n = ready.granules.n_objects
+        found = core_of(search.without_each(), search.theta_all, chosen_measure, n, options.epsilon)
+        return tuple(names[a] for a in found)
 
 
 def theta(
@@ -341,12 +335,8 @@ def granulate(
 ) -> Granules:
     """Turn a table into its distinct rows with multiplicities; parameters as of `reduce`.
 
-    Every function of plar takes the result in place of the table, so that four measures cost one reading.
-
-    Returns
-    -------
-    Granules
-        With the Spark engine, SparkGranules: they stay on the cluster.
+    Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
+    Spark engine they are SparkGranules, which stay on the cluster.
 
     Examples
     --------
@@ -359,8 +349,7 @@ def granulate(
     with memory_limited(as_bytes(memory_limit)):
         if progress:
             progress("read", 0, 0)
-        made: Any = granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress)
-    return cast(Granules, made)
+        return cast(Granules, granulated(opened(data, reading, chosen), chosen, seconds={}, progress=progress))
 
 
 def read_table(

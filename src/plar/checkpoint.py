@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
-from plar.files import check_place, checksum, expanded, remove_strays, replacing
+from plar.files import as_path, check_place, checksum, expanded, remove_strays, replacing
 from plar.measures import OWN, Measure
-from plar.reduct import Step, as_path, from_json
+from plar.reduct import Step, from_json
 
-__all__ = ["Journal"]
-
-_VERSION = 1
+_VERSION = 2
 #: Θ is a sum of three machine words
 _LARGEST = 1 << 192
 
@@ -29,25 +27,11 @@ _LARGEST = 1 << 192
 class Journal:
     """The core and the steps of one search as they are found; without a path they are kept in memory only.
 
-    Parameters
-    ----------
-    path : str or PathLike, optional
-        The checkpoint. If it is there it is read; `begin` then checks whether it belongs to the search.
-
-    Attributes
-    ----------
-    inner : list of Inner or None
-        What leaving out each condition does, once that is known.
-    steps : list of Step
-
-    Examples
-    --------
-    >>> journal = Journal()
-    >>> journal.resumed, journal.inner, journal.steps
-    (False, None, [])
+    A file that is there is read; `begin` then checks whether it belongs to the search.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        #: what leaving out each condition does, once that is known
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
         self._path = None if path is None else expanded(as_path(path))
@@ -56,13 +40,11 @@ class Journal:
         #: the steps as they are written: each is encoded once
         self._encoded: list[str] = []
         if self._path is not None:
-            _check_place(self._path)
+            check_place(self._path)
+            remove_strays(self._path)  # what a killed run was writing
             self._found = _read(self._path)
-
-    @property
-    def resumed(self) -> bool:
-        """Whether the core, and perhaps more, was found by an earlier run."""
-        return self._found is not None
+        #: whether the core, and perhaps more, was found by an earlier run
+        self.resumed = self._found is not None
 
     def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
         """Describe the search, and take what is known of it from the file; that of another search is refused."""
@@ -82,7 +64,7 @@ class Journal:
         if self._found is None:
             return
         try:
-            odd = [*_data_differences(self._found["data"], self._head["data"])]
+            odd = _data_differences(self._found["data"], self._head["data"])
             odd += _differences(self._found["asked"], self._head["asked"])
             if odd:
                 raise TableError(
@@ -95,10 +77,13 @@ class Journal:
                 raise ValueError
             self.inner = [Inner(theta_all if t is None else t, t is None) for t in inner]
             self._encoded = [_encoded(step) for step in self._found["steps"]]
-            self.steps = [_decoded_step(step, granules.conditions) for step in self._found["steps"]]
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
-            if isinstance(error, TableError):
-                raise
+            self.steps = [from_json(Step, step) for step in self._found["steps"]]
+            known = set(granules.conditions)
+            if not all({step.attribute, *step.ties} <= step.candidates.keys() <= known for step in self.steps):
+                raise ValueError
+        except TableError:
+            raise
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError):
             raise _damaged(self._path) from None
 
     def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
@@ -120,7 +105,7 @@ class Journal:
         """Keep a step."""
         self.steps.append(step)
         if self._path is not None:
-            self._encoded.append(_encoded(_encoded_step(step, self._head["data"]["conditions"])))
+            self._encoded.append(_encoded(asdict(step)))
             self._write()
 
     def _check(self, there: float, here: float) -> None:
@@ -133,29 +118,18 @@ class Journal:
     def _write(self) -> None:
         if self._path is None:
             return
-        head = _encoded(self._head)
-        state = f'{head[:-1]},"steps":[{",".join(self._encoded)}]}}'
+        state = f'{_encoded(self._head)[:-1]},"steps":[{",".join(self._encoded)}]}}'
         text = f'{{"plar_checkpoint":{_VERSION},"checksum":"{checksum(state.encode())}","state":{state}}}\n'
         with replacing(self._path, durable=True) as temporary:
             temporary.write_text(text, encoding="ascii")
-
-
-def _check_place(path: Path) -> None:
-    """Refuse a place that cannot be written before the work; remove what a killed run was writing."""
-    folder = path.parent
-    if path.is_dir() or not os.access(folder, os.W_OK):
-        reason = "is a directory" if path.is_dir() else "cannot be written" if folder.is_dir() else "has no folder"
-        raise TableError(f"The checkpoint {str(path)!r} {reason}. Choose another place.")
-    check_place(path)
-    remove_strays(path)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """The state that a file holds; None where there is no file."""
     try:
         found = json.loads(path.read_bytes())
-        version, seal, state = found["plar_checkpoint"], found["checksum"], found["state"]
-        sealed = isinstance(state, dict) and seal == checksum(_encoded(state).encode())
+        version, state = found["plar_checkpoint"], dict(found["state"])
+        sealed = found["checksum"] == checksum(_encoded(state).encode())
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -169,47 +143,22 @@ def _read(path: Path) -> dict[str, Any] | None:
         )
     if not sealed:
         raise _damaged(path)
-    known: dict[str, Any] = state
-    return known
+    return state
 
 
 def _damaged(path: Path) -> TableError:
-    remedy = "Name another file, or delete it to start anew."
-    return TableError(f"The checkpoint {str(path)!r} is damaged, or no checkpoint. {remedy}")
+    return TableError(
+        f"The checkpoint {str(path)!r} is damaged, or no checkpoint. Name another file, or delete it to start anew."
+    )
 
 
 def _encoded(state: Any) -> str:
     return json.dumps(state, separators=(",", ":"))
 
 
-def _encoded_step(step: Step, names: Sequence[str]) -> dict[str, Any]:
-    """A step with positions in place of names, so that thousands of candidates take little room."""
-    places = {name: a for a, name in enumerate(names)}
-    return {
-        **asdict(step),
-        "attribute": places[step.attribute],
-        "ties": [places[name] for name in step.ties],
-        "candidates": [step.candidates.get(name) for name in names],
-    }
-
-
-def _decoded_step(found: Mapping[str, Any], names: Sequence[str]) -> Step:
-    offered = zip(names, found["candidates"], strict=True)
-    step: Step = from_json(
-        Step,
-        {
-            **found,
-            "attribute": names[found["attribute"]],
-            "ties": [names[a] for a in found["ties"]],
-            "candidates": {name: gain for name, gain in offered if gain is not None},
-        },
-    )
-    return step
-
-
-def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
+def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Say what of the data differs; that the values do goes without saying where more is known."""
-    odd = list(_differences({k: there[k] for k in ("objects", "decision")}, {k: here[k] for k in there if k in here}))
+    odd = _differences({k: there[k] for k in ("objects", "decision")}, here)
     gone = [name for name in there["conditions"] if name not in set(here["conditions"])]
     new = [name for name in here["conditions"] if name not in set(there["conditions"])]
     odd += [f"the condition {name!r} is missing now" for name in gone[:3]]
@@ -220,10 +169,8 @@ def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iter
     odd += [f"the cuts of {name!r}" for name in cuts if there["cuts"].get(name) != here["cuts"].get(name)][:3]
     if not odd and (there["values"], there["granules"]) != (here["values"], here["granules"]):
         odd.append("the values of the table")
-    yield from odd
+    return odd
 
 
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in there.items():
-        if here.get(name) != value:
-            yield f"{name} {value!r} there, {here.get(name)!r} now"
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    return [f"{k} {value!r} there, {here.get(k)!r} now" for k, value in there.items() if here.get(k) != value]

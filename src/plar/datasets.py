@@ -6,9 +6,8 @@ A source at the head of the data's way: `load` gives a `DecisionTable`, the gene
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +21,18 @@ __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 Cells = NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where a dataset lies and how the paper prepared it."""
-
-    files: str
-    decision: int = -1
-    separator: str = ","
-    drop: tuple[int, ...] = ()
-    missing: Literal["value", "drop"] = "value"
-
-
-_SOURCES = {
-    "mushroom": _Source("agaricus-lepiota.data", decision=0, missing="drop"),
-    "tic-tac-toe": _Source("tic-tac-toe.data"),
-    "dermatology": _Source("dermatology.data", missing="drop"),
-    "kr-vs-kp": _Source("kr-vs-kp.data"),
-    "breast": _Source("breast-cancer-wisconsin.data", drop=(0,), missing="drop"),
-    "backup-large": _Source("soybean-large.test", decision=0),
-    "shuttle": _Source("shuttle.t[rs][nt]", separator=" "),
-    "letter": _Source("letter-recognition.data", decision=0),
-    "ticdata2000": _Source("ticdata2000.txt", separator="\t"),
-    "kdd99": _Source("kddcup.data_10_percent.gz"),
+#: where each dataset lies, and how the paper prepared it, as options of `read_table`
+_SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
+    "mushroom": ("agaricus-lepiota.data", {"decision": 0, "missing": "drop"}),
+    "tic-tac-toe": ("tic-tac-toe.data", {}),
+    "dermatology": ("dermatology.data", {"missing": "drop"}),
+    "kr-vs-kp": ("kr-vs-kp.data", {}),
+    "breast": ("breast-cancer-wisconsin.data", {"drop": 0, "missing": "drop"}),
+    "backup-large": ("soybean-large.test", {"decision": 0}),
+    "shuttle": ("shuttle.t[rs][nt]", {"separator": " "}),
+    "letter": ("letter-recognition.data", {"decision": 0}),
+    "ticdata2000": ("ticdata2000.txt", {"separator": "\t"}),
+    "kdd99": ("kddcup.data_10_percent.gz", {}),
 }
 
 
@@ -79,18 +68,12 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
     DecisionTable
         Columns are named ``x0, x1, …`` by their position in the file.
 
-    References
-    ----------
-    Zhang, Li, Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, table of datasets.
-
     Examples
     --------
     >>> from plar import datasets
-    >>> datasets.load("iris", folder=".")
+    >>> datasets.load("breast", folder="uci")
     Traceback (most recent call last):
-        ...
-    plar.errors.UnknownNameError: Unknown dataset 'iris'. Choose one of: mushroom, tic-tac-toe, dermatology, \
-kr-vs-kp, breast, backup-large, shuttle, letter, ticdata2000, kdd99.
+    plar.errors.TableError: No such file: 'uci/breast-cancer-wisconsin.data'. Check the path.
     """
     if name not in _SOURCES:
         raise unknown_name("dataset", name, _SOURCES)
@@ -100,16 +83,9 @@ kr-vs-kp, breast, backup-large, shuttle, letter, ticdata2000, kdd99.
             f"No folder to read dataset {name!r} from. Set the environment variable PLAR_DATA to the folder "
             "with the original files, or pass folder=."
         )
-    source = _SOURCES[name]
-    return read_table(
-        Path(where) / source.files,
-        decision=source.decision,
-        header=False,
-        separator=source.separator,
-        drop=source.drop,
-        missing=source.missing,
-        na="?",
-    )
+    file, options = _SOURCES[name]
+    common = {"decision": -1, "header": False, "separator": ",", "na": "?"}
+    return read_table(Path(where) / file, **{**common, **options})
 
 
 def random_table(
@@ -143,8 +119,8 @@ def random_table(
     decision, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
     X = np.empty((n, attributes), np.uint8, order="F")
     for j, state in enumerate(columns):
-        X[:, j] = _noise(np.random.default_rng(state), n, values)
-    return X, _noise(np.random.default_rng(decision), n, classes)
+        X[:, j] = np.random.default_rng(state).integers(0, values, n, np.uint8)
+    return X, np.random.default_rng(decision).integers(0, classes, n, np.uint8)
 
 
 def sdss_like(
@@ -153,22 +129,7 @@ def sdss_like(
     """Generate a table of the shape of the paper's SDSS, with structure, so that greedy iterations differ.
 
     Twelve hidden variables decide, with noise, on the class. Every twentieth column shows one of them, its
-    values renamed, in 30 % to 90 % of the rows; all else is noise.
-
-    Parameters
-    ----------
-    n, attributes : int
-        Shape of the table.
-    values, classes : int
-        How many values a column, and the decision, may take; 256 at most.
-    seed : int
-        Equal seeds give equal tables.
-
-    Returns
-    -------
-    X : (n, attributes) array of uint8
-        In Fortran order: each column is contiguous. Beside it only a few columns' worth of memory is needed.
-    y : (n,) array of uint8
+    values renamed, in 30 % to 90 % of the rows; all else is noise. Parameters and result as of `random_table`.
 
     Examples
     --------
@@ -184,21 +145,6 @@ def gisette_like(
     n: int = 6_000, attributes: int = 5_000, values: int = 10, classes: int = 2, seed: int = 0
 ) -> tuple[Cells, Cells]:
     """Generate a table of the shape of the paper's Gisette: as `sdss_like`, half of the columns noise.
-
-    Parameters
-    ----------
-    n, attributes : int
-        Shape of the table.
-    values, classes : int
-        How many values a column, and the decision, may take; 256 at most.
-    seed : int
-        Equal seeds give equal tables.
-
-    Returns
-    -------
-    X : (n, attributes) array of uint8
-        In Fortran order: each column is contiguous.
-    y : (n,) array of uint8
 
     Examples
     --------
@@ -218,7 +164,7 @@ def _latent_table(
     # a stream of its own for each column: a column does not depend on how many there are
     head, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
     rng = np.random.default_rng(head)
-    hidden = [_noise(rng, n, values) for _ in range(latents)]
+    hidden = [rng.integers(0, values, n, np.uint8) for _ in range(latents)]
     score = rng.normal(0.0, 0.1 * values, n)
     for k, latent in enumerate(hidden):
         # effects of unequal size, not monotonous in the value: no single column gives the class away
@@ -229,7 +175,7 @@ def _latent_table(
     X = np.empty((n, attributes), np.uint8, order="F")
     for j, state in enumerate(columns):
         rng = np.random.default_rng(state)
-        column = _noise(rng, n, values)
+        column = rng.integers(0, values, n, np.uint8)
         if j % every == every // 2:
             renamed = rng.permutation(values).astype(np.uint8)[hidden[j // every % latents]]
             shown = rng.random(n, np.float32) < rng.uniform(0.3, 0.9)
@@ -238,13 +184,8 @@ def _latent_table(
     return X, y
 
 
-def _noise(rng: np.random.Generator, n: int, values: int) -> Cells:
-    return rng.integers(0, values, n, np.uint8)
-
-
 def _check(**sizes: int) -> None:
     for name, size in sizes.items():
-        most = 256 if name in ("values", "classes") else None
-        if size < 1 or (most is not None and size > most):
-            limit = f" and at most {most}" if most is not None else ""
+        limit = " and at most 256" if name in ("values", "classes") else ""
+        if size < 1 or (limit and size > 256):
             raise TableError(f"The {name!r} parameter must be at least 1{limit}. Got {size!r} instead.")

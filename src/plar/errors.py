@@ -9,24 +9,6 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = [
-    "EngineFailed",
-    "EngineUnavailable",
-    "Interrupted",
-    "MemoryLimitExceeded",
-    "NoRows",
-    "ParameterError",
-    "PlarError",
-    "PlarWarning",
-    "TableError",
-    "UnknownNameError",
-    "printable",
-    "reason_of",
-    "unknown_name",
-    "warn",
-]
-
-
 _LONGEST = 800  # characters of a message
 _SHOWN = 100  # characters of a name in a list of choices
 
@@ -80,10 +62,7 @@ class EngineFailed(PlarError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
 
-    Parameters
-    ----------
-    reduct : Reduct
-        The result so far, with its certificate.
+    Its `reduct` is the result so far, with its certificate.
     """
 
     def __init__(self, reduct: Any) -> None:
@@ -94,10 +73,6 @@ class Interrupted(KeyboardInterrupt):
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownNameError:
     """Make the error for a name that is not among `choices`, with the nearest ones suggested.
 
-    Examples
-    --------
-    >>> str(unknown_name("measure", "gini", ["PR", "SCE", "LCE", "CCE"]))
-    "Unknown measure 'gini'. Choose one of: PR, SCE, LCE, CCE."
     >>> str(unknown_name("column", "colour", ["color", "size"]))
     "Unknown column 'colour'. Did you mean 'color'? Choose one of: color, size."
     """
@@ -115,13 +90,7 @@ def _short(text: str) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error of a library says, in one line for a sentence of ours.
-
-    Examples
-    --------
-    >>> reason_of(ValueError("It ends too early."))
-    'It ends too early'
-    """
+    """What an error of a library says, in one line for a sentence of ours."""
     name = type(error).__name__
     if name == "PanicException":  # of polars, which had not expected it: words about its own code
         return "its parts do not fit together"
@@ -137,11 +106,5 @@ def warn(message: str) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Escape what could break a line or steer a terminal.
-
-    Examples
-    --------
-    >>> print(printable("red \x1b[31m"))
-    red \x1b[31m
-    """
+    """Escape what could break a line or steer a terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -15,19 +15,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from plar.errors import TableError
-
-__all__ = [
-    "check_name",
-    "check_place",
-    "check_readable",
-    "checksum",
-    "expanded",
-    "find_files",
-    "on_disk",
-    "remove_strays",
-    "replacing",
-]
+from plar.errors import ParameterError, TableError
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)
@@ -74,7 +62,8 @@ def _parts(folder: Path) -> list[Path]:
     """The files of a table that Spark and others write as a folder; what begins with . or _ is about them."""
     inside = sorted(p for p in folder.iterdir() if not p.name.startswith((".", "_")))
     if any(p.is_dir() and "=" in p.name for p in inside):  # divided by the values of some columns
-        inside = sorted(p for p in folder.rglob("*") if p.is_file() and not _is_hidden(p.relative_to(folder)))
+        every = (p for p in folder.rglob("*") if p.is_file())
+        inside = sorted(p for p in every if not re.search(r"(^|[/\\])[._]", str(p.relative_to(folder))))
     if inside and all(p.is_file() and p.suffix.lower() == ".parquet" for p in inside):
         return inside
     raise TableError(
@@ -83,19 +72,24 @@ def _parts(folder: Path) -> list[Path]:
     )
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
-
-
-def check_readable(path: Path) -> None:
-    """Refuse a file that cannot be read, or is empty."""
+def first_bytes(path: Path, n: int) -> bytes:
+    """What a file begins with; one that cannot be read, or is empty, is refused."""
     try:
         with path.open("rb") as file:
-            empty = not file.read(1)
+            found = file.read(n)
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}. Check its permissions.") from None
-    if empty:
+    if not found:
         raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
+    return found
+
+
+def as_path(given: object) -> Path:
+    """Take a path; anything else is a ParameterError."""
+    try:
+        return Path(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise ParameterError(f"A path must be text or a path object. Got {given!r} instead.") from None
 
 
 def on_disk(path: Path) -> Path:
@@ -114,8 +108,7 @@ def check_place(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> No
     """Refuse a place where no file can be made, or where one of the inputs is."""
     target = Path(path)
     try:
-        if target.is_dir():
-            raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
+        _refuse_folder(target)
         folder = target.parent
         if not folder.is_dir():
             raise TableError(f"Cannot write {str(target)!r}: there is no folder {str(folder)!r}. Make it first.")
@@ -133,16 +126,14 @@ def check_place(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> No
         raise TableError(f"Cannot write {str(target)!r:.200}: {reason}. Choose another place.") from None
 
 
+def _refuse_folder(target: Path) -> None:
+    if target.is_dir():
+        raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
+
+
 def _beside(target: Path) -> Path:
     """A new name in the folder of `target`."""
     return target.parent / f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part"
-
-
-def _disk_full(error: BaseException) -> int | None:
-    """Number of the error that says that the disk takes no more; polars has it in its message only."""
-    written = re.search(r"\(os error (\d+)\)", str(error))
-    number = getattr(error, "errno", None) or (int(written[1]) if written else None)
-    return number if number in _FULL else None
 
 
 @contextmanager
@@ -153,8 +144,7 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     returns, and the old file or the new one whatever happens before.
     """
     target = Path(os.path.realpath(path) if os.path.islink(path) else path)
-    if target.is_dir():
-        raise TableError(f"Cannot write {str(target)!r}: it is a directory. Name a file in it.")
+    _refuse_folder(target)
     temporary = _beside(target)
     if not durable:  # which is written many times in a run
         remove_strays(target)
@@ -175,11 +165,12 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSED:
             raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
-        full = _disk_full(error)
-        if full is None:
+        said = re.search(r"\(os error (\d+)\)", str(error))  # how polars has it
+        number = getattr(error, "errno", None) or (int(said[1]) if said else None)
+        if number not in _FULL:
             raise
         # the machine's fault, not that of the user's input
-        raise OSError(full, f"Cannot write ({os.strerror(full)})", str(target)) from None
+        raise OSError(number, f"Cannot write ({os.strerror(number)})", str(target)) from None
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
@@ -200,10 +191,8 @@ def _is_alive(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
@@ -218,11 +207,5 @@ def _sync(path: Path) -> None:
 
 
 def checksum(text: bytes) -> str:
-    """Hash what is kept, so that damage shows.
-
-    Examples
-    --------
-    >>> checksum(b"as it was") == checksum(b"as it is")
-    False
-    """
+    """Hash what is kept, so that damage shows."""
     return blake2b(text, digest_size=16).hexdigest()

@@ -18,7 +18,7 @@ from plar.coding.codes import Column, encode_distinct
 from plar.coding.fingerprint import fingerprint_of
 from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
-from plar.files import check_name, checksum, replacing
+from plar.files import check_name, checksum, first_bytes, replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -171,11 +171,8 @@ def holds_granules(path: Path) -> bool:
 
 def _metadata(path: Path) -> str | None:
     """What `write_granules` notes in a file; None for any other file."""
-    if not path.is_file():  # nor opened: reading a pipe would take from it
+    if not path.is_file() or first_bytes(path, 4) != b"PAR1":  # a pipe is not opened: reading would take from it
         return None
-    with suppress(OSError), path.open("rb") as file:
-        if file.read(4) != b"PAR1":
-            return None
     import polars as pl  # which takes as long as all of a short run, and text does not need it
 
     check_threads()

@@ -10,20 +10,12 @@ from typing import Any
 from plar.columns import by_label
 from plar.errors import ParameterError
 
-__all__ = ["ReadOptions"]
-
 _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadOptions:
-    r"""Options of reading; see `plar.reduce`. What can be judged without the table is judged here.
-
-    Examples
-    --------
-    >>> ReadOptions("play", na="?", separator="tab").separator
-    '\t'
-    """
+    """Options of reading; see `plar.reduce`. What can be judged without the table is judged here."""
 
     decision: Any = None
     y: Any = None

@@ -9,8 +9,6 @@ from contextvars import copy_context
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["in_threads", "usable_cores"]
-
 T = TypeVar("T")
 #: below this many cells a task is too short for a thread
 _SHARED = 1 << 15
@@ -18,26 +16,11 @@ _SHARED = 1 << 15
 
 def usable_cores() -> int:
     """How many threads of this process can run at a time."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -> Iterator[T]:
-    """Results of the tasks, in their order; only some are worked on, or wait to be taken, at a time.
-
-    Parameters
-    ----------
-    function : function of a task
-    tasks : iterable
-    cells : int
-        How many a task reads: few are not worth a thread.
-
-    Examples
-    --------
-    >>> list(in_threads(abs, [-1, 2, -3], cells=1 << 20))
-    [1, 2, 3]
-    """
+    """Results of the tasks, in their order, some at a time; of few `cells` a task is not worth a thread."""
     cores = usable_cores()
     if cores == 1 or cells < _SHARED:
         yield from map(function, tasks)

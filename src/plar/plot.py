@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from plar.errors import ParameterError, PlarError
-from plar.report.words import counted, number, origins, shortened, significances, start_theta, start_words
+from plar.report.words import chosen, counted, number, shortened, start_words, thetas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from plar.reduct import Reduct
 
-__all__ = ["plot"]
 
 #: columns that find room in a picture, and characters of their names
 MOST, LONGEST = 60, 28
@@ -49,29 +48,20 @@ def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     _curve(found, axes[0])
     if len(axes) == 2:
         _bars(found, axes[1])
-    drawn: Figure = axes[0].figure
-    return drawn
+    return cast("Figure", axes[0].figure)
 
 
 def _curve(found: Reduct, ax: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    values = [start_theta(found), *(step.theta for step in found.steps)]
+    values = thetas(found)
     marker = "o" if len(values) <= 30 else "."
     ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)
     ax.plot(range(len(values)), values, color=CURVE, marker=marker, markersize=5, linewidth=1.8)
     label = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
-    ax.annotate(
-        label,
-        (0.02, found.theta_all),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, -4),  # the curve never comes here
-        textcoords="offset points",
-        va="top",
-        color=LEVEL,
-        fontsize="small",
-        **PLAIN,
-    )
+    below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # the curve never comes here
+    at = {"xy": (0.02, found.theta_all), "xycoords": ("axes fraction", "data"), **below}
+    ax.annotate(label, color=LEVEL, fontsize="small", **at, **PLAIN)
     if found.steps:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
@@ -84,28 +74,24 @@ def _curve(found: Reduct, ax: Any) -> None:
 
 
 def _bars(found: Reduct, ax: Any) -> None:
-    names = found.attributes[:MOST]
-    known, parts = significances(found), origins(found)
-    values = [known.get(name, 0.0) for name in names]
-    colours = [CORE if parts[name] == "core" else CURVE for name in names]
-    ax.barh(range(len(names)), values, color=colours, height=0.7)
-    ax.set_yticks(range(len(names)), [shortened(name, LONGEST) for name in names], fontsize="small", **PLAIN)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    for row, name in enumerate(names):
-        if name not in known:
-            ax.annotate("asked for", (0, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
-    for label, colour, there in (
-        ("core", CORE, any(parts[name] == "core" for name in names)),
-        ("step by step", CURVE, any(parts[name] != "core" for name in names)),
-    ):
-        if there:
+    rows = chosen(found)[:MOST]
+    colours = [CORE if row["part"] == "core" else CURVE for row in rows]
+    ax.barh(range(len(rows)), [row["significance"] or 0.0 for row in rows], color=colours, height=0.7)
+    ax.set_yticks(range(len(rows)), [shortened(row["name"], LONGEST) for row in rows], fontsize="small", **PLAIN)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    for place, row in enumerate(rows):
+        if row["significance"] is None:
+            at = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate("asked for", (0, place), fontsize="small", **at)
+    for label, colour in (("core", CORE), ("step by step", CURVE)):
+        if colour in colours:
             ax.barh([0], [0], color=colour, label=label)
-    if names:
+    if rows:
         ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, ncols=2)
-    more = len(found.attributes) - len(names)
+    more = len(found.attributes) - len(rows)
     ax.set_xlabel(f"significance ({more:,} more columns are not shown)" if more else "significance")
-    chosen = f"{len(found.attributes):,} of {counted(len(found.conditions), 'column')}"
-    ax.set_title(f"{chosen} chosen", loc="left", fontsize="medium")
+    share = f"{len(found.attributes):,} of {counted(len(found.conditions), 'column')}"
+    ax.set_title(f"{share} chosen", loc="left", fontsize="medium")
     _quiet(ax, "x")
 
 

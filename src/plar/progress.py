@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from time import monotonic
@@ -21,29 +21,12 @@ if TYPE_CHECKING:
     from plar.reduct import Step
     from plar.search import OnStep, Progress
 
-__all__ = ["Display", "bytes_of", "followed", "shown", "tell_resumed"]
 
 _WORDS = {"read": "opening", "granulate": "reading and granulating", "write": "writing"}
-_BAR = 20
-#: below this many columns the words are worth more than the bar
-_NARROW = 60
 
 
 class Display:
-    """The current phase and its progress; a `progress` callback for `plar.reduce`.
-
-    Parameters
-    ----------
-    lines : bool
-        Write a line for everything that is done.
-
-    Examples
-    --------
-    >>> display = Display(lines=False)
-    >>> display("granulate", 0, 1_500_000)
-    >>> display.title, display.info.endswith("1.5 MB")
-    ('reading and granulating', True)
-    """
+    """The current phase and its progress, with a line for everything done if `lines`; a `progress` of `plar.reduce`."""
 
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
@@ -70,14 +53,11 @@ class Display:
         if self._live is not None:
             self._live.refresh()  # however short it is, it is seen
 
-    def granulated(self, n_granules: int, n_objects: int) -> None:
-        """Print what was read."""
+    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
+        """Print what was read; bytes of the coded table and those that the engine takes beside it, if known."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "objects", monotonic() - self._began)
         self._tell("granules", *size, f"{n_objects:,} objects, {n_granules:,} granules", *pace)
-
-    def estimated(self, *memory: int) -> None:
-        """Print the bytes of the coded table and those that the engine takes beside it, if known."""
         if memory:
             coded, need = map(shown_bytes, memory)
             self._tell("memory", f"{coded} for the coded table", f"about {need} more for the search")
@@ -92,15 +72,10 @@ class Display:
         """Note the progress of a pass over the candidates."""
         self._job = job
 
-    def end(self) -> None:
-        """Print that the last phase is over."""
-        if self._phase == "certificate":
-            self._tell("certificate", shown_seconds(monotonic() - self._began))
-
     def _tell(self, what: str, *facts: str) -> None:
         line = f"{what:<11} {', '.join(facts)}"
         if self._lines and self._console:
-            self._console.print(line, soft_wrap=True, markup=False, highlight=False, emoji=False)
+            self._console.out(line, highlight=False)
         elif self._lines:
             print(line, file=sys.stderr, flush=True)
 
@@ -119,16 +94,14 @@ class Display:
         """Rate, time left and what is known so far."""
         job, seconds = self._job, monotonic() - self._began
         if job is None:
-            facts = []
-            if self._phase == "granulate" and self._total:
-                facts = self._reading(seconds)
-            elif self._phase == "search":
-                facts = [f"{self._total:,} objects still mixed"]
-            return ", ".join([_clock(seconds), *facts])
+            reading = self._reading(seconds) if self._phase == "granulate" and self._total else []
+            mixed = [f"{self._total:,} objects still mixed"] if self._phase == "search" else []
+            return ", ".join([_clock(seconds), *reading, *mixed])
         scored = job.candidates * job.done // max(job.total, 1)
         facts = [f"{100 * job.done // max(job.total, 1)} %"]
         facts += [f"{_clock(job.seconds_left)} left"] if job.seconds_left is not None else []
-        facts += [f"{scored:,} of {job.candidates:,} attributes", *_rate(scored, seconds)]
+        facts += [f"{scored:,} of {job.candidates:,} attributes"]
+        facts += [f"{scored / seconds:,.0f}/s"] if scored and seconds >= 0.1 else []
         facts += [f"Θ {job.best[1]:.6g} with {printable(job.best[0])}"] if job.best else []
         return ", ".join(facts)
 
@@ -152,9 +125,8 @@ class Display:
         with suppress(OSError, ValueError):  # rich looks at 0, 1 and 2 alone, and stderr may have another number
             width = min(width, os.get_terminal_size(console.file.fileno()).columns)
         row: list[RenderableType] = [Text(self.title, no_wrap=True)]
-        if width >= _NARROW:
-            share = self.share
-            row.append(ProgressBar(1.0, share or 0.0, width=_BAR, pulse=share is None))
+        if width >= 60:  # else the words are worth more than the bar
+            row.append(ProgressBar(1.0, self.share or 0.0, width=20, pulse=self.share is None))
         row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
         grid = Table.grid(padding=(0, 1))
         grid.add_row(*row)
@@ -172,6 +144,11 @@ def _clock(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
+def _pace(n: int, what: str, seconds: float) -> list[str]:
+    rate = [f"{n / seconds:,.0f} {what}/s"] if n and seconds >= 0.1 else []
+    return [shown_seconds(seconds), *rate]
+
+
 def tell_resumed(phase: str, done: int, total: int) -> None:
     """Print that the search resumes from a checkpoint: a `progress` callback that prints nothing else."""
     if phase == "resume":
@@ -179,24 +156,9 @@ def tell_resumed(phase: str, done: int, total: int) -> None:
         print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)
 
 
-def _rate(n: int, seconds: float) -> list[str]:
-    return [f"{n / seconds:,.0f}/s"] if n and seconds >= 0.1 else []
-
-
-def _pace(n: int, what: str, seconds: float) -> list[str]:
-    return [shown_seconds(seconds), *(f"{n / seconds:,.0f} {what}/s" for _ in _rate(n, seconds))]
-
-
 @contextmanager
 def shown(verbose: bool | None = None) -> Iterator[Display | None]:
-    """Show what goes on: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too.
-
-    Examples
-    --------
-    >>> with shown(verbose=False) as display:
-    ...     print(display)
-    None
-    """
+    """Show what goes on: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too."""
     live = sys.stderr.isatty()
     if verbose is False or not (live or verbose):
         yield None
@@ -212,7 +174,8 @@ def shown(verbose: bool | None = None) -> Iterator[Display | None]:
         with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False) as live:
             display._live = live
             yield display
-    display.end()
+    if display._phase == "certificate":
+        display._tell("certificate", shown_seconds(monotonic() - display._began))
 
 
 @contextmanager
@@ -224,26 +187,12 @@ def followed(
         if display is None:
             yield progress, on_step, progress if isinstance(progress, Display) else None
         else:
-            yield _both(progress, display), _both(on_step, display.on_step), display
+            yield _both(display, progress), _both(display.on_step, on_step), display
 
 
 def _both(one: Any, other: Any) -> Any:
-    if one is None:
-        return other
-
     def both(*given: Any) -> None:
-        other(*given)
         one(*given)
+        other(*given)
 
-    return both
-
-
-def bytes_of(files: Iterable[str | os.PathLike[str]]) -> int:
-    """Size of all files together.
-
-    Examples
-    --------
-    >>> bytes_of([])
-    0
-    """
-    return sum(Path(file).stat().st_size for file in files)
+    return one if other is None else both

@@ -7,17 +7,16 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from plar.errors import ParameterError, TableError
-from plar.files import checksum, replacing
+from plar.errors import TableError
+from plar.files import as_path, checksum, replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Certificate", "Reduct", "Step", "as_path", "from_dict", "from_json", "load"]
+__all__ = ["Certificate", "Reduct", "Step", "from_dict", "from_json", "load"]
 
 #: types of the settings that plar itself reads in a saved result; others are only shown
 _SETTINGS: Mapping[str, Any] = {
@@ -97,18 +96,14 @@ class Reduct:
     measure, engine : str
     theta, theta_all : float
         Θ(D|R) and Θ(D|C).
-    complete : bool
-        Whether the search met its stop rule.
-    consistent : bool
-        Whether objects equal on all conditions always share a decision.
+    complete, consistent : bool
+        Whether the search met its stop rule; whether objects equal on all conditions always share a decision.
     steps : tuple of Step
     certificate : Certificate
     n_objects, n_granules, n_classes : int
         Rows counted with their weights, distinct rows, distinct decisions.
-    cardinalities : mapping of str to int
-        Number of distinct values of each condition.
-    missing : mapping of str to int
-        How many objects lack a value, for each condition and decision where some do.
+    cardinalities, missing : mapping of str to int
+        Number of distinct values of each condition; of objects that lack a value, where some do, also in the decision.
     cuts : mapping of str to tuple of float
         Cut points of the conditions that `bins` cut: value x is in the bin of the first cut point ≥ x.
     source : str or None
@@ -162,21 +157,19 @@ class Reduct:
 
     def __str__(self) -> str:
         """What a person wants to read."""
-        from plar.report.summary import summary
+        from plar.report.views import summary
 
-        return "\n".join(summary(self))
+        return summary(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from plar.report.notebook import notebook_table
+        from plar.report.views import notebook_table
 
         return notebook_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Turn the result into what JSON can hold; its keys are the fields' names, without `equivalent`."""
-        found = asdict(self)
-        del found["equivalent"]
-        return found
+        return {name: value for name, value in asdict(self).items() if name != "equivalent"}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
@@ -189,41 +182,20 @@ class Reduct:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
 
         The page loads nothing from elsewhere. It says what was reduced to what, how the attributes were found and
-        what is proven about them, and shows every candidate of every step.
-
-        Parameters
-        ----------
-        path : path
-            The page to write, such as ``"r.html"``.
-        command : str, optional
-            The shell command that gave this result; by default one is made from `source` and `settings`.
-
-        Examples
-        --------
-        >>> import plar, tempfile, pathlib
-        >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = pathlib.Path(folder) / "r.html"
-        ...     r.report(page)
-        ...     "1 of 2 columns is enough" in page.read_text(encoding="utf-8")
-        True
+        what is proven about them, and shows every candidate of every step. `command` is the shell command that gave
+        this result; by default one is made from `source` and `settings`.
         """
-        from plar.report import write
+        from plar.report import page
 
-        write(self, path, command)
+        text = page(self, command)
+        with replacing(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
         """Draw how Θ(D|R) fell, and the significance of each chosen attribute; needs the extra ``report``.
 
-        Parameters
-        ----------
-        ax : matplotlib Axes or two of them, optional
-            Where to draw: both panels, or with one the first only. By default on a new figure.
-
-        Returns
-        -------
-        matplotlib Figure
-            Save it with ``savefig``; pyplot knows nothing of a new one.
+        Both panels are drawn on two `ax`, with one the first only, by default on a new figure, which pyplot does not
+        know: save it with ``savefig``.
 
         Examples
         --------
@@ -237,13 +209,9 @@ class Reduct:
         return plot(self, ax)
 
     def transform(self, data: Any) -> Any:
-        """Take the chosen columns of a table.
+        """Take the chosen columns of any table that has them, and of the decision those that are there.
 
-        Parameters
-        ----------
-        data : any table that `plar.reduce` takes
-            It has the chosen columns; the decision is kept if it is there. Files are read with the options of
-            `plar.reduce`: header, separator, decimal, encoding, na.
+        Files are read with the options of `plar.reduce`: header, separator, decimal, encoding, na.
 
         Returns
         -------
@@ -288,35 +256,12 @@ def load(path: str | os.PathLike[str]) -> Reduct:
     return from_dict(found, repr(str(path)))
 
 
-def as_path(given: object) -> Path:
-    """Take a path; anything else is a ParameterError.
-
-    Examples
-    --------
-    >>> as_path(b"r.json")
-    Traceback (most recent call last):
-    plar.errors.ParameterError: A path must be text or a path object. Got b'r.json' instead.
-    """
-    try:
-        return Path(given)  # type: ignore[arg-type]
-    except TypeError:
-        raise ParameterError(f"A path must be text or a path object. Got {given!r} instead.") from None
-
-
 def _seal(found: Mapping[str, Any]) -> str:
     return checksum(json.dumps(found, separators=(",", ":")).encode())
 
 
 def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
-    """Make a result of what `Reduct.to_dict` gave.
-
-    Examples
-    --------
-    >>> import plar
-    >>> r = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
-    >>> from_dict(r.to_dict()) == r
-    True
-    """
+    """Make a result of what `Reduct.to_dict` gave."""
     try:
         made: Reduct = from_json(Reduct, {"equivalent": None, **found})
         named = {*made.attributes, *made.core, *made.certificate.redundant}
@@ -324,40 +269,35 @@ def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
         if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):
             raise TypeError("'attributes'")
         for name, value in made.settings.items():
-            _check_setting(name, value)
+            _fitted(name, _SETTINGS.get(name, Any), value)
+        bins = made.settings.get("bins") or ""
+        for rule in bins.values() if isinstance(bins, Mapping) else [bins]:
+            _fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
         return made
-    except (TypeError, OverflowError) as error:
+    except TypeError as error:
         raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
 
 
-def _check_setting(name: str, value: Any) -> None:
+def _fitted(name: str, kind: Any, value: Any) -> Any:
     try:
-        from_json(_SETTINGS.get(name, Any), value)
-        for rule in value.values() if isinstance(value, Mapping) else [value or ""]:
-            from_json(tuple[float, ...] if name == "bins" and not isinstance(rule, str) else Any, rule)
-    except (TypeError, OverflowError):
-        raise TypeError(repr(name)) from None
+        return from_json(kind, value)
+    except (TypeError, OverflowError) as error:
+        raise TypeError((isinstance(error, TypeError) and str(error)) or repr(name)) from None
 
 
 def from_json(kind: Any, value: Any) -> Any:
     """Make an object of a type from what JSON holds; TypeError with the name of the field where it does not fit.
 
-    Examples
-    --------
     >>> from_json(tuple[float, ...], [1, 2.5])
     (1.0, 2.5)
     """
     origin, inner = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(value, Mapping):
-        known = {}
-        for name, hint in get_type_hints(kind).items():
-            try:
-                known[name] = from_json(hint, value[name])
-            except (KeyError, OverflowError):
-                raise TypeError(repr(name)) from None
-            except TypeError as error:
-                raise TypeError(str(error) or repr(name)) from None
-        return kind(**known)  # type: ignore[operator]
+        hints = get_type_hints(kind)
+        missing = [name for name in hints if name not in value]
+        if missing:
+            raise TypeError(repr(missing[0]))
+        return kind(**{name: _fitted(name, hint, value[name]) for name, hint in hints.items()})  # type: ignore[operator]
     if origin is tuple and isinstance(value, (list, tuple)):
         return tuple(from_json(inner[0], one) for one in value)
     if origin is Mapping and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from plar.bin_rules import Bins, parse_bins
 from plar.coding.codes import Column
@@ -12,28 +11,12 @@ from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.options import ReadOptions
 
-__all__ = ["Roles", "assign"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roles:
     """The columns of a table by their parts, how missing values count, and numbers become bins.
 
-    Parameters
-    ----------
-    conditions, decision : tuple of str
-    weights : str or None
-        Column of whole-number multiplicities.
-    missing : {"value", "drop", "error"}
-    na : tuple of str
-        Spellings of missing.
-    labels : Column or None
-        The decision where it was given beside the data.
-    bins : Bins or None
-    numeric : tuple of str
-        Columns whose text compares as the numbers that it writes.
-    decimal : {".", ","}
-        The mark before the fraction of a number in text.
+    `labels` is the decision where it was given beside the data; the rest is as of `plar.reduce`.
     """
 
     conditions: tuple[str, ...]
@@ -58,18 +41,8 @@ class Roles:
 
 
 def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = None, label: str = "y") -> Roles:
-    """Give the columns of a table their roles.
+    """Give the columns of a table their roles; labels beside it are coded, and called `label`.
 
-    Parameters
-    ----------
-    names : sequence of str
-    options : ReadOptions
-        Its decision is a column, or its y are labels beside the table.
-    labels : Column, optional
-        Those labels, coded, and called `label`.
-
-    Examples
-    --------
     >>> assign(["a", "b", "w", "d"], ReadOptions("d", drop=["a"], weights=2)).conditions
     ('b',)
     """
@@ -84,10 +57,6 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     among = () if labels is not None else decision
     conditions, weights = roles_of(names, among, options.conditions, options.drop, options.weights)
     used = {*conditions, *among}
-    numeric = tuple(name for name in _resolved(names, options.numeric) if name in used)
+    numeric = tuple(name for name in resolve_all(names, options.numeric, "numeric column") if name in used)
     bins = parse_bins(options.bins, names, conditions, decision)
     return Roles(conditions, decision, weights, options.missing, options.na, labels, bins, numeric, options.decimal)
-
-
-def _resolved(names: Sequence[str], given: Any) -> tuple[str, ...]:
-    return resolve_all(names, given, "numeric column")

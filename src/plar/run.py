@@ -9,55 +9,41 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from plar.bins import looks_continuous
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle
-from plar.errors import TableError
+from plar.errors import TableError, printable, warn
 from plar.files import find_files
 from plar.granule_files import holds_granules
 from plar.granules import Granules
-from plar.id_columns import warn_id_columns
 from plar.limits import check_memory, shown_bytes
 from plar.options import ReadOptions
-from plar.progress import bytes_of
 from plar.search import Progress
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
 
-__all__ = ["Prepared", "granulated", "memory_of", "opened", "prepared"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What a computation works on.
-
-    Parameters
-    ----------
-    engine : Engine
-    table : DecisionTable
-    granules : GranuleHandle
-    attributes : tuple of str
-        Those that were asked for, by name.
-    """
+    """What a computation works on; `memory`: bytes of the coded table, and those the engine takes beside it, if known."""
 
     engine: Engine
     table: DecisionTable
     granules: GranuleHandle
     attributes: tuple[str, ...]
+    memory: tuple[int, int] | None
 
 
 def opened(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
     """Open any data; a path where the engine reads it, but for granules, which are read here."""
-    if isinstance(data, (str, os.PathLike)) and engine.reads_paths and not _names_granules(data):
-        rows = engine.read(data, options)
+    if isinstance(data, (str, os.PathLike)) and engine.reads_paths:
+        held = False
+        with suppress(TableError):  # a path that only a cluster knows
+            held = any(map(holds_granules, find_files(data)))
+        rows = None if held else engine.read(data, options)
         if rows is not None:
             return with_roles(rows, options, os.fspath(data))
     return open_table(data, options)
-
-
-def _names_granules(path: str | os.PathLike[str]) -> bool:
-    with suppress(TableError):  # a path that only a cluster knows
-        return any(map(holds_granules, find_files(path)))
-    return False
 
 
 def granulated(
@@ -66,12 +52,26 @@ def granulated(
     """Granulate a table where its rows are."""
     began = perf_counter()
     if progress:
-        progress("granulate", 0, bytes_of(table.rows.files))
+        progress("granulate", 0, sum(os.stat(file).st_size for file in table.rows.files))
     granules = engine.granulate(table)
     if table.roles.bins is None and not table.is_granulated:
-        warn_id_columns(engine, table, granules)
+        _warn_id_columns(engine, table, granules)
     seconds["granulate"] = perf_counter() - began
     return granules
+
+
+def _warn_id_columns(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
+    """Warn of fractions with nearly one value per row: a reduct of such a column alone means nothing."""
+    n, most = granules.n_objects, 5
+    many = [j for j, k in enumerate(granules.cardinalities) if k > 0.9 * n] if n >= 50 else []
+    found = [granules.conditions[j] for j in many if looks_continuous(engine.sample_values(table, granules, j))]
+    if found:
+        shown = ", ".join(f"'{printable(name)}'" for name in found[:most])
+        more = f" and {len(found) - most} more columns" if len(found) > most else ""
+        warn(
+            f"Nearly every row has a value of its own in {shown}{more}: such a column alone distinguishes all rows, "
+            "and a reduct of it means nothing. Cut numbers into bins, bins='mdlp' (--bins mdlp), or leave them out."
+        )
 
 
 @contextmanager
@@ -103,20 +103,13 @@ def prepared(
         made = None if granules is table.rows.data else granules
         if isinstance(made, Granules):
             granules = made = made.for_one_search()
-        if memory := memory_of(chosen, granules):
-            coded, need = memory
-            check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(coded)},", need)
-        yield Prepared(chosen, table, granules, wanted)
+        memory = None
+        if isinstance(granules, Granules) and (need := chosen.memory_need(granules)) is not None:
+            memory = granules.nbytes, need
+            check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(memory[0])},", need)
+        yield Prepared(chosen, table, granules, wanted, memory)
     finally:
         if made is not None:
             chosen.release(made)
         if chosen is not engine:
             chosen.close()
-
-
-def memory_of(engine: Engine, granules: GranuleHandle) -> tuple[int, int] | None:
-    """Bytes of the coded table, and those that the engine takes beside it; None where the table is elsewhere."""
-    if not isinstance(granules, Granules):
-        return None
-    need = engine.memory_need(granules)
-    return None if need is None else (granules.nbytes, need)

@@ -54,33 +54,13 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     Parameters
     ----------
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
-        What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
-        CCE the combination conditional entropy.
-    engine : {"auto", "local", "spark", "cuda"} or Engine
-        Where it is computed. The result does not depend on it.
-    include : list of str or int
-        Features that must be selected, by name or position.
-    epsilon : float
-        The core holds the features of larger inner significance than this.
-    tolerance : float
-        Stop when Θ(D|R) − Θ(D|C) is at most this.
-    max_attributes : int, optional
-        Stop at this many features. If the core is larger, its most significant part is taken.
+        What is preserved.
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values do not count in the fit, or they are an error.
-    na : str or list of str
-        Further spellings of missing, for example "?".
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
-        Numbers into bins: k bins of as many objects each, k bins of one width, or as many as tell y apart (Fayyad and
-        Irani). A mapping names columns, each with one of these or with a list of cut points; else all columns that hold
-        numbers are cut. `transform` then gives the numbers of the bins, from 0. Default: every number is a value of
-        its own.
-    numeric : list of str or int
-        Columns whose text compares as the numbers that it writes, so that 1, 1.0 and 01 are one value.
-    minimal : bool
-        Try to remove each feature in the end, the last first. `include` stays.
-    n_jobs : int, optional
-        Threads of the local engine; by default all cores.
+        How numbers become bins. `transform` then gives the numbers of the bins, from 0.
+    engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, n_jobs
+        These, and more about the others, as of `plar.reduce`.
 
     Attributes
     ----------
@@ -103,12 +83,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     -----
     The result depends on nothing but the data: there is no random state, and the order of the rows does not count.
 
-    `sample_weight` are whole-number multiplicities; 0 leaves the row out.
-
     `partial_fit` keeps the distinct rows with their counts, so that batches count as if they had come at once; the
     reduct is found when it is first asked for. Bins that depend on the data need all rows at once, so there is no
-    `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a
-    warning.
+    `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a warning.
 
     Examples
     --------
@@ -139,18 +116,10 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         minimal: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.measure = measure
-        self.engine = engine
-        self.include = include
-        self.epsilon = epsilon
-        self.tolerance = tolerance
-        self.max_attributes = max_attributes
-        self.missing = missing
-        self.na = na
-        self.bins = bins
-        self.numeric = numeric
-        self.minimal = minimal
-        self.n_jobs = n_jobs
+        self.measure, self.engine, self.n_jobs = measure, engine, n_jobs
+        self.include, self.epsilon, self.tolerance = include, epsilon, tolerance
+        self.max_attributes, self.minimal = max_attributes, minimal
+        self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ReductSelector:
         """Find the features to select.
@@ -162,31 +131,17 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             Labels of any type, none of them missing.
         sample_weight : (n,) array_like of whole numbers, optional
             How many objects each row stands for; 0 leaves it out.
-
-        Returns
-        -------
-        ReductSelector
         """
         granules = self._granulate(X, y, sample_weight, reset=True).for_one_search()
-        self._granules: Granules | None = None
+        self._granules: Any = None
         self._found: tuple[Reduct, NDArray[np.float64]] | None = self._search(granules)
         return self
 
     @available_if(_fixed_bins)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ReductSelector:
-        """Add rows to those seen; the reduct of all of them is found when it is asked for.
+        """Add rows to those seen; the reduct of all of them is found when it is asked for. Parameters as of `fit`.
 
-        Parameters
-        ----------
-        X : (n, k) array_like, pandas or polars DataFrame
-        y : (n,) array_like
-        classes : array_like, optional
-            All labels there are. Not needed; where given, a label of y that is none of them is refused.
-        sample_weight : (n,) array_like of whole numbers, optional
-
-        Returns
-        -------
-        ReductSelector
+        `classes`, all labels there are, is not needed; where given, a label of y that is none of them is refused.
         """
         before: Granules | None = getattr(self, "_granules", None)
         if before is None and self.__sklearn_is_fitted__():
@@ -201,16 +156,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self
 
     def transform(self, X: Any) -> Any:
-        """Take the selected columns, as they are.
+        """Take the selected columns, as they are: an array, or the DataFrame that `set_output` asks for.
 
-        Parameters
-        ----------
-        X : (n, k) array_like, pandas or polars DataFrame
-
-        Returns
-        -------
-        (n, n_selected) array, or a DataFrame
-            What `set_output` asks for; a DataFrame that goes in and comes out as the same kind keeps its types.
+        A DataFrame that goes in and comes out as the same kind keeps its types.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -230,27 +178,18 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         for j, name in enumerate(names):
             if name not in cuts:
                 continue
+            bins = apply(selected.iloc[:, j] if library == "pandas" else selected[:, j], cuts[name], name, na=na)
             if library == "polars":
-                selected = selected.with_columns(apply(selected[:, j], cuts[name], name, na=na))
+                selected = selected.with_columns(bins)
             elif library == "pandas":
-                selected.isetitem(j, apply(selected.iloc[:, j], cuts[name], name, na=na))
+                selected.isetitem(j, bins)
             else:
-                bins = apply(selected[:, j], cuts[name], name, na=na)
                 selected = selected.astype(np.promote_types(selected.dtype, bins.dtype), copy=False)
                 selected[:, j] = bins
         return selected
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Put selected columns back in their places, with zeros (of text: empty) in all others.
-
-        Parameters
-        ----------
-        X : (n, n_selected) array_like
-
-        Returns
-        -------
-        (n, k) array
-        """
+        """Put selected columns back in their places, with zeros (of text: empty) in all others."""
         support = self.get_support()
         X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_features=0)
         if X.shape[1] != support.sum():
@@ -261,7 +200,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def reduct_(self) -> Reduct:
-        """The result of `plar.reduce`."""
+        """The result of `plar.reduce`; found now if `partial_fit` came last."""
         return self._result()[0]
 
     @property
@@ -295,9 +234,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return tags
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        mask = np.zeros(self.n_features_in_, np.bool_)
-        mask[self._places(self.reduct_.attributes)] = True
-        return mask
+        selected = set(self.reduct_.attributes)
+        return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
 
     def _places(self, names: Iterable[str]) -> list[int]:
         at = {name: place for place, name in enumerate(self.reduct_.conditions)}
@@ -333,24 +271,15 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _result(self) -> tuple[Reduct, NDArray[np.float64]]:
         check_is_fitted(self)
-        if self._found is None and self._granules is not None:
-            self._found = self._search(self._granules)
-        assert self._found is not None
+        self._found = self._found or self._search(self._granules)
         return self._found
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         """Find the reduct and the scores."""
         how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
-        reduct = reduce(
-            granules,
-            **how,
-            include=self._included(granules),
-            epsilon=self.epsilon,
-            tolerance=self.tolerance,
-            max_attributes=self.max_attributes,
-            missing=self.missing,
-            minimal=self.minimal,
-        )
+        stop: dict[str, Any] = {name: getattr(self, name) for name in ("epsilon", "tolerance", "max_attributes")}
+        include = self._included(granules)
+        reduct = reduce(granules, include=include, missing=self.missing, minimal=self.minimal, **how, **stop)
         # the granules were made with these
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
         read = {"na": list(ReadOptions(na=self.na).na), "bins": None if bins is None else bins.spec, "y": True}

@@ -8,10 +8,14 @@ from __future__ import annotations
 import gc
 import io
 import os
+import re
 import signal
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import typer
@@ -19,10 +23,10 @@ import typer
 import plar
 from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
-from plar.cli.panics import panics_hidden
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
 
-__all__ = ["app", "main"]
+#: how polars reports its panics, in many lines; plar says what is wrong with the file in one
+_PANIC = re.compile(rb"\n*thread '[^\n]*panicked at ")
 
 app = typer.Typer(
     help="Attribute reduction (rough-set feature selection) for decision tables of any size.",
@@ -59,13 +63,11 @@ def main() -> None:
             if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
                 raise KeyboardInterrupt
         sys.stdout.flush()
-    except (EngineFailed, EngineUnavailable) as error:
-        _fail(f"Error: {error}", 1)
-    except MemoryLimitExceeded as error:
-        print(printable(f"Error: {error}"), file=sys.stderr, flush=True)
-        os._exit(2)  # polars reads on in threads of its own, and may meet the kernel's limit
     except PlarError as error:
-        _fail(f"Error: {error}", 2)
+        if isinstance(error, MemoryLimitExceeded):
+            print(printable(f"Error: {error}"), file=sys.stderr, flush=True)
+            os._exit(2)  # polars reads on in threads of its own, and may meet the kernel's limit
+        _fail(f"Error: {error}", 1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2)
     except typer.TyperException as error:
         _fail(f"Error: {error.format_message()} See 'plar --help'.", 2)
     except (KeyboardInterrupt, typer.Abort):
@@ -86,6 +88,37 @@ def main() -> None:
         _fail(f"Error: {type(error).__name__}: {error} This is a fault of plar; PLAR_DEBUG=1 shows where.", 1)
     finally:
         gc.freeze()
+
+
+@contextmanager
+def panics_hidden() -> Iterator[None]:
+    """Send what libraries write to descriptor 2 to a file, and pass it on at the end, up to the first panic.
+
+    Python's own `sys.stderr` still writes at once. With PLAR_DEBUG set, everything does.
+    """
+    before = sys.__stderr__
+    ours = before is not None and before is sys.stderr and before.fileno() == 2
+    held = None
+    if ours and not os.environ.get("PLAR_DEBUG"):
+        with suppress(OSError):  # there may be no place for it
+            held = TemporaryFile()  # noqa: SIM115 - closed below
+    if before is None or held is None:
+        yield
+        return
+    before.flush()
+    with held, os.fdopen(os.dup(2), "w", 1, encoding=before.encoding, errors=before.errors) as direct:
+        os.dup2(held.fileno(), 2)
+        sys.stderr = direct
+        try:
+            yield
+        finally:
+            sys.stderr = before
+            with suppress(OSError):  # its reader may be gone
+                direct.flush()
+            os.dup2(direct.fileno(), 2)
+            held.seek(0)
+            with suppress(OSError):
+                os.write(2, _PANIC.split(held.read(), maxsplit=1)[0])
 
 
 def _open_closed_streams() -> None:

@@ -12,13 +12,13 @@ from typing import Annotated, Any
 import typer
 
 import plar
-from plar.cli.completion import columns, words
-from plar.cli.opening import as_words, check_targets, input_files, open_engine, open_table
-from plar.cli.options import Computing, Epsilon, Json, LongRun, MemoryLimit, TableOptions, Telling
-from plar.cli.pipes import OUTPUTS, STREAM, spooled, written
+from plar.cli.opening import OUTPUTS, STREAM, check_targets, input_files, started, written
+from plar.cli.options import Computing, Epsilon, Json, LongRun, MemoryLimit, TableOptions, Telling, of, of_columns
+from plar.columns import Word
 from plar.errors import TableError, printable, unknown_name
 
-__all__ = ["COMMANDS"]
+_WITH_JSON = "reduce, core, theta or engines"
+_OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 
 
 def reduce(
@@ -27,62 +27,50 @@ def reduce(
     telling: Telling,
     long_run: LongRun,
     include: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Attributes that the reduct must hold, as a,b. Repeatable.",
-            autocompletion=columns,
-        ),
+        list[Word] | None, of_columns("Attributes that the reduct must hold, as a,b. Repeatable.")
     ] = None,
     epsilon: Epsilon = 0.0,
-    tolerance: Annotated[float, typer.Option(help="Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
-    max_attributes: Annotated[int | None, typer.Option(help="Stop at this many attributes.")] = None,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Try to remove each attribute in the end.")] = False,
+    tolerance: Annotated[float, of("Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
+    max_attributes: Annotated[int | None, of("Stop at this many attributes.")] = None,
+    minimal: Annotated[bool, of("Try to remove each attribute in the end.", "--minimal")] = False,
     as_json: Json = False,
     output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", help="Write the reduced table; its name says the format, - is stdout."),
+        str | None, of("Write the reduced table; its name says the format, - is stdout.", "--output", "-o")
     ] = None,
-    output_format: Annotated[
-        str | None,
-        typer.Option(
-            help="What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv.", autocompletion=words(*OUTPUTS)
-        ),
-    ] = None,
+    output_format: Annotated[str | None, of(_OUTPUT_FORMAT, choices=OUTPUTS)] = None,
     report: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write an HTML page that explains the result; - is stdout.")
+        str | None, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")
     ] = None,
 ) -> None:
     """Find the core and a reduct of a table."""
-    from plar.limits import as_bytes, memory_limited
     from plar.progress import shown, tell_resumed
 
     end = check_targets(table, computing, long_run, output, output_format, report, as_json)
     aside = STREAM in (output, report)
-    with (
-        memory_limited(as_bytes(long_run.memory_limit)),
-        spooled(table) as read,
-        open_engine(computing) as engine,
-    ):
+    with started(table, computing, long_run.memory_limit) as (opened, engine):
         with shown(telling.progress) as display:
-            data = open_table(read, engine)
+            data = opened()
             if output:
                 data.rows.check_output(f"stdout{end}" if output == STREAM else output)
-            found, interrupted = _reduced(
-                data,
-                measure=computing.measure,
-                engine=engine,
-                include=as_words(include),
-                epsilon=epsilon,
-                tolerance=tolerance,
-                max_attributes=max_attributes,
-                minimal=minimal,
-                equivalent=report is not None,
-                time_limit=long_run.time_limit,
-                checkpoint=long_run.checkpoint,
-                progress=display or (None if telling.quiet else tell_resumed),
-                on_step=display.on_step if display else None,
-            )
+            interrupted = False
+            try:
+                found = plar.reduce(
+                    data,
+                    measure=computing.measure,
+                    engine=engine,
+                    include=include or (),
+                    epsilon=epsilon,
+                    tolerance=tolerance,
+                    max_attributes=max_attributes,
+                    minimal=minimal,
+                    equivalent=report is not None,
+                    time_limit=long_run.time_limit,
+                    checkpoint=long_run.checkpoint,
+                    progress=display or (None if telling.quiet else tell_resumed),
+                    on_step=display.on_step if display else None,
+                )
+            except plar.Interrupted as stop:
+                found, interrupted = stop.reduct, True
         if table.file == STREAM:
             found = replace(found, source=STREAM)
         where = "standard input" if table.file == STREAM else printable(table.file)
@@ -106,23 +94,14 @@ def reduce(
             _tell_written(output, telling)
 
 
-def _reduced(data: Any, **options: Any) -> tuple[plar.Reduct, bool]:
-    """The result, or the one so far and that it was interrupted."""
-    try:
-        return plar.reduce(data, **options), False
-    except plar.Interrupted as stop:
-        return stop.reduct, True
-
-
 def core(
     table: TableOptions, computing: Computing, telling: Telling, epsilon: Epsilon = 0.0, as_json: Json = False
 ) -> None:
     """Find the attributes that no reduct can do without, one per line."""
     from plar.progress import shown
 
-    with spooled(table) as read, open_engine(computing) as engine, shown(telling.progress) as display:
-        data = open_table(read, engine)
-        found = plar.core(data, measure=computing.measure, engine=engine, epsilon=epsilon, progress=display)
+    with started(table, computing) as (opened, engine), shown(telling.progress) as display:
+        found = plar.core(opened(), measure=computing.measure, engine=engine, epsilon=epsilon, progress=display)
     if as_json:
         _print_json({"core": found, "measure": computing.measure.upper()})
     else:
@@ -136,20 +115,15 @@ def theta(
     table: TableOptions,
     computing: Computing,
     telling: Telling,
-    attributes: Annotated[
-        list[str],
-        typer.Option(
-            "--attributes", "-a", metavar="NAMES", help="The subset B, as a,b,c. Repeatable.", autocompletion=columns
-        ),
-    ],
+    attributes: Annotated[list[Word], of_columns("The subset B, as a,b,c. Repeatable.", "--attributes", "-a")],
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B) of a subset of the attributes."""
     from plar.progress import shown
 
-    with spooled(table) as read, open_engine(computing) as engine, shown(telling.progress) as display:
-        data = open_table(read, engine)
-        names = data.columns(as_words(attributes))
+    with started(table, computing) as (opened, engine), shown(telling.progress) as display:
+        data = opened()
+        names = data.columns(attributes)
         value = plar.theta(data, names, measure=computing.measure, engine=engine, progress=display)
     if as_json:
         _print_json({"theta": value, "attributes": names, "measure": computing.measure.upper()})
@@ -160,12 +134,10 @@ def theta(
 def granulate(
     table: TableOptions,
     telling: Telling,
-    output: Annotated[str, typer.Option("--output", "-o", help="The Parquet file to write; - is stdout.")],
+    output: Annotated[str, of("The Parquet file to write; - is stdout.", "--output", "-o")],
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
-    from plar.engines import as_engine
-    from plar.limits import as_bytes, memory_limited
     from plar.progress import shown
     from plar.tables.output import check_output
 
@@ -173,12 +145,8 @@ def granulate(
         if not output.lower().endswith(".parquet"):
             raise TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
         check_output(output, input_files(table.file))
-    with (
-        memory_limited(as_bytes(memory_limit)),
-        spooled(table) as read,
-        shown(telling.progress) as display,
-    ):
-        granules = plar.granulate(open_table(read, as_engine("local")), progress=display)
+    with started(table, memory_limit=memory_limit) as (opened, _), shown(telling.progress) as display:
+        granules = plar.granulate(opened(), progress=display)
         with written(output, ".parquet") as path:
             granules.save(path)
     if not telling.quiet:
@@ -193,26 +161,22 @@ def engines(as_json: Json = False) -> None:
     found = {name: why_unavailable(name) for name in ENGINES}
     if as_json:
         _print_json(found)
-        return
-    for name, reason in found.items():
-        print(f"{name:<6} {ENGINES[name].about:<26} {'ready' if reason is None else reason}")
+    else:
+        for name, reason in found.items():
+            print(f"{name:<6} {ENGINES[name].about:<26} {'ready' if reason is None else reason}")
 
 
 def schema(
-    command: Annotated[
-        str, typer.Argument(metavar="COMMAND", help="Whose --json: reduce, core, theta or engines.")
-    ] = "reduce",
+    command: Annotated[str, typer.Argument(metavar="COMMAND", help=f"Whose --json: {_WITH_JSON}.")] = "reduce",
 ) -> None:
     """Print the JSON Schema of what --json prints."""
     from importlib.resources import files
 
     whole = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
-    parts = whole["$defs"]
-    known = {"reduce": whole, **{name: parts[name] for name in ("core", "theta", "engines")}}
+    known = {"reduce": whole, **{name: whole["$defs"][name] for name in ("core", "theta", "engines")}}
     if command not in known:
         raise unknown_name("command", command, known)
-    found = known[command]
-    print(json.dumps({"$schema": whole["$schema"], **found}, ensure_ascii=False, indent=1))
+    print(json.dumps({"$schema": whole["$schema"], **known[command]}, ensure_ascii=False, indent=1))
 
 
 #: every command, with an example of its use

@@ -1,45 +1,64 @@
-"""From the words of a command to a table and an engine."""
+"""From the words of a command to a table, an engine, and a place to write; stdin and stdout pass through files."""
 
 from __future__ import annotations
 
 import gc
 import logging
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plar.cli.options import Computing, LongRun, TableOptions
-from plar.cli.pipes import OUTPUTS, STREAM, suffix
-from plar.columns import Word
-from plar.errors import ParameterError, PlarError, TableError
-from plar.options import ReadOptions
+from plar.errors import ParameterError, PlarError, TableError, unknown_name
+from plar.formats import SUFFIXES, WRITTEN
 
 if TYPE_CHECKING:
     from plar.tables import DecisionTable
 
-__all__ = ["as_words", "check_targets", "input_files", "open_engine", "open_table", "reading"]
+
+#: how stdin and stdout are spelled
+STREAM = "-"
+OUTPUTS = tuple(suffix[1:] for suffix in WRITTEN)
 
 
 @contextmanager
-def open_engine(options: Computing) -> Iterator[Any]:
-    """Make the engine of a command; a Spark session that it starts ends with it."""
+def started(
+    table: TableOptions, computing: Computing | None = None, memory_limit: str | None = None
+) -> Iterator[tuple[Callable[[], DecisionTable], Any]]:
+    """Give a function that opens the table of a command, and its engine, whose Spark session ends with it."""
     from plar.engines import as_engine
+    from plar.limits import as_bytes, memory_limited
+    from plar.run import opened
 
-    if options.engine != "spark":
-        if options.master or options.conf:
+    options = computing or Computing()
+    with memory_limited(as_bytes(memory_limit)), _spooled(table) as read, ExitStack() as stack:
+        engine: Any = as_engine(options.engine, None if options.engine == "spark" else options.jobs)
+        if options.engine == "spark":
+            if not os.environ.get("PLAR_DEBUG"):  # py4j logs every call that Ctrl-C breaks, with its traceback
+                logging.getLogger().addHandler(logging.NullHandler())
+            engine.master = options.master or (f"local[{options.jobs}]" if options.jobs else None)
+            engine.conf = dict(map(_setting, options.conf or ()))
+            stack.enter_context(engine)
+        elif options.master or options.conf:
             raise ParameterError("--master and --conf are settings of Spark. Add --engine spark.")
-        yield as_engine(options.engine, options.jobs)
-        return
-    if not os.environ.get("PLAR_DEBUG"):  # py4j logs every call that Ctrl-C breaks, with its traceback
-        logging.getLogger().addHandler(logging.NullHandler())
-    engine: Any = as_engine("spark")
-    engine.master = options.master or (f"local[{options.jobs}]" if options.jobs else None)
-    engine.conf = dict(_setting(word) for word in options.conf or ())
-    with engine:
-        yield engine
+        gc.enable()
+        yield partial(opened, read.file, read.reading(), engine), engine
+
+
+def _setting(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not key:
+        raise ParameterError(f"A setting of Spark is KEY=VALUE. Got {word!r}.")
+    return key, value
 
 
 def check_targets(
@@ -55,32 +74,25 @@ def check_targets(
     from plar.files import check_place
     from plar.tables.output import check_output
 
-    streams = ["--json"] * as_json + [
-        f"{name} -" for name, path in (("-o", output), ("--report", report)) if path == STREAM
-    ]
+    places = {"-o": output, "--report": report, "--checkpoint": long_run.checkpoint}
+    streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]
     if len(streams) > 1:
         raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")
     if kind and output != STREAM:
         raise TableError("--output-format is for -o -; the name of a file says its format. Leave it out.")
     if output == STREAM and computing.engine == "spark":
         raise TableError("Spark cannot write to stdout. Name a place for -o that the cluster can write to.")
-    _check_apart({"-o": output, "--report": report, "--checkpoint": long_run.checkpoint})
+    for (one, path), (other, there) in combinations(places.items(), 2):
+        if path and there and path != STREAM and os.path.realpath(path) == os.path.realpath(there):
+            raise TableError(f"{one} and {other} both name {there!r}. Choose two names.")
+    if report and find_spec("jinja2") is None:
+        raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
+    files = input_files(table.file)
     if output and output != STREAM and computing.engine != "spark":
-        check_output(output, input_files(table.file))
-    if report:
-        if find_spec("jinja2") is None:
-            raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
-        if report != STREAM:
-            check_place(report, input_files(table.file))
-    return suffix(kind, OUTPUTS)
-
-
-def _check_apart(places: Mapping[str, str | None]) -> None:
-    named = [(option, path) for option, path in places.items() if path and path != STREAM]
-    for i, (option, path) in enumerate(named):
-        for other, there in named[:i]:
-            if os.path.realpath(path) == os.path.realpath(there):
-                raise TableError(f"{other} and {option} both name {path!r}. Choose two names.")
+        check_output(output, files)
+    if report and report != STREAM:
+        check_place(report, files)
+    return _suffix(kind, OUTPUTS)
 
 
 def input_files(file: str) -> list[Path]:
@@ -92,66 +104,46 @@ def input_files(file: str) -> list[Path]:
     return []
 
 
-def _setting(word: str) -> tuple[str, str]:
-    key, equals, value = word.partition("=")
-    if not equals or not key:
-        raise ParameterError(f"A setting of Spark is KEY=VALUE. Got {word!r}.")
-    return key, value
+def _suffix(given: str | None, choices: tuple[str, ...]) -> str:
+    """Name a format as files do."""
+    kind = (given or "csv").lower()
+    if kind not in choices:
+        raise unknown_name("format", given, choices)
+    return f".{kind}"
 
 
-def reading(options: TableOptions) -> ReadOptions:
-    """How the table is read; words are held against the names of the columns when these are known."""
-    return ReadOptions(
-        decision=as_words(options.decision) or None,
-        conditions=as_words(options.conditions) or None,
-        drop=as_words(options.drop),
-        header=options.header,
-        separator=options.separator,
-        decimal=options.decimal,
-        encoding=options.encoding,
-        numeric=as_words(options.numeric),
-        na=tuple(options.na or ()),
-        missing=options.missing,
-        weights=None if options.weights is None else Word(options.weights),
-        bins=_bins(options.bins),
-    )
+@contextmanager
+def _spooled(options: TableOptions) -> Iterator[TableOptions]:
+    """Put what stdin holds into a file, if it is the table."""
+    if options.file != STREAM:
+        if options.format:
+            raise TableError(f"--format is for stdin; the name {options.file!r} says the format. Leave it out.")
+        yield options
+        return
+    end = _suffix(options.format, tuple(suffix[1:] for suffix in SUFFIXES))
+    if sys.stdin.isatty():
+        raise TableError("Standard input is a terminal. Pipe a table into plar, or name a file.")
+    with tempfile.TemporaryDirectory(prefix="plar-") as folder:
+        path = Path(folder, f"stdin{end}")
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        try:
+            yield replace(options, file=str(path))
+        except PlarError as error:
+            error.args = tuple(str(word).replace(repr(str(path)), "standard input") for word in error.args)
+            raise
 
 
-def open_table(options: TableOptions, engine: Any) -> DecisionTable:
-    """Open the table of a command."""
-    from plar.run import opened
-
-    gc.enable()
-    return opened(options.file, reading(options), engine)
-
-
-def as_words(given: list[str] | None) -> list[Word]:
-    """Columns as a shell says them."""
-    return [Word(word) for word in given or ()]
-
-
-def _bins(rules: list[str] | None) -> Any:
-    """One rule for all columns, or a mapping: name=rule, name=cut,cut."""
-    if not rules:
-        return None
-    if len(rules) == 1 and "=" not in rules[0]:
-        return rules[0]
-    found: dict[Word, str | list[float]] = {}
-    for rule in rules:
-        name, equals, value = rule.rpartition("=")
-        if not equals or not name:
-            raise TableError(
-                f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rule!r} among {rules}."
-            )
-        if name in found:
-            raise TableError(f"--bins has two rules for {name!r}. Choose one.")
-        cuts = _numbers(value)
-        found[Word(name)] = value if cuts is None else cuts
-    return found
-
-
-def _numbers(text: str) -> list[float] | None:
-    try:
-        return [float(word) for word in text.split(",")]
-    except ValueError:
-        return None
+@contextmanager
+def written(output: str, end: str) -> Iterator[str]:
+    """Give a path to write to; what is meant for stdout goes there when it is whole."""
+    if output != STREAM:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="plar-") as folder:
+        path = Path(folder, f"stdout{end}")
+        yield str(path)
+        sys.stdout.flush()
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()

@@ -1,126 +1,121 @@
-"""The options of the commands, each said once; a command names the groups that it takes."""
+"""The options of the commands, each said once, and what the Tab key offers; a command names the groups it takes."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from plar.cli.completion import column, columns, words
+from plar.columns import Word
+from plar.errors import TableError
+from plar.options import ReadOptions
 
-__all__ = ["Computing", "Epsilon", "Json", "LongRun", "MemoryLimit", "TableOptions", "Telling", "flat"]
+Columns = list[Word] | None
+Texts = list[str] | None
+#: the shells evaluate what they are offered, and names come from the data
+_HARMLESS = re.compile(r"[\w @%+=.,/-]+")
 
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON; 'plar schema' describes it.")]
-MemoryLimit = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Give up, rather than take more memory than this, e.g. 2GB.")
-]
-Epsilon = Annotated[float, typer.Option(help="The core's least inner significance.")]
+
+def columns(context: typer.Context, incomplete: str) -> list[str]:
+    """Offer the columns of the file that is on the line already, for the end of a list a,b,c."""
+    head, comma, last = incomplete.rpartition(",")
+    found = [head + comma + name for name in _names(context) if name.startswith(last) and _HARMLESS.fullmatch(name)]
+    bash = os.environ.get("_PLAR_COMPLETE", "").endswith("_bash")
+    # which takes the words as they are; zsh and fish quote them
+    return [word.replace(" ", "\\ ") for word in found] if bash else found
+
+
+def _names(context: typer.Context) -> tuple[str, ...]:
+    with suppress(Exception):  # whatever goes wrong, nothing is offered
+        from plar.formats import format_of
+        from plar.tables.table import open_rows
+
+        given = context.params
+        # an option without its value, as here, keeps arguments from being told apart
+        file = Path(given["file"] or context.args[0])
+        options = ReadOptions(header=given.get("header", True), separator=given.get("separator"))
+        if "json" not in format_of(file, as_text=True):  # whose columns are known when all is read
+            return open_rows(file, options).names
+    return ()
+
+
+def of(help: str, *names: str, choices: tuple[str, ...] = (), **more: Any) -> Any:
+    """An option whose values may be among some that the Tab key offers."""
+
+    def offered(incomplete: str) -> list[str]:
+        return [word for word in choices if word.lower().startswith(incomplete.lower())]
+
+    return typer.Option(*names, help=help, autocompletion=offered if choices else None, **more)
+
+
+def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
+    """An option that names columns; words are held against their names when these are known."""
+    return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=Word)
+
+
+Json = Annotated[bool, of("Print the result as JSON; 'plar schema' describes it.", "--json")]
+MemoryLimit = Annotated[str | None, of("Give up, rather than take more memory than this, e.g. 2GB.", metavar="SIZE")]
+Epsilon = Annotated[float, of("The core's least inner significance.")]
+
+_FILE = "A table, a glob of tables, a folder of Parquet files, or - for stdin: .csv .tsv .parquet .arff …"
+_DECISION = "Decision column: a name, or a position such as 0 or -1. Repeatable."
+_NUMERIC = "Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable."
+_FORMATS = ("csv", "tsv", "ndjson", "parquet", "arff", "arrow")
+_BINS = "Numbers into bins: quantile:10, width:10 or mdlp; or by column, age=quantile:10 income=1000,5000. Repeatable."
+_ENGINES = ("auto", "local", "spark", "cuda")
+_ENGINE = "Where to compute: auto, local, spark, cuda; see 'plar engines'."
+_CONDITIONS = "Columns to choose from, as a,b,c. Repeatable. Default: all others."
+_FORMAT = "What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv."
+_MISSING = "Missing values: 'value' of their own, 'drop' the rows, 'error'."
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """Which table, and how it is read."""
 
-    file: Annotated[
-        str,
-        typer.Argument(
-            help="A table, a glob of tables, a folder of Parquet files, or - for stdin: .csv .tsv .parquet .arff …"
-        ),
-    ]
-    decision: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--decision",
-            "-d",
-            metavar="NAME",
-            help="Decision column: a name, or a position such as 0 or -1. Repeatable.",
-            autocompletion=column,
-        ),
-    ] = None
-    conditions: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Columns to choose from, as a,b,c. Repeatable. Default: all others.",
-            autocompletion=columns,
-        ),
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAMES", help="Columns to leave out, as a,b,c. Repeatable.", autocompletion=columns),
-    ] = None
-    header: Annotated[bool, typer.Option(" /--no-header", help="The first line is data; columns are x0, x1, …")] = True
-    separator: Annotated[str | None, typer.Option(help="Between fields of text; default: found out.")] = None
-    decimal: Annotated[str, typer.Option(metavar="MARK", help="Before the fraction of numbers in text: . or ,")] = "."
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="How text is encoded, e.g. latin-1.")] = "utf-8"
-    numeric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable.",
-            autocompletion=columns,
-        ),
-    ] = None
-    format: Annotated[
-        str | None,
-        typer.Option(
-            help="What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv.",
-            autocompletion=words("csv", "tsv", "ndjson", "parquet", "arff", "arrow"),
-        ),
-    ] = None
-    missing: Annotated[
-        str,
-        typer.Option(
-            help="Missing values: 'value' of their own, 'drop' the rows, 'error'.",
-            autocompletion=words("value", "drop", "error"),
-        ),
-    ] = "value"
-    na: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="A further spelling of missing, e.g. '?'. Repeatable.")
-    ] = None
-    bins: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE",
-            help="Numbers into bins: quantile:10, width:10 or mdlp; or by column, age=quantile:10 income=1000,5000. "
-            "Repeatable.",
-            autocompletion=words("mdlp", "quantile:10", "width:10"),
-        ),
-    ] = None
-    weights: Annotated[
-        str | None, typer.Option(help="Column of whole-number multiplicities.", autocompletion=column)
-    ] = None
+    file: Annotated[str, typer.Argument(help=_FILE)]
+    decision: Annotated[Columns, of_columns(_DECISION, "--decision", "-d", metavar="NAME")] = None
+    conditions: Annotated[Columns, of_columns(_CONDITIONS)] = None
+    drop: Annotated[Columns, of_columns("Columns to leave out, as a,b,c. Repeatable.")] = None
+    header: Annotated[bool, of("The first line is data; columns are x0, x1, …", " /--no-header")] = True
+    separator: Annotated[str | None, of("Between fields of text; default: found out.")] = None
+    decimal: Annotated[str, of("Before the fraction of numbers in text: . or ,", metavar="MARK")] = "."
+    encoding: Annotated[str, of("How text is encoded, e.g. latin-1.", metavar="NAME")] = "utf-8"
+    numeric: Annotated[Columns, of_columns(_NUMERIC)] = None
+    format: Annotated[str | None, of(_FORMAT, choices=_FORMATS)] = None
+    missing: Annotated[str, of(_MISSING, choices=("value", "drop", "error"))] = "value"
+    na: Annotated[Texts, of("A further spelling of missing, e.g. '?'. Repeatable.", metavar="TEXT")] = None
+    bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
+    weights: Annotated[Word | None, of_columns("Column of whole-number multiplicities.", metavar="NAME")] = None
+
+    def reading(self) -> ReadOptions:
+        """How the table is read."""
+        given = {field.name: getattr(self, field.name) for field in fields(ReadOptions) if field.name != "y"}
+        asked = {name: value for name, value in given.items() if value not in (None, [])}
+        return ReadOptions(**{**asked, "bins": _bins(self.bins)})
 
 
 @dataclass(frozen=True, slots=True)
 class Computing:
     """What is computed, and where."""
 
-    measure: Annotated[
-        str,
-        typer.Option("--measure", "-m", help="PR, SCE, LCE or CCE.", autocompletion=words("PR", "SCE", "LCE", "CCE")),
-    ] = "SCE"
-    engine: Annotated[
-        str,
-        typer.Option(
-            "--engine",
-            "-e",
-            help="Where to compute: auto, local, spark, cuda; see 'plar engines'.",
-            autocompletion=words("auto", "local", "spark", "cuda"),
-        ),
-    ] = "auto"
+    measure: Annotated[str, of("PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))] = "SCE"
+    engine: Annotated[str, of(_ENGINE, "--engine", "-e", choices=_ENGINES)] = "auto"
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="Spark's master, e.g. spark://host:7077. Default: this machine.")
+        str | None, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")
     ] = None
     conf: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A setting of Spark, e.g. spark.executor.memory=4g. Repeatable."),
+        Texts, of("A setting of Spark, e.g. spark.executor.memory=4g. Repeatable.", metavar="KEY=VALUE")
     ] = None
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", help="Threads. Default: all cores.")] = None
+    jobs: Annotated[int | None, of("Threads. Default: all cores.", "--jobs", "-j")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +123,11 @@ class LongRun:
     """What a long run may take, and where it is kept."""
 
     checkpoint: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Keep every step in this file; if it is there, go on from it."),
+        str | None, of("Keep every step in this file; if it is there, go on from it.", metavar="FILE")
     ] = None
-    time_limit: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="End with the best result so far after 90s, 10m, 2h, …"),
-    ] = None
+    time_limit: Annotated[str | None, of("End with the best result so far after 90s, 10m, 2h, …", metavar="TIME")] = (
+        None
+    )
     memory_limit: MemoryLimit = None
 
 
@@ -142,10 +135,8 @@ class LongRun:
 class Telling:
     """What is said on stderr beside the result."""
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes; only warnings and errors.")] = (
-        False
-    )
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every step, in a pipe too.")] = False
+    quiet: Annotated[bool, of("No progress, no notes; only warnings and errors.", "--quiet", "-q")] = False
+    verbose: Annotated[bool, of("Tell every step, in a pipe too.", "--verbose", "-v")] = False
 
     @property
     def progress(self) -> bool | None:
@@ -158,12 +149,12 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {}
     parameters: list[Parameter] = []
     for name, parameter in signature(command, eval_str=True).parameters.items():
-        if not is_dataclass(parameter.annotation):
+        kind = parameter.annotation
+        if not is_dataclass(kind):
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
             continue
-        groups[name] = parameter.annotation
-        hints = get_type_hints(parameter.annotation, include_extras=True)
-        for field in fields(parameter.annotation):
+        groups[name], hints = kind, get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
             default = Parameter.empty if field.default is MISSING else field.default
             parameters.append(
                 Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
@@ -176,3 +167,23 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return call
+
+
+def _bins(rules: Texts) -> Any:
+    """One rule for all columns, or a mapping: name=rule, name=cut,cut."""
+    if not rules or (len(rules) == 1 and "=" not in rules[0]):
+        return rules[0] if rules else None
+    found: dict[Word, str | list[float]] = {}
+    for rule in rules:
+        name, equals, value = rule.rpartition("=")
+        if not equals or not name:
+            raise TableError(
+                f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rule!r} among {rules}."
+            )
+        if name in found:
+            raise TableError(f"--bins has two rules for {name!r}. Choose one.")
+        try:
+            found[Word(name)] = [float(word) for word in value.split(",")]
+        except ValueError:
+            found[Word(name)] = value
+    return found

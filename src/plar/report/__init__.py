@@ -5,74 +5,50 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import PlarError
-from plar.files import replacing
 from plar.limits import shown_seconds
 from plar.report.curve import curve
 from plar.report.reproduce import python_call, shell_command
-from plar.report.words import (
-    LONGEST,
-    MEASURES,
-    aligned,
-    counted,
-    intervals,
-    number,
-    origins,
-    percent,
-    shortened,
-    significances,
-    visible,
-)
+from plar.report.words import LONGEST, MEASURES, aligned, bar, chosen, counted, number, percent, shortened, visible
 
 if TYPE_CHECKING:
-    from plar.reduct import Reduct, Step
+    from plar.reduct import Reduct
 
-__all__ = ["page", "write"]
 
 #: rows of a table that are shown at first
 ROWS = 50
-#: names of a list that are shown, and of candidates that did not tie
-NAMES, RUNNERS_UP = 6, 3
+#: names of a list that are shown, of candidates that did not tie, and values of a setting
+NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
 
 
-def write(found: Reduct, path: str | os.PathLike[str], command: str | None = None) -> None:
-    """Write the page, whole or not at all."""
-    text = page(found, command)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def page(found: Reduct, command: str | None = None) -> str:
-    """Make the page.
-
-    Examples
-    --------
-    >>> import plar
-    >>> r = plar.reduce({"a<b": [0, 1, 2], "c": [1, 0, 0], "d": [0, 1, 1]}, "d")
-    >>> "a<b" in page(r), "a&lt;b" in page(r)
-    (False, True)
-    """
+@cache
+def _template() -> Any:
+    """The page to fill in, whose compilation takes longer than all the rest."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.") from None
-    environment = Environment(
-        loader=PackageLoader("plar.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    environment = Environment(loader=PackageLoader("plar.report", "."), **how)
     environment.filters.update(number=number, short=shortened, visible=visible, counted=counted)
-    style, script = (files("plar.report").joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
-    return environment.get_template("page.html.j2").render(
+    return environment.get_template("page.html.j2")
+
+
+def page(found: Reduct, command: str | None = None) -> str:
+    """Make the page."""
+    here, template = files("plar.report"), _template()
+    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    columns, dropped = _columns(found), len(found.conditions) - len(found.attributes)
+    settings = {"measure": found.measure, "engine": found.engine, **found.settings}
+    inside = set(found.attributes)
+    groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
+    made: str = template.render(
         r=found,
         version=version("plar"),
         seconds=shown_seconds(sum(found.seconds.values())),
@@ -80,28 +56,26 @@ def page(found: Reduct, command: str | None = None) -> str:
         script=script,
         style_hash=_hash(style),
         script_hash=_hash(script),
-        data=_json(_data(found)),
+        data=_data(found, columns),
         wide=curve(found),
         narrow=curve(found, 340, 260),
-        chosen=_chosen(found),
+        chosen=chosen(found),
         steps=_steps(found),
-        columns=_columns(found)[:ROWS],
+        columns=columns[:ROWS],
         first_round=_first_round(found)[:ROWS],
-        groups=_groups(found),
-        dropped=len(found.conditions) - len(found.attributes),
-        saved=percent(len(found.conditions) - len(found.attributes), len(found.conditions)),
-        removed=[step.attribute for step in found.steps if step.attribute not in set(found.attributes)],
+        groups=groups,
+        dropped=dropped,
+        saved=percent(dropped, len(found.conditions)),
+        removed=[step.attribute for step in found.steps if step.attribute not in inside],
         about=MEASURES.get(found.measure, "a measure of the user's own"),
-        settings=_settings(found),
+        settings=[(name, _shown(value)) for name, value in settings.items()],
         python=python_call(found),
         shell=visible(command) if command else shell_command(found),
         rows=ROWS,
         names=NAMES,
         longest=LONGEST,
     )
-
-
-_PARTS = ("page.css", "page.js")
+    return made
 
 
 def _hash(text: str) -> str:
@@ -109,68 +83,28 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _json(data: Any) -> str:
-    """JSON that can stand between script tags: nothing in it ends them or opens a comment."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _data(found: Reduct) -> dict[str, Any]:
-    """What the tables that can be sorted hold, each name once."""
-    names = [visible(name) for name in found.conditions]
-    return {
-        "names": names,
-        "columns": [[row["part"], row["values"], row["missing"]] for row in _columns(found)],
+def _data(found: Reduct, columns: list[dict[str, Any]]) -> str:
+    """What the tables that can be sorted hold, each name once, as JSON that can stand between script tags."""
+    data = {
+        "names": [visible(name) for name in found.conditions],
+        "columns": [[row["part"], row["values"], row["missing"]] for row in columns],
         "rounds": [[step.candidates.get(name) for name in found.conditions] for step in found.steps],
         "taken": [found.conditions.index(step.attribute) for step in found.steps],
     }
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    # nothing in it ends the tag or opens a comment
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _columns(found: Reduct) -> list[dict[str, Any]]:
-    parts = origins(found)
-    left = dict.fromkeys(found.core, "core, left out") | {
-        step.attribute: f"step {i}, left again" for i, step in enumerate(found.steps, 1)
-    }
+    parts = dict.fromkeys(found.core, "core, left out")
+    parts |= {step.attribute: f"step {i}, left again" for i, step in enumerate(found.steps, 1)}
+    parts |= {row["name"]: row["part"] for row in chosen(found)}
+    values, missing = found.cardinalities, found.missing
     return [
-        {
-            "name": name,
-            "part": parts.get(name) or left.get(name, ""),
-            "values": found.cardinalities.get(name),
-            "missing": found.missing.get(name, 0),
-        }
+        {"name": name, "part": parts.get(name, ""), "values": values.get(name), "missing": missing.get(name, 0)}
         for name in found.conditions
     ]
-
-
-def _chosen(found: Reduct) -> list[dict[str, Any]]:
-    parts, known, cuts = origins(found), significances(found), found.cuts
-    written = dict(zip(known, aligned(list(known.values())), strict=True))
-    largest = max(known.values(), default=0.0)
-    same = {name: [other for other in group if other != name] for group in found.equivalent or () for name in group}
-    return [
-        {
-            "name": name,
-            "part": parts[name],
-            "significance": known.get(name),
-            "written": written.get(name),
-            "bar": _bar(known.get(name), largest),
-            "values": found.cardinalities.get(name),
-            "missing": found.missing.get(name, 0),
-            "intervals": intervals(cuts[name]) if name in cuts else None,
-            "same": same.get(name, []),
-        }
-        for name in found.attributes
-    ]
-
-
-def _groups(found: Reduct) -> list[tuple[tuple[str, ...], set[str]]] | None:
-    """Columns of the same information, and which of them are chosen; None where they were not asked for."""
-    chosen = set(found.attributes)
-    return None if found.equivalent is None else [(group, set(group) & chosen) for group in found.equivalent]
-
-
-def _bar(value: float | None, largest: float) -> str:
-    return f"{100 * value / largest:.1f}%" if value and largest > 0 and value > 0 else "0.0%"
 
 
 def _steps(found: Reduct) -> list[dict[str, Any]]:
@@ -182,16 +116,14 @@ def _steps(found: Reduct) -> list[dict[str, Any]]:
             "significance": gain,
             "theta": theta,
             "ties": [name for name in step.ties if name != step.attribute],
-            "next": _runners_up(step),
+            "next": _runners_up(step.candidates, set(step.ties)),
         }
         for step, gain, theta in zip(found.steps, gains, thetas, strict=True)
     ]
 
 
-def _runners_up(step: Step) -> list[tuple[str, str, float]]:
-    """The best of those that did not tie."""
-    ties = set(step.ties)
-    best = sorted((-value, name) for name, value in step.candidates.items() if name not in ties and value)
+def _runners_up(candidates: Mapping[str, float], ties: set[str]) -> list[tuple[str, str, float]]:
+    best = sorted((-value, name) for name, value in candidates.items() if name not in ties and value)
     return [(name, number(-value), -value) for value, name in best[:RUNNERS_UP]]
 
 
@@ -199,42 +131,32 @@ def _first_round(found: Reduct) -> list[dict[str, Any]]:
     """The candidates of the first round, the best first, as the page shows them before any click."""
     if not found.steps:
         return []
-    order = {name: k for k, name in enumerate(found.conditions)}
+    places = {name: k for k, name in enumerate(found.conditions, 1)}
     values = found.steps[0].candidates
-    best = sorted(values, key=lambda name: (-values[name], order[name]))
-    largest = max(values.values())
-    written = aligned([values[name] for name in best])
+    best = sorted(values, key=lambda name: (-values[name], places[name]))
     return [
         {
             "name": name,
-            "place": order[name] + 1,
+            "place": places[name],
             "value": values[name],
             "written": text,
-            "bar": _bar(values[name], largest),
+            "bar": bar(values[name], values[best[0]]),
             "taken": name == found.steps[0].attribute,
         }
-        for name, text in zip(best, written, strict=True)
+        for name, text in zip(best, aligned([values[name] for name in best]), strict=True)
     ]
 
 
-def _settings(found: Reduct) -> list[tuple[str, str]]:
-    shown: Mapping[str, Any] = {"measure": found.measure, "engine": found.engine, **found.settings}
-    return [(name, _shown(value)) for name, value in shown.items()]
-
-
 def _shown(value: Any) -> str:
+    """A setting in words."""
     if value is None or value in ([], (), {}):
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if not isinstance(value, (Mapping, list, tuple)):
+        return shortened(str(value), 200)
+    words = [shortened(str(item)) for item in value]
     if isinstance(value, Mapping):
-        return _few(f"{visible(str(key))}: {item}" for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return _few(shortened(str(item)) for item in value)
-    return shortened(str(value), 200)
-
-
-def _few(words: Iterable[str], most: int = 20) -> str:
-    listed = list(words)
-    more = [f"and {len(listed) - most:,} more"] if len(listed) > most else []
-    return ", ".join(chain(listed[:most], more))
+        words = [f"{visible(str(key))}: {item}" for key, item in value.items()]
+    more = [f"and {len(words) - SETTINGS:,} more"] if len(words) > SETTINGS else []
+    return ", ".join(words[:SETTINGS] + more)

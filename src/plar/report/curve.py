@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from plar.report.words import counted, number, shortened, start_theta, start_words
+from plar.report.words import counted, number, shortened, start_words, thetas
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
-
-__all__ = ["curve", "ticks"]
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """Choose round numbers from `low` to `high`.
 
-    Examples
-    --------
-    >>> ticks(0.0, 0.6453)
-    [0.0, 0.2, 0.4, 0.6]
     >>> ticks(-1.0, 0.0)
     [-1.0, -0.8, -0.6, -0.4, -0.2, 0.0]
     """
@@ -36,16 +29,8 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
-    """Draw Θ(D|R) after each step, and the level of Θ(D|C).
-
-    Examples
-    --------
-    >>> import plar
-    >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "c": [0, 1, 1], "d": [0, 1, 1]}, "d")
-    >>> curve(r).count('class="dot"')
-    2
-    """
-    values = [start_theta(found), *(step.theta for step in found.steps)]
+    """Draw Θ(D|R) after each step, and the level of Θ(D|C)."""
+    values = thetas(found)
     low, high = min(*values, found.theta_all), max(*values, found.theta_all)
     if high == low:
         high = low + (abs(low) or 1.0)
@@ -87,12 +72,6 @@ def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
         f"<title>{k}: {escape(name)}, Θ(D|R) = {value!r}</title></circle>"
         for k, ((a, b), name, value) in enumerate(zip(points, names, values, strict=True))
     ]
-    return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(_in_words(values, found.theta_all))}">'
-        f"{''.join(lines)}</svg>"
-    )
-
-
-def _in_words(values: Sequence[float], level: float) -> str:
-    steps = counted(len(values) - 1, "step")
-    return f"Θ(D|R) falls from {number(values[0])} to {number(values[-1])} in {steps}; Θ(D|C) is {number(level)}."
+    fall = f"from {number(values[0])} to {number(values[-1])} in {counted(len(values) - 1, 'step')}"
+    words = f"Θ(D|R) falls {fall}; Θ(D|C) is {number(found.theta_all)}."
+    return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(words)}">{"".join(lines)}</svg>'

@@ -12,7 +12,7 @@ import numpy as np
 from plar.bin_rules import Cuts
 from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
-from plar.files import check_readable, find_files, on_disk
+from plar.files import find_files, on_disk
 from plar.formats import format_of
 from plar.granules import Granules, granules_in
 from plar.options import ReadOptions
@@ -217,17 +217,14 @@ def open_rows(data: Any, options: ReadOptions) -> Rows:
 
 def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Rows:
     """Open a file, or all files of a glob or folder as one table; they follow each other in sorted order."""
-    files = find_files(path)
-    granules = granules_in(path, files)
+    files = [on_disk(file) for file in find_files(path)]
+    granules = granules_in(path, files)  # which looks at them all
     if granules is not None:
         return GranuleRows(granules, granules.names, tuple(files))
     kinds = {format_of(file, as_text=options.separator is not None) for file in files}
     if len(kinds) > 1:
         raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
     kind = kinds.pop()
-    files = [on_disk(file) for file in files]
-    for file in files:
-        check_readable(file)
     return TextRows.open(files, kind, options) if kind in _TEXT else open_typed(path, files, kind, options)
 
 
