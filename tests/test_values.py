@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import polars as pl
@@ -203,8 +205,8 @@ def test_values_that_no_file_holds_are_refused(tmp_path: Path) -> None:
         def __repr__(self) -> str:
             return "odd"
 
-    for value in (Odd(), frozenset([1]), ("a", Odd())):
-        granules = plar.granulate({"a": [value, 1], "d": [0, 1]}, "d")
+    for value in (Odd(), frozenset([1]), ("a", Odd()), UUID(int=1), Enum("Some", "one two").one):  # type: ignore[attr-defined]
+        granules = plar.granulate({"a": [value, None], "d": [0, 1]}, "d")
         with pytest.raises(plar.TableError, match=r"Column 'a' holds values of the type \w+, which no file can"):
             granules.save(tmp_path / "g.parquet")
     assert not list(tmp_path.iterdir())
