@@ -118,29 +118,25 @@ def read_granules(path: Path) -> Stored:
         roles = json.loads(_metadata(path) or "")
         if roles["version"] != _VERSION:
             raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
-        stored = _stored(pl.read_parquet(path, glob=False, hive_partitioning=False), roles)
-        if roles["checksum"] != _seal(roles, [*stored.conditions, *stored.decision], stored.counts):
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        counted = frame[roles["count"]].cast(int)
+        if not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
+            raise ValueError("counts below 1")
+        conditions, decision = (
+            [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
+            for role in ("conditions", "decision")
+        )
+        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
+        counts = counted.to_numpy().astype(np.int64)
+        if roles["checksum"] != _seal(roles, [*conditions, *decision], counts):
             raise ValueError("it is not as it was written")
-        return stored
+        return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"])
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, OverflowError),
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
     ) as error:
         raise TableError(f"The granule file {str(path)!r} is damaged ({reason_of(error)}). Make it again.") from None
-
-
-def _stored(frame: pl.DataFrame, roles: Mapping[str, Any]) -> Stored:
-    counted = frame[roles["count"]].cast(int)
-    if not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
-        raise ValueError("counts below 1")
-    conditions, decision = (
-        [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
-        for role in ("conditions", "decision")
-    )
-    cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
-    counts = counted.to_numpy().astype(np.int64)
-    return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"])
 
 
 def holds_granules(path: Path) -> bool:
