@@ -52,11 +52,6 @@ def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
     """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
 
     True and False are none. Text is one only if `decimal`, the mark before its fraction, is given.
-
-    Examples
-    --------
-    >>> as_numbers([1, None, Decimal("2.5")]), as_numbers(["1,5"], decimal=",")
-    (array([1. , nan, 2.5]), array([1.5]))
     """
     kinds = set(map(type, values))
     if kinds <= {int, float, type(None)}:
@@ -185,13 +180,7 @@ def warn_left(left: Mapping[str, str]) -> None:
 def apply(
     values: Any, cuts: Sequence[float], name: str = "", *, na: Sequence[str] = (), decimal: str | None = None
 ) -> Any:
-    """Bins of one column, in the same kind of column; missing stays missing.
-
-    Examples
-    --------
-    >>> apply(np.array([0.5, np.nan, 3.0]), (1.0, 2.0)), apply([0.5, None, 3], (1.0, 2.0))
-    (array([ 0., nan,  2.]), [0, None, 2])
-    """
+    """Bins of one column, in the same kind of column; missing stays missing."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
         numbers = values.astype(np.float64)
     else:
@@ -222,12 +211,6 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
     """Where to cut a column, from how many objects have each number, for MDLP each number and class.
 
     Numbers may come in any order, and more than once. NaN and ±∞ do not count.
-
-    Examples
-    --------
-    >>> ages = np.array([20.0, 30.0, 40.0, 50.0])
-    >>> find_cuts(Rule("quantile", 2), ages, np.array([1, 1, 1, 1])), find_cuts(Rule("width", 3), ages, np.ones(4, int))
-    ((30.0,), (30.0, 40.0))
     """
     if rule.given:
         return rule.cuts

@@ -101,13 +101,7 @@ def _is_label(one: Any, labels: Collection[int]) -> bool:
 
 
 def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`.
-
-    Examples
-    --------
-    >>> positions_of(["c", 0], conditions=["a", "c"], names=["a", "b", "c"])
-    [1, 0]
-    """
+    """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`."""
     places = {name: j for j, name in enumerate(conditions)}
     found: dict[str, int] = {}
     for given in _singly(attributes, names):

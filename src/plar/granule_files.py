@@ -130,10 +130,24 @@ def read_granules(path: Path) -> Stored:
         roles = json.loads(_metadata(path) or "")
         if roles["version"] != _VERSION:
             raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
-        stored = _stored(pl.read_parquet(path, glob=False, hive_partitioning=False), roles)
-        if roles["checksum"] != _seal(roles, [*stored.conditions, *stored.decision], stored.counts):
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        names = [*roles["conditions"], *roles["decision"]]
+        if not roles["decision"] or len({*names}) < len(names):
+            raise ValueError("no decision, or a column twice")
+        if not all(isinstance(name, str) for name in (*names, *roles["names"], roles["count"])):
+            raise ValueError("a name that is no text")
+        counted = frame[roles["count"]]
+        if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
+            raise ValueError("counts below 1")
+        conditions, decision = (
+            [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
+            for role in ("conditions", "decision")
+        )
+        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
+        counts = counted.cast(int).to_numpy().astype(np.int64)
+        if roles["checksum"] != _seal(roles, [*conditions, *decision], counts):
             raise ValueError("it is not as it was written")
-        return stored
+        return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"] is True)
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
         MemoryError,  # of Python's parser, whose room is small
@@ -141,26 +155,6 @@ def read_granules(path: Path) -> Stored:
         pl.exceptions.PanicException,
     ) as error:
         raise TableError(f"The granule file {str(path)!r} is damaged ({reason_of(error)}). Make it again.") from None
-
-
-def _stored(frame: pl.DataFrame, roles: Mapping[str, Any]) -> Stored:
-    given = [*roles["conditions"], *roles["decision"]]
-    if not all(isinstance(name, str) for name in (*given, *roles["names"], roles["count"])) or len({*given}) < len(
-        given
-    ):
-        raise ValueError("its columns are not told by their names")
-    if not roles["decision"]:
-        raise ValueError("no decision")
-    counted = frame[roles["count"]]
-    if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
-        raise ValueError("counts below 1")
-    conditions, decision = (
-        [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
-        for role in ("conditions", "decision")
-    )
-    cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
-    counts = counted.cast(int).to_numpy().astype(np.int64)
-    return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"] is True)
 
 
 def holds_granules(path: Path) -> bool:

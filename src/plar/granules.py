@@ -241,12 +241,8 @@ class Granules:
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
 
-        Parameters
-        ----------
-        attributes : iterable of str or int
-            Conditions of `source`; those already here change nothing.
-        source : Granules, the path of a file of granules, or DecisionTable
-            The same objects, described by at least P ∪ attributes.
+        `source` (granules, the path of a file of them, or a DecisionTable) describes the same objects by at least Q.
+        Attributes that are already here change nothing.
 
         Examples
         --------

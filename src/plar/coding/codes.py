@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import Places, dense, factorize, factorize_rows, gather, narrow_floats, narrow_integers
+from plar.coding.factorize import Places, dense, factorize, gather, narrow_floats, narrow_integers
 from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
 from plar.limits import check_memory
@@ -72,14 +72,7 @@ def is_missing(value: Any) -> bool:
 
 
 def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], trim: bool = False) -> Column:
-    """Settle what is equal among the distinct values, and merge the codes of equal ones.
-
-    Examples
-    --------
-    >>> column = encode_distinct(np.array([0, 1, 2]), ["a", " a", "?"], na=["?"], trim=True)
-    >>> column.codes.tolist(), column.values
-    ([0, 0, 1], ['a', None])
-    """
+    """Settle what is equal among the distinct values, and merge the codes of equal ones."""
     na, values = frozenset(na), list(values)
     if len(values) >= _MANY:
         check_memory("Coding the columns")
@@ -256,19 +249,18 @@ def _values(above: NDArray[np.intp], low: np.uint64, dtype: np.dtype[Any]) -> li
 
 
 def _hash_numbers(columns: Array, chosen: Places, tile: np.uint64) -> Iterator[Column]:
-    kind, shape = columns.dtype.kind, (len(chosen), columns.shape[1])
-    numbers: Array = np.empty(shape, np.float64 if kind == "f" else np.uint64)
+    kind = columns.dtype.kind
+    numbers: Array = np.empty((len(chosen), columns.shape[1]), np.float64 if kind == "f" else np.uint64)
     gather(columns, chosen, numbers, tile)
     if kind == "f":
         numbers += 0.0  # -0.0 + 0.0 is 0.0
         numbers[np.isnan(numbers)] = np.nan  # of one spelling
-    codes, first, made = np.empty(shape, np.uint32), np.empty(shape, np.uint32), np.empty(len(chosen), np.uint32)
-    factorize_rows(numbers.view(np.uint64), codes, first, made)
-    for j, n_values in enumerate(made.tolist()):
-        if n_values >= _MANY:
+    for row in numbers:
+        codes, first = factorized(row.view(np.uint64))
+        if len(first) >= _MANY:
             check_memory("Coding the columns")
-        distinct = numbers[j, first[j, :n_values]]
+        distinct = row[first]
         values = (distinct.view(np.int64) if kind == "i" else distinct).tolist()
         for place in np.flatnonzero(distinct != distinct):
             values[place] = None
-        yield Column(smallest_codes(codes[j], n_values), values)
+        yield Column(smallest_codes(codes, len(values)), values)

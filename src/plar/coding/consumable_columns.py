@@ -28,13 +28,6 @@ class ConsumableColumns(Sequence[Codes]):
     """Columns that an engine may overwrite: it hands each in, and takes what it needs back out.
 
     Those of fewer than `least` bytes in all stay, because to take them back out costs more than their memory.
-
-    Examples
-    --------
-    >>> columns = ConsumableColumns([np.array([3, 1], np.uint8), np.array([0, 2], np.uint8)], least=0)
-    >>> columns.lay_out([1, 0], np.array([[0, 3], [2, 1]], np.uint8))
-    >>> [column.tolist() for column in columns]
-    [[3, 1], [0, 2]]
     """
 
     def __init__(self, columns: Iterable[Codes], least: int = 1 << 25) -> None:

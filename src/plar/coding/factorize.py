@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from plar.jit import jit
 from plar.partition import Array, Index
 
-__all__ = ["Places", "dense", "factorize", "factorize_rows", "gather", "mix", "narrow_floats", "narrow_integers"]
+__all__ = ["Places", "dense", "factorize", "gather", "mix", "narrow_floats", "narrow_integers"]
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -102,13 +102,6 @@ def factorize(keys: Keys, codes: Index, first: Index) -> np.int64:
         _rehash(keys, slots, made, first)
         begin, made = _hash(keys, begin, slots, made, codes, first)
     return np.int64(made)
-
-
-@jit
-def factorize_rows(keys: NDArray[np.uint64], codes: Index, first: Index, made: Index) -> None:
-    """Factorize every row of a matrix by itself."""
-    for j in range(np.uint64(len(keys))):
-        made[j] = factorize(keys[j], codes[j], first[j])
 
 
 # Columns below are the rows of `columns`, for which `chosen` has their places: those of a matrix in C order are read in

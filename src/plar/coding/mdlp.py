@@ -38,14 +38,7 @@ def _table(total: int) -> tuple[Counts, float]:
 
 
 def mdlp_splits(at: Array, classes: Array, counts: Counts) -> Counts:
-    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and how many have both.
-
-    Examples
-    --------
-    >>> rank = np.repeat(np.arange(8), 10)
-    >>> mdlp_splits(rank, (rank >= 3).astype(int), np.ones(80, np.int64)).tolist()
-    [2]
-    """
+    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and how many have both."""
     n_classes = int(classes.max()) + 1
     pairs = at * n_classes + classes
     order = np.argsort(pairs)

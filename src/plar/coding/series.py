@@ -73,15 +73,7 @@ def not_flat(name: str, dtype: object) -> TableError:
 
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
-    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing.
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> column = encode_series(pl.Series(["a", " a", "", "?"]), na=["?"], text=True)
-    >>> [column.values[code] for code in column.codes]
-    ['a', 'a', None, None]
-    """
+    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing."""
     import polars as pl
 
     check_threads()

@@ -43,10 +43,7 @@ _TICK = 0.01  # seconds between two looks at the memory
 class FrameRows(Rows):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    Parameters
-    ----------
-    columnar : bool
-        Whether columns can be read one after another, always in the same order of rows.
+    `columnar` says that columns can be read one after another, always in the same order of rows.
     """
 
     kind = "polars"

@@ -49,22 +49,10 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(ABC):
-    """Opened data of one kind: nothing is read yet but what tells the names.
+    """Opened data of one kind: nothing is read yet but what tells the names, in table order.
 
-    Parameters
-    ----------
-    data : object
-        As given, or what reads it.
-    names : tuple of str
-        All columns, in table order.
-    files : tuple of Path
-        The files that are read here.
-    text : bool
-        Whether values compare as written, blanks around them trimmed.
-    labels : frozenset of int
-        Labels of columns that are ints, where a library has such.
-    declared : tuple of str
-        What the data themselves say the decision is.
+    `data` is as given, or what reads it. `text` says that values compare as written, blanks around them trimmed,
+    `labels` which columns a library labels by ints, and `declared` what the data themselves say the decision is.
     """
 
     kind: ClassVar[str] = ""
@@ -150,14 +138,8 @@ def assembled(
 ) -> Granules:
     """Make granules of coded columns, in which numbers are cut into bins where that is asked for.
 
-    Parameters
-    ----------
-    conditions : function
-        Codes the conditions, one after the other; it is called again only to find rows without missing values for bins.
-    beside : list of Column
-        The decision, if it is part of the table, and the weights, if there are any.
-    decimal : str, optional
-        Text that writes numbers with this mark before the fraction can be cut.
+    `conditions` codes them one after the other, and is called again only to find rows without missing values for bins.
+    The decision, if it is part of the table, and the weights are `beside`. Text can be cut if `decimal` is given.
     """
     beside = list(_beside_labels(beside, roles.labels))
     if roles.weights is not None:

@@ -102,11 +102,7 @@ class DecisionTable:
 
         They come in table order, then the decision where it is part of the table; for a path in a polars DataFrame.
 
-        Parameters
-        ----------
-        names : iterable of str or int
-        cuts : mapping of str to tuple of float, optional
-            Cut points of columns that come out as bin numbers; missing stays missing.
+        Columns with `cuts`, cut points by name, come out as bin numbers; missing stays missing.
 
         Examples
         --------
@@ -247,11 +243,6 @@ def select_columns(
     """Take attributes of any table that has them, in table order, then the decision columns that it has.
 
     Those that have `cuts` come out as bin numbers; the options say how they are written in text.
-
-    Examples
-    --------
-    >>> select_columns({"b": [1], "a": [2], "d": [3]}, ["a", "b"], ["d"])
-    {'b': [1], 'a': [2], 'd': [3]}
     """
     if isinstance(data, DecisionTable):
         return data.select(attributes, cuts)

@@ -42,7 +42,10 @@ class TextRows(Rows):
         """Read the rows once, and return the distinct ones."""
         found: CodedRows = self.data.read(roles.read, roles.na, group=roles.labels is None)
         k, columns = len(roles.conditions), found.columns
-        _check_weights(found, roles)
+        if roles.weights is not None:
+            for code, value in enumerate(columns[-1].values):
+                if whole(value) is None:
+                    raise BadWeight(value, found.where(len(columns) - 1, code) + ",")
         if roles.bins is None:
             named = zip(roles.used, columns, strict=False)  # weights stand behind them
             warn_of_spellings({name: column for name, column in named if name not in roles.numeric})
@@ -64,13 +67,3 @@ class TextRows(Rows):
                 for name, column in zip(selection.kept, found, strict=True)
             ]
         )
-
-
-def _check_weights(found: CodedRows, roles: Roles) -> None:
-    """Refuse a weight that is no whole number, with its line."""
-    if roles.weights is None:
-        return
-    place = len(roles.read) - 1
-    for code, value in enumerate(found.columns[place].values):
-        if whole(value) is None:
-            raise BadWeight(value, found.where(place, code) + ",")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
+import struct
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -15,7 +17,6 @@ from plar.coding.series import named
 from plar.errors import TableError
 from plar.files import check_name, expanded
 from plar.options import ReadOptions
-from plar.tables.arrow_check import check_arrow
 from plar.tables.frames import FrameRows, run
 from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["open_typed", "other_columns"]
 
+#: names of https://arrow.apache.org/docs/format/Columnar.html
+_DICTIONARY = 2
+_MOST_PACKED = (256, 33_000)  # bytes that LZ4 and Zstandard can make of one
+_SPARE = 1 << 12
 _NOTHING = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -66,7 +71,7 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
     if kind == "parquet":
         return pl.scan_parquet(file, glob=False, hive_partitioning=False)
     if kind == "ipc":
-        check_arrow(file)
+        _check_arrow(file)
         return pl.scan_ipc(file, glob=False, hive_partitioning=False)
     if kind == "excel":
         if find_spec("fastexcel") is None:
@@ -149,3 +154,66 @@ def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
         return True
     there_and_back = column.cast(pl.Float64).cast(dtype, strict=False)
     return bool(frame.select(there_and_back.eq_missing(column).all()).collect().item())
+
+
+# -- packed Arrow files: one that states a size it cannot hold would end the process ---------------------------
+
+
+def _check_arrow(path: Path) -> None:
+    """Refuse a file with a buffer that states an impossible size unpacked: polars asks for as much memory."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            damaged = _overstates(data)
+        except (struct.error, ValueError):  # polars finds out itself
+            damaged = False
+    if damaged:
+        raise TableError(
+            f"Cannot read {str(path)!r}: a buffer states an impossible size. "
+            "The file is damaged or not what its name says."
+        )
+
+
+def _overstates(data: mmap.mmap) -> bool:
+    end = len(data) - 10
+    footer = _follow(data, end - _number(data, "<i", end))
+    for slot in (2, 3):  # dictionaries, recordBatches
+        blocks, n_blocks = _vector(data, _field(data, footer, slot))
+        for block in range(blocks, blocks + 24 * n_blocks, 24):
+            offset, described, _ = struct.unpack_from("<qixxxxq", data, block)
+            message = _follow(data, offset + (8 if data[offset : offset + 4] == b"\xff\xff\xff\xff" else 4))
+            batch = _follow(data, _field(data, message, 2))
+            if _number(data, "<B", _field(data, message, 1)) == _DICTIONARY:
+                batch = _follow(data, _field(data, batch, 1))
+            packed = _field(data, batch, 3)
+            if not packed:
+                continue
+            codec = _field(data, _follow(data, packed), 0)
+            most = _MOST_PACKED[_number(data, "<b", codec) == 1 if codec else 0]
+            buffers, n_buffers = _vector(data, _field(data, batch, 2))
+            for at, size in struct.iter_unpack("<qq", data[buffers : buffers + 16 * n_buffers]):
+                if size > 0 and not -1 <= _number(data, "<q", offset + described + at) <= most * size + _SPARE:
+                    return True
+    return False
+
+
+def _number(data: mmap.mmap, kind: str, at: int) -> int:
+    return int(struct.unpack_from(kind, data, at)[0])
+
+
+def _follow(data: mmap.mmap, at: int) -> int:
+    return at + _number(data, "<I", at)
+
+
+def _field(data: mmap.mmap, table: int, slot: int) -> int:
+    """Place of a field of a table, 0 where it is not there."""
+    known = table - _number(data, "<i", table)
+    if 4 + 2 * slot >= _number(data, "<H", known):
+        return 0
+    offset = _number(data, "<H", known + 4 + 2 * slot)
+    return table + offset if offset else 0
+
+
+def _vector(data: mmap.mmap, at: int) -> tuple[int, int]:
+    """Where the entries of a vector begin, and how many there are."""
+    place = _follow(data, at) if at else 0
+    return place + 4, _number(data, "<I", place) if at else 0
