@@ -25,7 +25,7 @@ from plar.tables.table import with_roles
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What a computation works on; `memory`: bytes of the coded table, and those the engine takes beside it, if known."""
+    """What a computation works on; `memory`: bytes of the coded table, and those the engine takes beside it."""
 
     engine: Engine
     table: DecisionTable
