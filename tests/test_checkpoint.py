@@ -247,7 +247,11 @@ def test_damage_is_refused(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
     engine = Counting()
-    for path, said in [(tmp_path, "is a directory"), (tmp_path / "no" / "c.json", "there is no folder")]:
+    for path, said in [
+        (tmp_path, "is a directory"),
+        (tmp_path / "no" / "c.json", "there is no folder"),
+        (tmp_path / ("x" * 240), "File name too long"),
+    ]:
         with pytest.raises(plar.TableError, match=said):
             plar.reduce(table(), "d", checkpoint=path, engine=engine)
     assert engine.core == 0

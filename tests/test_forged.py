@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import plar
+from plar import granule_files
+from plar.engines import SparkEngine
 from plar.files import checksum
 from plar.reduct import from_dict
 from plar.report import page
@@ -124,6 +127,11 @@ def test_parameters_of_no_sense(options: dict[str, Any]) -> None:
     assert not isinstance(caught.value, plar.TableError)
 
 
+def test_settings_of_spark_that_are_none() -> None:
+    with pytest.raises(plar.ParameterError, match="'conf' parameter must be a mapping"):
+        SparkEngine(conf=3)  # type: ignore[arg-type]
+
+
 def test_paths_of_no_sense() -> None:
     found = plar.reduce(TABLE, "d")
     for path in (b"x", 3):
@@ -131,3 +139,73 @@ def test_paths_of_no_sense() -> None:
             plar.load(path)  # type: ignore[arg-type]
         with pytest.raises(plar.ParameterError, match="path must be text"):
             found.save(path)  # type: ignore[arg-type]
+
+
+def _forge(path: Path, frame: pl.DataFrame, roles: Any) -> None:
+    frame.write_parquet(path, metadata={"plar": roles if isinstance(roles, str) else json.dumps(roles)})
+
+
+def _taken(path: Path) -> bool:
+    """Whether granules of a file are read and reduced; else they are refused in one line."""
+    try:
+        granules = plar.granulate(path)
+        assert str(plar.reduce(granules))
+        granules.merge(granules).save(path.with_name("again.parquet"))
+        plar.granulate(path.with_name("again.parquet"))
+    except plar.PlarError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_forged_granules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool) -> None:
+    """Also with the right checksum, which whoever forges can compute."""
+    path = tmp_path / "g.parquet"
+    plar.granulate({**TABLE, "e": [1, "x", None, 2.5, b"y"]}, "d", bins={"b": [1.0, 2.0]}).save(path)
+    frame = pl.read_parquet(path)
+    roles = json.loads(pl.read_parquet_metadata(path)["plar"])
+    assert roles["spelled"] == ["e"]
+    if not checked:
+        monkeypatch.setattr(granule_files, "_seal", lambda *_: roles["checksum"])
+    forge, taken = tmp_path / "forged.parquet", 0
+    for way in places(roles):
+        for value in [*ODD, "e", ["a", "a"], ["a", "b", "c", "d", "e", "count"]]:
+            _forge(forge, frame, forged(roles, way, value))
+            taken += _taken(forge)
+    for text in ("", "[" * 5000, "nonsense", '{"version": 1}', "null", "[]"):
+        _forge(forge, frame, text)
+        assert not _taken(forge)
+    assert taken < 300
+    if checked:
+        return
+    odd_counts: list[pl.Series] = [
+        pl.Series([1, None, 1, 1, 1]),
+        pl.Series([1, -1, 1, 1, 1]),
+        pl.Series([0, 1, 1, 1, 1]),
+        pl.Series([1.5] * 5),
+        pl.Series([float("nan"), 1, 1, 1, 1]),
+        pl.Series([1e300] * 5),
+        pl.Series([2**62] * 5),
+        pl.Series(["1", "2", "x", "1", "1"]),
+        pl.Series([[1]] * 5),
+        pl.Series([{"x": 1}] * 5),
+        pl.Series([None] * 5),
+        pl.Series([2**100] * 5, dtype=pl.Int128),
+        pl.Series([b"1"] * 5),
+    ]
+    for counts in odd_counts:
+        _forge(forge, frame.with_columns(counts.alias("count")), roles)
+        assert not _taken(forge), counts
+    texts = ["int x", "float", "str 'a", "bytes b", "Decimal Decimal('x')", "tuple (1", "complex q", "Decimal", "bool",
+             "str " + "-" * 99_999 + "1", "str " + "(" * 300, "int " + "9" * 5000, "Odd x", "tuple ([],)"]  # fmt: skip
+    for text in texts:
+        _forge(forge, frame.with_columns(pl.Series("e", [text, "int 1", "int 2", None, "str 'x'"])), roles)
+        _taken(forge)
+    for column in odd_counts:
+        for name in ("a", "d", "e"):
+            _forge(forge, frame.with_columns(column.alias(name)), roles)
+            _taken(forge)
+    _forge(forge, frame.head(0), roles)
+    assert not _taken(forge)
+    _forge(forge, frame.select("a"), roles)
+    assert not _taken(forge)

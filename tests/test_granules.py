@@ -140,13 +140,13 @@ def test_what_is_no_granule_file(tmp_path: Path) -> None:
     damaged.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(TableError, match="is damaged"):
         Granules.open(damaged)
-    pl.DataFrame({"a": [1]}).write_parquet(damaged, metadata={"plar": '{"version":3,"conditions":["b"]}'})
+    pl.DataFrame({"a": [1]}).write_parquet(damaged, metadata={"plar": '{"version":4,"conditions":["b"]}'})
     with pytest.raises(TableError, match="is damaged"):
         Granules.open(damaged)
     pl.DataFrame({"a": [1]}).write_parquet(damaged, metadata={"plar": "no json"})
     with pytest.raises(TableError, match="is damaged"):
         Granules.open(damaged)
-    roles = '{"version":3,"conditions":["a"],"decision":["d"],"count":"n"}'
+    roles = '{"version":4,"conditions":["a"],"decision":["d"],"count":"n","names":["a","d"],"spelled":[]}'
     pl.DataFrame({"a": [1], "d": [1], "n": [0]}).write_parquet(damaged, metadata={"plar": roles})
     with pytest.raises(TableError, match="counts below 1"):
         Granules.open(damaged)

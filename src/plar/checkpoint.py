@@ -15,7 +15,7 @@ from typing import Any
 
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
-from plar.files import as_path, check_place, checksum, remove_strays, replacing
+from plar.files import as_path, check_place, checksum, expanded, remove_strays, replacing
 from plar.measures import OWN, Measure
 from plar.reduct import Step, from_json
 
@@ -34,7 +34,7 @@ class Journal:
         #: what leaving out each condition does, once that is known
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
-        self._path = None if path is None else as_path(path).expanduser()
+        self._path = None if path is None else expanded(as_path(path))
         self._found: dict[str, Any] | None = None
         self._head: dict[str, Any] = {}
         #: the steps as they are written: each is encoded once

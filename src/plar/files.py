@@ -27,12 +27,12 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
     if not text:
         raise TableError("The path is empty. Name a file.")
     try:
-        place = Path(text).expanduser()
+        place = expanded(text)
         if place.is_dir():
             return _parts(place)
         if place.exists():
             return [place]
-    except (OSError, ValueError, RuntimeError) as error:  # too long, with a NUL, or ~ of nobody
+    except (OSError, ValueError) as error:  # too long, or with a NUL
         raise TableError(f"Cannot look for {text!r:.200}: {getattr(error, 'strerror', None) or error}.") from None
     if any(mark in text for mark in "*?["):
         found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
@@ -40,6 +40,22 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
             return found
         raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
     raise TableError(f"No such file: {text!r}. Check the path.")
+
+
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """The path, with the home folder for ~ where no file has that very name."""
+    place = Path(path)
+    with suppress(RuntimeError):  # nobody of that name has a home: it is a file, such as ~.csv
+        return place if place.exists() else place.expanduser()
+    return place
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that polars cannot take."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise TableError(f"The name {str(path)!r} is not UTF-8. Rename it.") from None
 
 
 def _parts(folder: Path) -> list[Path]:
@@ -101,6 +117,8 @@ def check_place(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> No
         if target.exists() and any(target.samefile(file) for file in inputs if file.exists()):
             raise TableError(f"{str(target)!r} is the input. Choose another name for the output.")
         os.lstat(_beside(target))
+    except TableError:
+        raise
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
@@ -125,9 +143,11 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     A link is followed, and a file that is replaced keeps its permissions. What is `durable` is on the disk when this
     returns, and the old file or the new one whatever happens before.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path) if os.path.islink(path) else path)
     _refuse_folder(target)
     temporary = _beside(target)
+    if not durable:  # which is written many times in a run
+        remove_strays(target)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less what the umask takes
         with suppress(FileNotFoundError):
@@ -159,10 +179,10 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
 def remove_strays(path: Path) -> None:
     """Remove what processes that are no more were writing in place of `path`."""
     mark = re.compile(re.escape(f".{path.name}.") + r"(\d+)-[0-9a-f]{8}\.part")
-    for file in path.parent.iterdir():
-        found = mark.fullmatch(file.name)
-        if found and not _is_alive(int(found[1])):
-            with suppress(OSError):
+    with suppress(OSError):
+        for file in path.parent.iterdir():
+            found = mark.fullmatch(file.name)
+            if found and not _is_alive(int(found[1])):
                 file.unlink()
 
 

@@ -7,26 +7,27 @@ import os
 from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import Column
+from plar.coding.codes import Column, encode_distinct
 from plar.coding.fingerprint import fingerprint_of
 from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
-from plar.files import checksum, first_bytes, replacing
+from plar.files import check_name, checksum, first_bytes, replacing
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 _KEY = "plar"
-_VERSION = 3
+_VERSION = 4
 #: values of columns of several types are written with their type before them; these are read back as they were
-_SPELLED = ("int", "float", "bool", "str", "bytes")
+_SPELLED = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal")
 
 
 class Stored(NamedTuple):
@@ -44,29 +45,39 @@ def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
     """Distinct values as a Series, of one type where polars has it; else as text, which is then said."""
     import polars as pl
 
-    with suppress(TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+    with suppress(Exception, pl.exceptions.PanicException):  # what polars makes of odd values
         series = pl.Series(name, list(values), strict=True)
-        if series.dtype != pl.Object and not series.dtype.is_nested() and series.n_unique() == len(values):
+        if series.dtype != pl.Object and not series.dtype.is_nested() and series.to_list() == list(values):
             return series, False
     with suppress(OverflowError):
         numbers = [v if v is None else float(v) for v in values if v is None or type(v) in (int, float)]
         if numbers == list(values):  # whole ones stay what they are
             return pl.Series(name, numbers, dtype=pl.Float64), False
-    written = [None if v is None else f"{type(v).__name__} {v!r}" for v in values]
-    if len(set(written)) == len(values):
-        return pl.Series(name, written, dtype=pl.String), True
-    return pl.Series(name, [None if v is None else code for code, v in enumerate(values)], dtype=pl.Int64), False
+    return pl.Series(name, [_spelling(name, value) for value in values], dtype=pl.String), True
+
+
+def _spelling(name: str, value: Any) -> str | None:
+    """A value with its type before it."""
+    if value is None:
+        return None
+    kind = type(value).__name__
+    with suppress(ValueError, SyntaxError, RecursionError):
+        if kind in _SPELLED and _spelled(f"{kind} {value!r}") == value:
+            return f"{kind} {value!r}"
+    raise TableError(f"Column {name!r} holds values of the type {kind}, which no file can. Turn them into text first.")
+
+
+def _spelled(written: str | None) -> Any:
+    kind, _, text = (written or "").partition(" ")
+    if kind == "Decimal":
+        return Decimal(text[9:-2])
+    return written if kind not in _SPELLED else float(text) if kind == "float" else literal_eval(text)
 
 
 def _coded(series: pl.Series, spelled: bool) -> Column:
-    """Code what a file holds, values that are spelled as they were before; of other types as written."""
-
-    def value(written: str | None) -> Any:
-        kind, _, text = (written or "").partition(" ")
-        return written if kind not in _SPELLED else float(text) if kind == "float" else literal_eval(text)
-
+    """Code what a file holds, values that are spelled as they were before."""
     column = encode_series(series)
-    return Column(column.codes, [value(written) for written in column.values]) if spelled else column
+    return encode_distinct(column.codes, map(_spelled, column.values), na=()) if spelled else column
 
 
 def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
@@ -99,6 +110,7 @@ def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
     roles["checksum"] = _seal(roles, coded, stored.counts)
     frame = pl.DataFrame([*series_of, pl.Series(count, stored.counts)])
     with replacing(path) as temporary:
+        check_name(temporary)
         frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
 
 
@@ -117,29 +129,31 @@ def read_granules(path: Path) -> Stored:
         roles = json.loads(_metadata(path) or "")
         if roles["version"] != _VERSION:
             raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
-        stored = _stored(pl.read_parquet(path, glob=False, hive_partitioning=False), roles)
-        if roles["checksum"] != _seal(roles, [*stored.conditions, *stored.decision], stored.counts):
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        names = [*roles["conditions"], *roles["decision"]]
+        if not roles["decision"] or len({*names}) < len(names):
+            raise ValueError("no decision, or a column twice")
+        if not all(isinstance(name, str) for name in (*names, *roles["names"], roles["count"])):
+            raise ValueError("a name that is no text")
+        counted = frame[roles["count"]]
+        if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
+            raise ValueError("counts below 1")
+        conditions, decision = (
+            [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
+            for role in ("conditions", "decision")
+        )
+        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
+        counts = counted.cast(int).to_numpy().astype(np.int64)
+        if roles["checksum"] != _seal(roles, [*conditions, *decision], counts):
             raise ValueError("it is not as it was written")
-        return stored
+        return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"] is True)
     except (
-        *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, OverflowError),
+        *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
+        MemoryError,  # of Python's parser, whose room is small
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
     ) as error:
         raise TableError(f"The granule file {str(path)!r} is damaged ({reason_of(error)}). Make it again.") from None
-
-
-def _stored(frame: pl.DataFrame, roles: Mapping[str, Any]) -> Stored:
-    counted = frame[roles["count"]].cast(int)
-    if not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
-        raise ValueError("counts below 1")
-    conditions, decision = (
-        [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
-        for role in ("conditions", "decision")
-    )
-    cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
-    counts = counted.to_numpy().astype(np.int64)
-    return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"])
 
 
 def holds_granules(path: Path) -> bool:
@@ -154,6 +168,7 @@ def _metadata(path: Path) -> str | None:
     import polars as pl  # which takes as long as all of a short run, and text does not need it
 
     check_threads()
+    check_name(path)
     try:
         return pl.read_parquet_metadata(path).get(_KEY)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):

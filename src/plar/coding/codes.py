@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.factorize import Places, dense, factorize, gather, narrow_floats, narrow_integers
+from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
 from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
@@ -84,15 +85,23 @@ def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], t
             return Column(smallest_codes(codes, len(values)), values)
     elif kinds in ({int}, {bool}):
         return Column(smallest_codes(codes, len(values)), values)
-    made = []
+    made, texts, times = [], set[str](), set[str]()
     for value in values:
         if isinstance(value, str):
             value = value.strip() if trim else value
+            texts.add(value)
             if value in na or (trim and not value):
                 value = None
         elif is_missing(value):
             value = None
+        else:
+            value = spelled_time(value.item() if isinstance(value, np.generic) else value)
+            if isinstance(value, str):
+                times.add(value)
         made.append(value)
+    if not times.isdisjoint(texts):
+        both = min(times & texts)
+        raise TableError(f"A column holds {both!r} as a time and as text. Write all of it in one type.")
     return recode(codes, made)
 
 
@@ -165,10 +174,9 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
     if _is_number(values.dtype):
         return _encode_numbers(values[None, :], np.zeros(1, np.uint64))[0]
     if values.dtype.kind in "mM":
-        column = encode_values(values.astype(values.dtype.newbyteorder("=")).view(np.int64))
-        distinct = np.array(column.values, np.int64).view(values.dtype.newbyteorder("="))
-        named = [None if np.isnat(v) else str(v) for v in distinct]
-        return recode(column.codes, named)
+        dtype = values.dtype.newbyteorder("=")
+        column = encode_values(values.astype(dtype).view(np.int64))
+        return Column(column.codes, spelled_times(column.values, dtype))
     if values.dtype.kind == "V":
         raise TableError(f"Column {name!r} has the structured type {values.dtype}. Pass plain columns.")
     return encode_objects(values.tolist(), na, name=name)

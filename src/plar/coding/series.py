@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
+from plar.coding.times import spelled_clock, spelled_times
 from plar.errors import EngineFailed, TableError
 from plar.partition import Array, smallest_codes
 
@@ -96,10 +97,13 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
     column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
     found, present, merged = list(column.values), column.codes, False
-    if not dtype.is_numeric():
-        values = series.drop_nulls().gather(first_rows(column.codes, len(found)))
-        # Python's own times end at microseconds
-        found = (values.cast(pl.String) if getattr(dtype, "time_unit", None) == "ns" else values).to_list()
+    if dtype == pl.Time:
+        found = list(map(spelled_clock, found))
+    elif dtype.is_temporal():
+        unit = f"{'m8' if dtype == pl.Duration else 'M8'}[{getattr(dtype, 'time_unit', 'D')}]"
+        found = spelled_times(found, np.dtype(unit), "Z" if getattr(dtype, "time_zone", None) else "")
+    elif not dtype.is_numeric():
+        found = series.drop_nulls().gather(first_rows(column.codes, len(found))).to_list()
     if null is not None:
         merged = None in found  # NaN is missing, too
         missing = found.index(None) if merged else len(found)
@@ -115,17 +119,27 @@ def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = Fal
     if root == "pandas" and hasattr(values, "factorize"):
         return _encode_pandas(values, na, name)
     if root == "polars" or hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        import polars as pl
-
-        return encode_series(values if root == "polars" else pl.Series(values), na, text=text)
+        return encode_series(_as_series(values, name), na, text=text)
     if isinstance(values, np.ndarray):
         return encode_values(values, na, name=name)
     return encode_objects(values, na, name=name)
 
 
+def _as_series(values: Any, name: str) -> pl.Series:
+    import polars as pl
+
+    try:
+        return pl.Series(name, values)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError):
+        kind = getattr(values, "type", type(values).__name__)
+        raise TableError(f"Column {name!r} holds {kind}, which polars does not know. Cast it, or drop it.") from None
+
+
 def _encode_pandas(series: Any, na: Iterable[str], name: str) -> Column:
-    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biuf" or not series.dtype.isnative):
+    if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biufmM" or not series.dtype.isnative):
         return encode_values(series.to_numpy(), na, name=name)
+    if hasattr(series.dtype, "pyarrow_dtype"):
+        return encode_series(_as_series(series.array.__arrow_array__(), name), na)
     try:
         codes, values = series.factorize()
     except TypeError:

@@ -198,10 +198,10 @@ def open_frame(data: Any) -> FrameRows:
     try:
         frame = data if isinstance(data, (pl.DataFrame, pl.LazyFrame)) else pl.DataFrame(data)
         names = tuple(frame.collect_schema().names())
-    except (pl.exceptions.PolarsError, TypeError, ValueError, OSError) as error:
-        raise TableError(
-            f"Cannot take {type(data).__name__} as a table: {reason_of(error)}. Check its columns."
-        ) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError, OSError) as error:
+        panic = isinstance(error, pl.exceptions.PanicException)
+        reason = "a column has a type that polars does not know" if panic else reason_of(error)
+        raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
     if frame is not data and type(data).__name__ in ("Table", "RecordBatch") and hasattr(data, "select"):
         return ArrowRows(frame, names, table=data)
     return FrameRows(frame, names)

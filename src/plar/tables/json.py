@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -23,12 +24,14 @@ from plar.text.dialect import decoded
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["JsonRows", "is_array", "json_order", "read_array"]
+__all__ = ["JsonRows", "is_array", "json_order", "json_schema", "read_array", "unmapped"]
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # names up to which polars keeps their order
 _LINES = 10_000
+_CHUNK = 1 << 24
 _EXACT = 1 << 53
+_LARGEST = 1 << 127
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,21 +59,31 @@ class JsonRows(FrameRows):
         texts = [name for name in names if schema[name] == pl.String]
         floats = [name for name in names if schema[name].is_float()]
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
-        other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]')
+        # another type than text, or half a character, which polars reads as a NUL
+        other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
         for file in self.files:
             if is_array(file):
                 continue
-            mixed = texts and self.collect(pl.scan_lines(file, glob=False).select(other.any())).item()
+            mixed = texts and self.collect(pl.scan_lines(unmapped(file), glob=False).select(other.any())).item()
             largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
             large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
                 _check_types(_rows(file), {*texts, *(floats if large else ())})
 
 
+def unmapped(file: Path) -> str:
+    """A name by which polars reads a file, and does not map it: where a mapped one is cut short, the process dies."""
+    return file.resolve().as_uri()
+
+
 def is_array(path: Path) -> bool:
     """Whether a file holds one array of objects."""
     with open_bytes(path, "utf-8") as file:
-        return read_head(file, path).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+        head = read_head(file, path)
+    array = head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+    if head.startswith(codecs.BOM_UTF8) and not array:
+        raise TableError(f"{str(path)!r} begins with a byte order mark, which JSON has not. Save it as UTF-8 without.")
+    return array
 
 
 def _lines(path: Path) -> Generator[str, None, None]:
@@ -86,13 +99,45 @@ def read_array(path: Path) -> pl.LazyFrame:
     """Read a file that holds an array of objects."""
     import polars as pl
 
+    text = "".join(_lines(path))
     try:
-        rows = json.loads("".join(_lines(path)), object_pairs_hook=_once)
+        rows = json.loads(text, object_pairs_hook=_once, parse_float=_float)
     except (ValueError, RecursionError) as error:
         raise TableError(f"{str(path)!r}: {error}. Write an array of objects.") from None
     _check_types((f"{str(path)!r}, object {number}", row) for number, row in enumerate(rows, 1))
     names = dict.fromkeys(name for row in rows for name in row)
+    for name in names:
+        _check_text(str(path), name)
     return pl.LazyFrame([pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names])
+
+
+def json_schema(path: Path) -> dict[str, Any]:
+    """Names and types of all rows, since the first do not tell them; found in chunks, so that no file is mapped."""
+    import polars as pl
+
+    found: dict[str, Any] = {}
+    with open_bytes(path, "utf-8") as file:
+        while lines := file.readlines(_CHUNK):
+            if not any(map(bytes.strip, lines)):
+                continue
+            part = pl.scan_ndjson(b"".join(lines), infer_schema_length=None).collect_schema()
+            found |= {name: _wider(found.get(name, pl.Null), dtype) for name, dtype in part.items()}
+    if not found:
+        raise TableError(f"{str(path)!r} has no columns. Write one JSON object a line.")
+    return found
+
+
+def _wider(one: Any, other: Any) -> Any:
+    """The type that holds the values of both; text where they are of different kinds, which is refused later."""
+    import polars as pl
+
+    if one == other or pl.Null in (one, other):
+        return other if one == pl.Null else one
+    if one.is_nested() and other.is_nested():
+        return one
+    if one.is_numeric() and other.is_numeric():
+        return pl.Float64 if pl.Float64 in (one, other) else pl.Int128
+    return pl.String
 
 
 def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -108,6 +153,20 @@ def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
             if not left:
                 break
     return (*order, *sorted(left))
+
+
+def _not_json(word: str) -> float:
+    raise ValueError(f"{word} is no number in JSON, where null is missing")
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _not_json(text)
+
+
+def _check_text(where: str, text: str) -> None:
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise TableError(f"{where}: {text[:40]!r} has half a character (a lone surrogate). Write it whole.")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -130,6 +189,10 @@ def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None 
             kind = _KINDS.get(type(value))
             if kind and kinds.setdefault(name, kind) != kind:
                 raise TableError(f"{where}: column {name!r} has {kind} after {kinds[name]}. Write all in one type.")
+            if isinstance(value, str):
+                _check_text(where, value)
+            if isinstance(value, int) and abs(value) >= _LARGEST:
+                raise TableError(f"{where}: column {name!r} has a whole number of 39 digits or more. Write it as text.")
             if isinstance(value, float):
                 fractions.add(name)
             elif isinstance(value, int) and abs(value) > _EXACT:
@@ -146,6 +209,6 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         if line.strip():
             where = f"{str(path)!r}, line {number}"
             try:
-                yield where, json.loads(line, object_pairs_hook=_once)
+                yield where, json.loads(line, object_pairs_hook=_once, parse_constant=_not_json, parse_float=_float)
             except (ValueError, RecursionError) as error:
                 raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None

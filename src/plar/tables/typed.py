@@ -15,9 +15,10 @@ from urllib.parse import unquote
 
 from plar.coding.series import named
 from plar.errors import TableError
+from plar.files import check_name, expanded
 from plar.options import ReadOptions
 from plar.tables.frames import FrameRows, run
-from plar.tables.json import JsonRows, is_array, json_order, read_array
+from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,19 +39,21 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
     frames: list[pl.LazyFrame] = []
     kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
+        check_name(file)
         explain = kind_of_rows(None, (), (file,)).explain
         frame = run(partial(_scan, file, kind, options), explain)
         run(frame.collect_schema, explain)
         frames.append(frame)
     if kind == "parquet":
-        frames = _with_partitions(Path(path).expanduser(), files, frames)
+        frames = _with_partitions(expanded(path), files, frames)
     names = tuple(frames[0].collect_schema().names())
     for file, frame in zip(files, frames, strict=True):
         if tuple(frame.collect_schema().names()) != names:
             raise TableError(other_columns(file, files[0]))
     together = frames[0]
     if len(frames) > 1:
-        casts = _common_types(files, frames)
+        explain = kind_of_rows(None, (), tuple(files)).explain
+        casts = run(partial(_common_types, files, frames), explain)
         together = pl.concat(
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
@@ -75,12 +78,10 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
             raise TableError(f"{str(file)!r} needs fastexcel, which is not installed. Try: pip install 'plar[excel]'.")
         sheet: Any = pl.read_excel(file, has_header=options.header, infer_schema_length=None)
         return pl.LazyFrame(sheet)
-    if kind == "json" and is_array(file):
+    if is_array(file) and kind == "json":
         return read_array(file)
-    # a pattern that matches this very file, since every name is taken for one; all lines are looked at for their types
-    literal = "".join(f"[{c}]" if c in "*?[" else c for c in str(file))
-    frame = pl.scan_ndjson(literal, infer_schema_length=None)
-    return frame.select([named(name) for name in json_order(file, frame.collect_schema().names())])
+    schema = json_schema(file)
+    return pl.scan_ndjson(unmapped(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
 
 
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:

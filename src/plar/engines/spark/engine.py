@@ -77,6 +77,8 @@ class SparkEngine(Engine):
         n = self.partitions
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
             raise ParameterError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
+        if self.conf is not None and not isinstance(self.conf, Mapping):
+            raise ParameterError(f"The 'conf' parameter must be a mapping of settings. Got {self.conf!r} instead.")
         if self.session is not None:
             check_session(self.session)
             if self.master is not None or self.conf:
