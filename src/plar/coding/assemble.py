@@ -12,8 +12,6 @@ from plar.coding.codes import Column, take_codes
 from plar.errors import NoRows, TableError
 from plar.partition import Codes, Index, distinct
 
-__all__ = ["MAX_OBJECTS", "BadWeight", "check_objects", "merge_equal", "row_weights", "settle", "whole"]
-
 #: counts are exact up to this many objects
 MAX_OBJECTS = 1 << 40
 

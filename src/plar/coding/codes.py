@@ -21,21 +21,6 @@ from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
 from plar.partition import Array, Codes, Index, smallest_codes
 
-__all__ = [
-    "Column",
-    "combine",
-    "encode_distinct",
-    "encode_matrix",
-    "encode_objects",
-    "encode_values",
-    "factorized",
-    "first_rows",
-    "is_missing",
-    "recode",
-    "take_codes",
-    "union",
-]
-
 _MANY = 1 << 14  # from here on the values take memory that counts
 _BLOCK_COLUMNS = 512  # of a matrix are coded by a thread at a time
 _BLOCK_BYTES = 1 << 24  # of numbers are hashed by a thread at a time

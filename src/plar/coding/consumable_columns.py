@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from plar.partition import Codes
 
-__all__ = ["GIVE_BACK", "ConsumableColumns", "give_back_memory"]
-
 #: giving less than this back to the system costs more than it is worth: other threads wait for it
 GIVE_BACK = 1 << 28
 

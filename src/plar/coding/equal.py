@@ -12,8 +12,6 @@ from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.partition import Codes
 
-__all__ = ["MOST_VALUES", "agreeing", "alike", "class_sums", "settled", "translation"]
-
 #: columns of more values are not compared: on a cluster their classes would have to travel
 MOST_VALUES = 1 << 16
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from plar.jit import jit
 from plar.partition import Array, Index
 
-__all__ = ["Places", "dense", "factorize", "gather", "mix", "narrow_floats", "narrow_integers"]
-
 Bytes: TypeAlias = NDArray[np.uint8]
 Flags: TypeAlias = NDArray[np.bool_]
 Keys: TypeAlias = NDArray[np.uint64]

@@ -18,8 +18,6 @@ from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.partition import Codes
 
-__all__ = ["Fingerprint", "add_fingerprints", "fingerprint_of"]
-
 #: two sums modulo 2^64
 Fingerprint: TypeAlias = tuple[int, int]
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from plar.jit import jit
 from plar.partition import Array
 
-__all__ = ["mdlp_splits"]
-
 Counts: TypeAlias = NDArray[np.int64]
 #: c·ln c is looked up for counts below
 _TABLED = 1 << 16

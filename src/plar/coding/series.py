@@ -16,7 +16,6 @@ from plar.partition import Array, smallest_codes
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_threads", "encode_column", "encode_series", "encode_strings", "named", "not_flat"]
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 

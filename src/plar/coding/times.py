@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["spelled_clock", "spelled_time", "spelled_times"]
-
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min

@@ -27,7 +27,6 @@ from plar.tables.table import select_columns
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["ReductSelector", "ReductSelectorModel"]
 
 P = TypeVar("P", bound="_ReductParams")
 

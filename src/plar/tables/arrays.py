@@ -19,8 +19,6 @@ from plar.parallel import in_threads
 from plar.tables.output import sink_frame
 from plar.tables.rows import Rows, Selection
 
-__all__ = ["MappingRows", "MatrixRows", "PandasRows", "check_unmasked", "encode_column", "encode_labels", "label_name"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ArrayRows(Rows):

@@ -30,7 +30,6 @@ from plar.tables.rows import Rows, Selection, granulate_columns, shown
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ArrowRows", "FrameRows", "open_frame", "run"]
 
 T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24

@@ -18,8 +18,6 @@ from plar.roles import Roles
 from plar.tables.rows import Rows, Selection
 from plar.text.numbers import written_number
 
-__all__ = ["GranuleRows", "as_numbers"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GranuleRows(Rows):

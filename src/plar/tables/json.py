@@ -24,7 +24,6 @@ from plar.text.dialect import decoded
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["JsonRows", "is_array", "json_order", "json_schema", "read_array", "unmapped"]
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # names up to which polars keeps their order

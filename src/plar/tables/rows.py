@@ -23,8 +23,6 @@ from plar.options import ReadOptions
 from plar.roles import Roles, assign
 from plar.tables.output import check_output, sink_frame
 
-__all__ = ["Rows", "Selection", "assembled", "emptied", "granulate_columns", "shown"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:

@@ -17,8 +17,6 @@ from plar.roles import Roles, assign
 from plar.spark_calls import spark_call
 from plar.tables.rows import Rows, Selection
 
-__all__ = ["SparkRows", "bin_places", "number_of", "present", "select_places"]
-
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 

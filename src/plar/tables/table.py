@@ -25,8 +25,6 @@ from plar.tables.spark import SparkRows
 from plar.tables.text import TextRows
 from plar.tables.typed import open_typed
 
-__all__ = ["DecisionTable", "open_rows", "open_table", "select_columns", "with_roles"]
-
 _TEXT = ("text", "arff", "dat")
 
 

@@ -20,8 +20,6 @@ from plar.text.reader import CodedRows, open_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TextRows"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextRows(Rows):

@@ -23,7 +23,6 @@ from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_a
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["open_typed", "other_columns"]
 
 #: names of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2

@@ -33,7 +33,6 @@ from plar.spark_calls import spark_call
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
-__all__ = ["ColumnBlocks", "ColumnsEvaluation"]
 
 #: columns are offered while there are at most this many rows in one column of every block
 _OFFER = 1 << 22

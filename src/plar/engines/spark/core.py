@@ -25,7 +25,6 @@ from plar.partition import Index, distinct
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
-__all__ = ["leave_one_out"]
 
 Halves: TypeAlias = tuple[Sequence[int], Sequence[int]]
 #: for each half, the rows of a piece that have to travel

@@ -29,8 +29,6 @@ from plar.spark_calls import spark_call
 from plar.tables import DecisionTable
 from plar.tables.spark import SparkRows, select_places
 
-__all__ = ["SparkEngine"]
-
 _LAYOUTS = ("auto", "columns", "rows")
 #: up to this many granules their class ids are broadcast
 _BROADCAST = 1 << 24

@@ -37,8 +37,6 @@ from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.tables.spark import bin_places, number_of, present
 
-__all__ = ["bin_rows", "exchanged", "granulated_parcels", "in_one_coding", "in_pieces", "itself", "together"]
-
 #: up to this many columns Spark itself groups the rows first: fewer reach Python
 _NARROW = 100
 _COUNT = "\0count"

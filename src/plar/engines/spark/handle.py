@@ -26,8 +26,6 @@ from plar.spark_calls import spark_call
 if TYPE_CHECKING:
     from plar.engines.spark.columns import ColumnBlocks
 
-__all__ = ["SparkGranules"]
-
 
 @dataclass(eq=False)
 class SparkGranules:

@@ -20,8 +20,6 @@ from plar.options import ReadOptions
 from plar.tables.spark import SparkRows, select_places
 from plar.text.dialect import separator_of
 
-__all__ = ["read_rows"]
-
 
 def read_rows(session: SparkSession, path: str | os.PathLike[str], options: ReadOptions) -> SparkRows | None:
     """Let Spark read a path; None for formats that plar reads on this machine instead.

@@ -35,7 +35,6 @@ from plar.spark_calls import spark_call
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
-__all__ = ["RowsEvaluation"]
 
 #: rows are counted in so many buckets, by the hash of their class, to find the classes that are too large to move
 _BUCKETS = 1 << 14

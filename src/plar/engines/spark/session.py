@@ -32,8 +32,6 @@ from plar.limits import machine_memory
 from plar.measures import OWN, Measure
 from plar.spark_calls import polled, spark_call
 
-__all__ = ["check_session", "explained", "quiet", "run_watched", "sent_once", "start_session", "why_unavailable"]
-
 #: seconds to wait for a master's answer
 _ANSWER = 10.0
 
