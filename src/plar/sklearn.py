@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from plar.api import granulate, reduce, significance
 from plar.bin_rules import Spec, parse_bins
 from plar.bins import apply
+from plar.coding.series import encode_column
 from plar.columns import check_names, column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine
@@ -22,7 +23,7 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions
 from plar.reduct import Reduct
 from plar.search import Options
-from plar.tables.arrays import check_unmasked, encode_column
+from plar.tables.arrays import check_unmasked
 
 try:
     from sklearn.base import BaseEstimator
