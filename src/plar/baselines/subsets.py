@@ -164,12 +164,6 @@ class System(Engine):
         self._evaluation = evaluation
         self._opened: list[SubsetEvaluation] = []
 
-    def __enter__(self) -> System:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> SubsetEvaluation:
         """Prepare the rows for one search."""
         self._opened.append(self._evaluation(granules, measure))

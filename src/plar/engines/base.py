@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
@@ -100,4 +100,10 @@ class Engine(ABC):
         """Free what `granulate` keeps outside this process."""
 
     def close(self) -> None:  # noqa: B027 - a default
-        """Stop whatever the engine has started."""
+        """Stop whatever the engine has started; so does the end of a ``with``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -82,12 +82,6 @@ class SparkEngine(Engine):
             if self.master is not None or self.conf:
                 raise ParameterError("A session has its master and settings already. Give session, or master and conf.")
 
-    def __enter__(self) -> SparkEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Stop the session that was started here; a given one runs on."""
         while self._shipped:

@@ -140,8 +140,8 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
     task = partial(_granulate_batches, roles=roles, names=names, text=text)
     with explained("read the table"), quiet():
         parcels = numbered.mapInArrow(task, "granules binary").rdd
-    made: RDD[Granules] = parcels.map(_unpack).persist(StorageLevel.MEMORY_AND_DISK)
-    return made
+    unpacked: RDD[Granules] = parcels.map(lambda row: pickle.loads(row[0]))  # made by a task of this very run
+    return unpacked.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def in_one_coding(
@@ -162,7 +162,7 @@ def in_one_coding(
         raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
     books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     cardinalities = [len(book) if book is not None else 0 for book in books]
-    joined = parcels.glom().map(_without_answers)
+    joined: RDD[Any] = parcels.glom().map(lambda held: (held, {}))
     if long := [j for j, book in enumerate(books) if book is None]:
         answers, sizes = _numbered_on_cluster(parcels, long, partitions)
         cardinalities = [sizes.get(j, n) for j, n in enumerate(cardinalities)]
@@ -180,13 +180,18 @@ def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Pi
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
     records = list(dealt_out(whole, coding, partitions))
     # exchanged, though each is whole already: else every later task would carry its part of the data along
-    sent = context.parallelize(records, max(1, len(records))).partitionBy(partitions, itself)
-    return sent.mapPartitions(partial(together, coding=coding)), coding
+    return gathered(context.parallelize(records, max(1, len(records))), coding, partitions), coding
+
+
+def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
+    """Bring the granules of every bucket together, one piece each."""
+    found = records.partitionBy(partitions, itself).glom()
+    return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
 
 
 def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Bring the granules of every bucket together, one piece each."""
-    return records.partitionBy(partitions, itself).mapPartitions(partial(_meet, coding=coding))
+    """Bring the granules of every bucket together, and add up equal ones."""
+    return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
@@ -225,11 +230,6 @@ def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: b
         raise BadWeight(error.value, f"column {roles.weights!r}") from None
 
 
-def _unpack(row: Any) -> Granules:
-    granules: Granules = pickle.loads(row[0])  # made by a task of this very run
-    return granules
-
-
 def _facts(granules: Granules, long: int) -> Facts:
     dictionaries = _dictionaries(granules)
     values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
@@ -239,10 +239,6 @@ def _facts(granules: Granules, long: int) -> Facts:
 
 def _dictionaries(granules: Granules) -> list[Sequence[Any]]:
     return [*granules.dictionaries, list(zip(*granules.decision_values, strict=True))]
-
-
-def _without_answers(parcels: list[Granules]) -> tuple[list[Granules], dict[int, dict[Any, int]]]:
-    return parcels, {}
 
 
 def _deal_parcels(
@@ -272,15 +268,6 @@ def _recoded(codes: Any, values: Sequence[Any], book: dict[Any, int]) -> Any:
         ) from None
 
 
-def together(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:
-    """All pieces of a bucket as one."""
-    yield joined_pieces([piece for _, piece in records], coding)
-
-
-def _meet(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:
-    yield merged(joined_pieces([piece for _, piece in records], coding), coding)
-
-
 # -- dictionaries ------------------------------------------------------------------------------------------
 
 
@@ -300,7 +287,7 @@ def _numbered_on_cluster(parcels: RDD[Granules], long: list[int], n: int) -> tup
     asked = parcels.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
     shares = asked.partitionBy(n, itself).mapPartitions(_share)
     with explained("number the values"):
-        sizes = shares.map(_share_sizes).collect()
+        sizes = shares.map(lambda share: {j: len(book) for j, book in share[1].items()}).collect()
     # the values of share b are numbered from where those of share b - 1 end
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
@@ -326,10 +313,6 @@ def _share(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[Any], dict
         found.setdefault(j, set()).update(values)
     # in an order that the values alone decide, so that a lost share is numbered as before
     yield questions, {j: {value: i for i, value in enumerate(sorted(found[j], key=repr))} for j in found}
-
-
-def _share_sizes(share: tuple[list[Any], dict[int, dict[Any, int]]]) -> dict[int, int]:
-    return {j: len(book) for j, book in share[1].items()}
 
 
 def _answer(bucket: int, shares: Iterable[Any], offsets: dict[int, list[int]]) -> Iterator[tuple[int, Any]]:

@@ -62,6 +62,10 @@ class Piece(NamedTuple):
         codes: Codes = self.matrices[width][row]
         return codes
 
+    def columns(self, coding: Coding) -> tuple[Codes, ...]:
+        """Codes of all attributes."""
+        return tuple(self.column(coding, a) for a in range(len(coding.cardinalities)))
+
     def coded(self, coding: Coding, attributes: Iterable[int] | None = None) -> Iterator[tuple[Codes, int]]:
         """Codes and number of codes of attributes, by default of all."""
         for a in range(len(coding.cardinalities)) if attributes is None else attributes:
@@ -118,8 +122,7 @@ def merged(piece: Piece, coding: Coding) -> Piece:
 
 def as_granules(piece: Piece, coding: Coding) -> Granules:
     """A piece as the local engine takes it."""
-    columns = tuple(piece.column(coding, a) for a in range(len(coding.cardinalities)))
-    return bare_granules(columns, piece.classes, piece.counts, coding)
+    return bare_granules(piece.columns(coding), piece.classes, piece.counts, coding)
 
 
 def bare_granules(columns: Any, classes: Index, counts: NDArray[np.int64], coding: Coding) -> Granules:
