@@ -12,8 +12,6 @@ from plar.granules import Granules
 from plar.measures import PURE, Measure
 from plar.reduct import Reduct
 
-__all__ = ["FSPA", "HAR", "fspa", "har"]
-
 #: tags by row, and the columns of codes
 Universe = tuple[Sequence[int], Sequence[Sequence[int]]]
 

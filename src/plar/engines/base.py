@@ -69,15 +69,12 @@ class Engine(ABC):
     name: str
     #: called with the progress of each pass, if the engine reports any
     watch: Watch | None = None
+    #: whether the engine reads files where it runs
+    reads_paths = False
 
     @abstractmethod
     def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
         """Prepare the granules for one search; `watch`, if given, takes the place of the engine's own."""
-
-    @property
-    def reads_paths(self) -> bool:
-        """Whether the engine reads files where it runs."""
-        return False
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
         """Read a path where the engine runs; None if plar is to read it on this machine."""

@@ -156,7 +156,8 @@ class RowsEvaluation:
             return
         now, share = self._now, -(-len(self._held) // self._n)
         with explained("refine the classes"):
-            rows = self._spread.map(partial(_rows_by_bucket, now=now)).reduce(add)
+            counted = self._spread.map(lambda piece: np.bincount(_buckets(piece, now), minlength=_BUCKETS))
+            rows = counted.reduce(add)
         large = rows > share
         if not rows[~large].any():
             return
@@ -328,12 +329,8 @@ def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tup
 # -- moving ------------------------------------------------------------------------------------------------
 
 
-def _buckets(piece: Piece, now: Now) -> Array:
-    return hashes(piece, now.coding, now.selected) % np.uint64(_BUCKETS)
-
-
-def _rows_by_bucket(piece: Piece, now: Now) -> Array:
-    return np.bincount(_buckets(piece, now).astype(np.intp), minlength=_BUCKETS)
+def _buckets(piece: Piece, now: Now) -> NDArray[np.intp]:
+    return (hashes(piece, now.coding, now.selected) % np.uint64(_BUCKETS)).astype(np.intp)
 
 
 def _movers(piece: Piece, now: Now, large: Array, n: int) -> Iterator[tuple[int, Piece]]:
