@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -23,7 +23,7 @@ from pyspark import RDD, StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from plar.bin_rules import Bins, Cuts
+from plar.bin_rules import Cuts
 from plar.bins import NoNumber, cut_columns, warn_left
 from plar.coding.assemble import BadWeight
 from plar.coding.codes import combine
@@ -47,15 +47,6 @@ _CELLS = 1 << 24
 #: a dictionary of more values in one partition, or in all together, stays on the cluster
 LONG = 1 << 16
 LONG_IN_ALL = 1 << 18
-
-
-class Facts(NamedTuple):
-    """What the driver learns of one parcel."""
-
-    n_missing: dict[str, int]
-    fingerprint: Fingerprint
-    #: the values of every condition and, last, of the decision; a number where they are too many
-    values: list[Sequence[Any] | int]
 
 
 def itself(bucket: int) -> int:
@@ -87,7 +78,13 @@ def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, 
         elif rule.given and kinds[j] in _NUMBERS:
             cuts[name] = rule.cuts
         else:
-            left |= _look(counted, roles, roles.bins, j, cuts, text)
+            by_class = len(roles.decision) if rule.method == "mdlp" else 0
+            groups = _value_counts(counted, [j, *range(len(roles.conditions), len(roles.conditions) + by_class)])
+            column, *decision = (encode_series(groups[key], roles.na, text=text) for key in groups.columns[:-1])
+            counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
+            classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
+            decimal = roles.decimal if text else None
+            list(cut_columns([(name, column)], roles.bins, classes, counts, cuts, left=left, decimal=decimal))
     warn_left(left)
     places = {j: cuts[name] for j, name in enumerate(roles.conditions) if name in cuts}
     return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
@@ -107,23 +104,11 @@ def _counted(frame: DataFrame, roles: Roles, kinds: list[str], text: bool) -> Da
     return numbered.withColumn(_WEIGHT, sql.when(weight == sql.floor(weight), weight)).filter(f"{_WEIGHT} > 0")
 
 
-def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, Cuts], text: bool) -> dict[str, str]:
-    """Count the values of a column, by decision for MDLP, and find its cuts; tells what keeps it from being cut."""
-    name = roles.conditions[j]
-    rule = bins.rule(name)
-    by_class = len(roles.decision) if rule is not None and rule.method == "mdlp" else 0
-    at = len(roles.conditions)
-    keys = [f"c{j}", *(f"c{at + i}" for i in range(by_class))]
+def _value_counts(counted: DataFrame, places: Sequence[int]) -> pl.DataFrame:
+    """How often the values of some columns occur together."""
     with explained("count the numbers"):
-        found: Any = counted.groupBy(*keys).agg(sql.sum(_WEIGHT).alias(_WEIGHT))
-        groups = pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.toPandas())
-    column, *decision = (encode_series(groups.to_series(i), roles.na, text=text) for i in range(len(keys)))
-    counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
-    classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
-    left: dict[str, str] = {}
-    decimal = roles.decimal if text else None
-    list(cut_columns([(name, column)], bins, classes, counts, cuts, left=left, decimal=decimal))
-    return left
+        found: Any = counted.groupBy(*(f"c{j}" for j in places)).agg(sql.sum(_WEIGHT).alias(_WEIGHT))
+        return pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.toPandas())
 
 
 def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]:
@@ -153,14 +138,15 @@ def in_one_coding(
     """
     with explained("read the table"):
         facts = parcels.map(partial(_facts, long=LONG)).collect()
-    found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
+    if not facts:
+        raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
+    n_missing, fingerprints, values = zip(*facts, strict=True)
+    found = sum(map(Counter, n_missing), Counter[str]())
     lacking = {name: found[name] for name in roles.used if name in found}
     if lacking and roles.missing == "error":
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
-    if not facts:
-        raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
-    books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
+    books = [_one_dictionary(column) for column in zip(*values, strict=True)]
     cardinalities = [len(book) if book is not None else 0 for book in books]
     joined: RDD[Any] = parcels.glom().map(lambda held: (held, {}))
     if long := [j for j, book in enumerate(books) if book is None]:
@@ -170,8 +156,7 @@ def in_one_coding(
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
     shared = parcels.context.broadcast(books)
     records = joined.flatMap(partial(_deal_parcels, books=shared, coding=coding, n=partitions))
-    fingerprint = add_fingerprints(fact.fingerprint for fact in facts)
-    return exchanged(records, coding, partitions), coding, lacking, fingerprint
+    return exchanged(records, coding, partitions), coding, lacking, add_fingerprints(fingerprints)
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
@@ -199,10 +184,17 @@ def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) 
 
 def _granulate_batches(batches: Iterable[Any], roles: Roles, names: list[str], text: bool) -> Iterator[Any]:
     """Turn the rows of a partition into parcels of granules, pickled."""
+    if roles.missing == "error":  # the driver counts them all, then says so
+        roles = replace(roles, missing="value")
     for chunk in _chunks(batches, len(names)):
-        granules = _granulate_chunk(chunk, roles, names, text)
-        if granules is not None:
-            yield pa.RecordBatch.from_pydict({"granules": [pickle.dumps(granules, 5)]})
+        frame = pl.DataFrame(pa.Table.from_batches(chunk).rename_columns(names))
+        try:
+            granules = FrameRows(frame, tuple(names), text=text).granulate(roles)
+        except NoRows:
+            continue
+        except BadWeight as error:
+            raise BadWeight(error.value, f"column {roles.weights!r}") from None
+        yield pa.RecordBatch.from_pydict({"granules": [pickle.dumps(granules, 5)]})
 
 
 def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
@@ -218,23 +210,11 @@ def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
         yield held
 
 
-def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: bool) -> Granules | None:
-    frame = pl.DataFrame(pa.Table.from_batches(batches).rename_columns(names))
-    policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
-    wanted = replace(roles, missing=policy)
-    try:
-        return FrameRows(frame, tuple(names), text=text).granulate(wanted)
-    except NoRows:
-        return None
-    except BadWeight as error:
-        raise BadWeight(error.value, f"column {roles.weights!r}") from None
-
-
-def _facts(granules: Granules, long: int) -> Facts:
-    dictionaries = _dictionaries(granules)
-    values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
+def _facts(granules: Granules, long: int) -> tuple[dict[str, int], Fingerprint, list[Sequence[Any] | None]]:
+    """What is missing, the fingerprint, and the values of conditions and, last, decision; None for too many."""
+    values = [d if len(d) <= long else None for d in _dictionaries(granules)]
     # taken here and always: only here are the values known, and beside the coding of them it costs little
-    return Facts(granules.n_missing, granules.fingerprint(), values)
+    return granules.n_missing, granules.fingerprint(), values
 
 
 def _dictionaries(granules: Granules) -> list[Sequence[Any]]:
@@ -271,11 +251,11 @@ def _recoded(codes: Any, values: Sequence[Any], book: dict[Any, int]) -> Any:
 # -- dictionaries ------------------------------------------------------------------------------------------
 
 
-def _one_dictionary(parts: Iterable[Sequence[Any] | int]) -> dict[Any, int] | None:
+def _one_dictionary(parts: Iterable[Sequence[Any] | None]) -> dict[Any, int] | None:
     """Make one dictionary of a column's, None if it is too long for the driver."""
     book: dict[Any, int] = {}
     for values in parts:
-        if isinstance(values, int) or len(book) > LONG_IN_ALL:
+        if values is None or len(book) > LONG_IN_ALL:
             return None
         for value in values:
             book.setdefault(value, len(book))
