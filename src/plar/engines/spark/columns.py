@@ -7,7 +7,7 @@ the memory of its workers: reading them costs nothing, and a task is a function 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -253,14 +253,7 @@ _present: dict[Any, tuple[Pass, Index, Any]] = {}
 
 
 def _scores(
-    group: Group,
-    arrays: Sequence[Array],
-    shared: Any,
-    now: Any,
-    wanted: frozenset[int],
-    scorer: Callable[[], Scorer],
-    token: Any,
-    offer: bool,
+    group: Group, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
 ) -> list[tuple[int, int, Codes | None]]:
     """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
     if token not in _present:

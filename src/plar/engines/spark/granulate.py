@@ -148,7 +148,7 @@ def in_one_coding(
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     books = [_one_dictionary(column) for column in zip(*values, strict=True)]
     cardinalities = [len(book) if book is not None else 0 for book in books]
-    joined: RDD[Any] = parcels.glom().map(lambda held: (held, {}))
+    joined: RDD[Any] = parcels.glom().map(lambda held: (held, []))
     if long := [j for j, book in enumerate(books) if book is None]:
         answers, sizes = _numbered_on_cluster(parcels, long, partitions)
         cardinalities = [sizes.get(j, n) for j, n in enumerate(cardinalities)]
@@ -222,14 +222,19 @@ def _dictionaries(granules: Granules) -> list[Sequence[Any]]:
 
 
 def _deal_parcels(
-    joined: tuple[list[Granules], dict[int, dict[Any, int]]], books: Any, coding: Coding, n: int
+    joined: tuple[list[Granules], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding, n: int
 ) -> Iterator[tuple[int, Piece]]:
     """Give parcels the codes that hold everywhere, and deal their granules out."""
     parcels, answers = joined
-    complete = [answers[j] if book is None else book for j, book in enumerate(books.value)]
+    complete = [{} if book is None else book for book in books.value]
+    for j, book in answers:
+        complete[j].update(book)
     for granules in parcels:
-        codes = zip((*granules.columns, granules.classes), _dictionaries(granules), complete, strict=True)
-        *columns, classes = (_recoded(*column) for column in codes)
+        coded = zip((*granules.columns, granules.classes), _dictionaries(granules), complete, strict=True)
+        *columns, classes = (
+            np.fromiter((book[value] for value in values), np.uint32, len(values))[codes]
+            for codes, values, book in coded
+        )
         yield from dealt_out(pack(columns, classes, granules.counts, coding), coding, n)
 
 
@@ -237,15 +242,6 @@ def dealt_out(piece: Piece, coding: Coding, n: int) -> Iterator[tuple[int, Piece
     """Deal granules out by their conditions."""
     for bucket, rows in dealt(hashes(piece, coding), n):
         yield bucket, piece.rows(rows)
-
-
-def _recoded(codes: Any, values: Sequence[Any], book: dict[Any, int]) -> Any:
-    try:
-        return np.fromiter((book[value] for value in values), np.uint32, len(values))[codes]
-    except KeyError:
-        raise TableError(
-            "The DataFrame gave other rows when it was read again. Cache it, or write it to a file, first."
-        ) from None
 
 
 # -- dictionaries ------------------------------------------------------------------------------------------
@@ -272,7 +268,7 @@ def _numbered_on_cluster(parcels: RDD[Granules], long: list[int], n: int) -> tup
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
     count = parcels.getNumPartitions()
-    return answers.partitionBy(count, itself).mapPartitions(_answered), {j: offsets[j][-1] for j in long}
+    return answers.partitionBy(count, itself).values().glom(), {j: offsets[j][-1] for j in long}
 
 
 def _ask(partition: int, parcels: Iterable[Granules], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
@@ -299,10 +295,3 @@ def _answer(bucket: int, shares: Iterable[Any], offsets: dict[int, list[int]]) -
     for questions, books in shares:
         for partition, j, values in questions:
             yield partition, (j, {value: offsets[j][bucket] + books[j][value] for value in values})
-
-
-def _answered(records: Iterable[tuple[int, Any]]) -> Iterator[dict[int, dict[Any, int]]]:
-    books: dict[int, dict[Any, int]] = {}
-    for _, (j, book) in records:
-        books.setdefault(j, {}).update(book)
-    yield books

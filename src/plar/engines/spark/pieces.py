@@ -79,8 +79,6 @@ class Piece(NamedTuple):
 def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray[np.int64], coding: Coding) -> Piece:
     """Put columns of codes into a piece.
 
-    Examples
-    --------
     >>> coding = Coding((2, 300), n_classes=2)
     >>> one = pack([np.array([0, 1]), np.array([299, 0])], np.array([1, 0]), np.array([1, 1]), coding)
     >>> one.column(coding, 1).tolist(), one.matrices[1].dtype
@@ -157,8 +155,6 @@ def hashes(piece: Piece, coding: Coding, attributes: Iterable[int] | None = None
 def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
     """Deal rows into buckets by their hashes: every bucket that gets some, and its rows.
 
-    Examples
-    --------
     >>> [(bucket, rows.tolist()) for bucket, rows in dealt(np.array([5, 4, 7], np.uint64), 2)]
     [(0, [1]), (1, [0, 2])]
     """
