@@ -216,21 +216,18 @@ def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
     """Tell the driver the classes of a piece."""
     for piece in pieces:
         if piece.n_rows:
-            order, starts = _classes(piece, now)
+            order, starts, keys = _classes(piece, now)
             labels = _class_labels(p, piece, now, order, starts)
-            yield Spread(_keys(piece, now, order, starts), labels, *_runs(piece, order, starts))
+            yield Spread(keys, labels, *_runs(piece, order, starts))
 
 
-def _classes(piece: Piece, now: Now) -> tuple[Index, Index]:
-    """U/R in a piece; each class decision by decision."""
+def _classes(piece: Piece, now: Now) -> tuple[Index, Index, list[tuple[int, ...]]]:
+    """U/R in a piece, each class decision by decision, and the values of every class."""
     by_decision = np.argsort(piece.classes, kind="stable").astype(np.uint32)
-    return distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
-
-
-def _keys(piece: Piece, now: Now, order: Index, starts: Index) -> list[tuple[int, ...]]:
+    order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
     firsts = order[starts[:-1]]
     values = [piece.column(now.coding, a)[firsts].tolist() for a in now.selected]
-    return list(zip(*values, strict=True)) if values else [()] * len(firsts)
+    return order, starts, list(zip(*values, strict=True)) if values else [()] * len(firsts)
 
 
 def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -> list[Any]:
@@ -293,10 +290,9 @@ def _tables(
     coding = now.coding
     if not piece.n_rows:
         return
-    order, starts = _classes(piece, now)
-    known = [numbers[key] for key in _keys(piece, now, order, starts)]
+    order, starts, keys = _classes(piece, now)
     class_of = np.empty(piece.n_rows, np.uint32)
-    class_of[order] = np.repeat(np.array(known, np.uint32), np.diff(starts))
+    class_of[order] = np.repeat(np.array([numbers[key] for key in keys], np.uint32), np.diff(starts))
     rows = np.arange(piece.n_rows, dtype=np.uint32)
     for a in candidates:
         codes, n_values = piece.column(coding, a), coding.cardinalities[a]
