@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from conftest import QUICK_START, no_spark
@@ -76,15 +77,17 @@ def test_ctrl_c_ends_a_job(spark: Any, theirs: bool, caplog: pytest.LogCaptureFi
 
 
 def test_ctrl_c_ends_the_sampling_of_a_column(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
-    from plar.engines.spark.engine import _first_values
+    from plar.engines.spark import SparkEngine, SparkGranules
 
     def slow(row: Any) -> Any:
         time.sleep(LONG)
         return row
 
     frame = spark.sparkContext.parallelize([("1.5",)], 1).map(slow).toDF("x string")
+    table: Any = Mock(names=("x",), rows=Mock(data=frame))
+    held = Mock(SparkGranules, conditions=("x",))
     with interrupted_in_a_job(spark, signal.default_int_handler), pytest.raises(KeyboardInterrupt):
-        _first_values(frame, 0)
+        SparkEngine(session=spark).sample_values(table, held, 0)
     assert_idle(spark)
     assert not caplog.records
 

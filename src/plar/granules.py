@@ -16,7 +16,7 @@ from plar.bin_rules import Cuts
 from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
 from plar.coding.codes import Column, combine, recode, union
 from plar.coding.consumable_columns import ConsumableColumns
-from plar.coding.equal import MOST_VALUES, alike, class_sums, settled, translation
+from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.columns import positions_of
 from plar.errors import TableError
@@ -162,13 +162,7 @@ class Granules:
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
-        n_values = self.cardinalities
-        few = (a for group in groups for a in group if n_values[a] <= MOST_VALUES)
-        found = alike(class_sums((a, self.columns[a], n_values[a]) for a in few))
-        pairs = [(group[0], b) for group in found for b in group[1:]]
-        columns = self.columns
-        equal = {(a, b): translation(columns[a], columns[b], n_values[a]) is not None for a, b in pairs}
-        return settled(found, equal)
+        return equal_columns(groups, self.cardinalities, lambda function: [function(self.columns)])
 
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> Granules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C: drop the other attributes and add up the counts.

@@ -5,11 +5,10 @@ An interrupt in the middle of a call from Python to the JVM would break their co
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 from uuid import uuid4
@@ -28,12 +27,8 @@ class _Call(Future[Any]):
     poll: Callable[[], None] | None = None
 
 
-class _Worker(threading.local):
-    #: the call that this thread runs
-    call: _Call | None = None
-
-
-_worker = _Worker()
+#: the call that this thread runs
+_present: ContextVar[_Call | None] = ContextVar("_present", default=None)
 
 
 def spark_call(function: Callable[P, T]) -> Callable[P, T]:
@@ -41,7 +36,7 @@ def spark_call(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _worker.call is not None:
+        if _present.get() is not None:
             return function(*args, **kwargs)
         result: T = _wait(partial(function, *args, **kwargs))
         return result
@@ -55,17 +50,17 @@ def _wait(function: Callable[[], Any]) -> Any:
     spark = SparkContext._active_spark_context
     if spark is None:  # the function starts it, or does without
         return function()
-    call, tag, context = _Call(), f"plar-{uuid4()}", copy_context()
+    call, tag = _Call(), f"plar-{uuid4()}"
 
     def work() -> None:
-        _worker.call = call
+        _present.set(call)
         try:
             spark.addJobTag(tag)
-            call.set_result(context.run(function))
+            call.set_result(function())
         except BaseException as error:
             call.set_exception(error)
 
-    InheritableThread(target=work, daemon=True).start()
+    InheritableThread(target=copy_context().run, args=(work,), daemon=True).start()
     try:
         while wait([call], _TICK).not_done:
             if poll := call.poll:
@@ -80,7 +75,7 @@ def _wait(function: Callable[[], Any]) -> Any:
 @contextmanager
 def polled(poll: Callable[[], None]) -> Iterator[None]:
     """Have the thread that waits for this call run `poll` a few times a second."""
-    call = _worker.call
+    call = _present.get()
     if call is None:
         raise RuntimeError("This thread runs no Spark call.")
     call.poll = poll

@@ -26,8 +26,6 @@ from plar.granules import Granules
 from plar.measures import Measure
 from plar.reduct import Reduct
 
-__all__ = ["HadoopAR", "hadoop_ar"]
-
 _SOURCE = Path(__file__).with_name("HadoopAR.java")
 #: milliseconds between two looks at a job; by default one and five seconds, longer than a small job takes
 _POLLING = {
@@ -91,18 +89,17 @@ class HadoopEvaluation(SubsetEvaluation):
 
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of each of the subsets B."""
-        return [self._job(subset) for subset in subsets]
-
-    def _job(self, subset: Subset) -> Judged:
-        try:
-            print(",".join(map(str, subset)), file=self._requests, flush=True)
-            answer = self._answers.readline()
-        except BrokenPipeError:
-            answer = ""
-        if not answer.startswith("="):
-            raise EngineFailed(f"Hadoop could not evaluate a subset: {answer[1:].strip() or self._last_words()}")
-        theta, active = map(int, answer[1:].split())
-        return Judged(theta, active)
+        found = []
+        for subset in subsets:
+            try:
+                print(",".join(map(str, subset)), file=self._requests, flush=True)
+                answer = self._answers.readline()
+            except BrokenPipeError:
+                answer = ""
+            if not answer.startswith("="):
+                raise EngineFailed(f"Hadoop could not evaluate a subset: {answer[1:].strip() or self._last_words()}")
+            found.append(Judged(*map(int, answer[1:].split())))
+        return found
 
     def _last_words(self) -> str:
         self._log.seek(0)

@@ -12,8 +12,6 @@ from plar.granules import Granules
 from plar.measures import PURE, Measure
 from plar.reduct import Reduct
 
-__all__ = ["FSPA", "HAR", "fspa", "har"]
-
 #: tags by row, and the columns of codes
 Universe = tuple[Sequence[int], Sequence[Sequence[int]]]
 
@@ -41,10 +39,6 @@ def har(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduc
     >>> r = baselines.har(table, "D", measure="LCE")
     >>> r.core, r.theta, r.engine
     (('a1', 'a2'), 0.0625, 'HAR')
-
-    References
-    ----------
-    J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm HAR.
     """
     return HAR().reduce(data, decision, y, options)
 
@@ -61,11 +55,6 @@ def fspa(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Redu
     >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": list("NYYY")}
     >>> baselines.fspa(table, "d").attributes == baselines.har(table, "d").attributes
     True
-
-    References
-    ----------
-    Y. Qian, J. Liang, W. Pedrycz, C. Dang: Positive approximation: an accelerator for attribute reduction in rough
-    set theory, Artificial Intelligence 174 (2010).
     """
     return FSPA().reduce(data, decision, y, options)
 

@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkSystem", "plar_dp", "plar_paper", "spark_ar"]
-
-#: (tag, value, value, …), and how often
-Row = tuple[tuple[int, ...], int]
-
 
 def spark_ar(
     data: Any, decision: Any = None, y: Any = None, *, session: SparkSession | None = None, **options: Any
@@ -121,8 +116,8 @@ class SparkEvaluation(SubsetEvaluation):
         context = session.sparkContext
         n = context.defaultParallelism
         with explained("ship the rows out"):
-            # exchanged once: every later task would else carry its part of the data along
-            rows: RDD[Row] = context.parallelize([(row, 1) for row in zip(tags, *columns, strict=True)], n)
+            # (tag, value, value, …), and how often; exchanged once: every later task would else carry its part along
+            rows: RDD[Any] = context.parallelize([(row, 1) for row in zip(tags, *columns, strict=True)], n)
             self.rows = (rows.reduceByKey(add, n) if granulated else rows.repartition(n)).cache()
             self.rows.count()
 
@@ -141,14 +136,10 @@ class SparkEvaluation(SubsetEvaluation):
         theta_of = self._theta_of
         classes = self.rows.map(lambda row: (tuple(row[0][1 + a] for a in subset), {row[0][0]: row[1]}))
         judged = classes.reduceByKey(_together).values().map(theta_of)
-        return judged.fold(Judged(0, 0), _sum)
+        return judged.fold(Judged(0, 0), lambda a, b: Judged(a.theta + b.theta, a.active + b.active))
 
 
 def _together(counts: dict[int, int], more: dict[int, int]) -> dict[int, int]:
     for tag, n in more.items():
         counts[tag] = counts.get(tag, 0) + n
     return counts
-
-
-def _sum(a: Judged, b: Judged) -> Judged:
-    return Judged(a.theta + b.theta, a.active + b.active)

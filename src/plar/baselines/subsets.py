@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,6 @@ from plar.labels import label_granules
 from plar.measures import OWN, PURE, Measure, f_of
 from plar.reduct import Reduct
 
-__all__ = ["Judge", "Judged", "Subset", "SubsetEvaluation", "System"]
-
 Subset = tuple[int, ...]
 #: a cell of a list takes 8 bytes and more
 _CELLS = 1 << 30
@@ -38,36 +35,26 @@ class Judged(NamedTuple):
     active: int
 
 
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """θ of a class from its counts by tag; a tag is label · n_decisions + decision.
+def judged_class(counts: Mapping[int, int], kind: int, n_decisions: int) -> Judged:
+    """θ(E) from the counts of E by tag, which is label · n_decisions + decision; and |E| if E is not settled.
 
-    Examples
-    --------
     >>> from plar.measures import PR
-    >>> judge = Judge(PR.kind, n_decisions=2)
-    >>> judge({0: 3}), judge({0: 3, 3: 1})
+    >>> judged_class({0: 3}, PR.kind, 2), judged_class({0: 3, 3: 1}, PR.kind, 2)
     (Judged(theta=-3, active=0), Judged(theta=0, active=4))
     """
-
-    kind: int
-    n_decisions: int
-
-    def __call__(self, counts: Mapping[int, int]) -> Judged:
-        """θ(E), and |E| if E is not settled."""
-        size = sum(counts.values())
-        if len(counts) == 1:
-            return Judged(-size if self.kind == PURE else 0, 0)
-        decisions: dict[int, int] = {}
-        for tag, n in counts.items():
-            decision = tag % self.n_decisions
-            decisions[decision] = decisions.get(decision, 0) + n
-        if self.kind == PURE:
-            theta = -size if len(decisions) == 1 else 0
-        else:
-            theta = f_of(self.kind, size) - sum(f_of(self.kind, n) for n in decisions.values())
-        settled = len({tag // self.n_decisions for tag in counts}) == 1
-        return Judged(theta, 0 if settled else size)
+    size = sum(counts.values())
+    if len(counts) == 1:
+        return Judged(-size if kind == PURE else 0, 0)
+    decisions: dict[int, int] = {}
+    for tag, n in counts.items():
+        decision = tag % n_decisions
+        decisions[decision] = decisions.get(decision, 0) + n
+    if kind == PURE:
+        theta = -size if len(decisions) == 1 else 0
+    else:
+        theta = f_of(kind, size) - sum(f_of(kind, n) for n in decisions.values())
+    settled = len({tag // n_decisions for tag in counts}) == 1
+    return Judged(theta, 0 if settled else size)
 
 
 class SubsetEvaluation(ABC):
@@ -79,11 +66,10 @@ class SubsetEvaluation(ABC):
         self._granules, self._measure = granules, measure
         self._labels = label_granules(granules, measure)
         self.consistent = self._labels.consistent
-        self._theta_of = Judge(measure.kind, granules.n_classes)
+        self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_classes)
         self._chosen: Subset = ()
-        #: what is known of the present R, and of R ∪ {a}
-        self._now: Judged | None = None
-        self.known: dict[int, Judged] = {}
+        #: what is known of R, and of R and more
+        self.known: dict[Subset, Judged] = {}
 
     @abstractmethod
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
@@ -117,9 +103,9 @@ class SubsetEvaluation(ABC):
         return self._judged_now().active
 
     def _judged_now(self) -> Judged:
-        if self._now is None:
-            self._now = self.judge_finer([self._chosen])[0]
-        return self._now
+        if self._chosen not in self.known:
+            self.known[self._chosen] = self.judge_finer([self._chosen])[0]
+        return self.known[self._chosen]
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B, one by one."""
@@ -129,14 +115,15 @@ class SubsetEvaluation(ABC):
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, one by one."""
-        found = self.judge_finer([(*self._chosen, a) for a in candidates])
-        self.known = dict(zip(candidates, found, strict=True))
+        subsets = [(*self._chosen, a) for a in candidates]
+        found = self.judge_finer(subsets)
+        self.known |= zip(subsets, found, strict=True)
         return [judged.theta for judged in found]
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
-        self._now = self.known.get(attributes[0]) if len(attributes) == 1 else None
-        self._chosen, self.known = (*self._chosen, *attributes), {}
+        self._chosen = (*self._chosen, *attributes)
+        self.known = {self._chosen: self._judged_now()}
         return self.theta
 
     def _unrolled(self) -> tuple[list[Any], list[list[Any]]]:
@@ -163,12 +150,6 @@ class System(Engine):
         self.name = name
         self._evaluation = evaluation
         self._opened: list[SubsetEvaluation] = []
-
-    def __enter__(self) -> System:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> SubsetEvaluation:
         """Prepare the rows for one search."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,57 +15,69 @@ from plar.jit import jit
 from plar.partition import Codes
 
 #: columns of more values are not compared: on a cluster their classes would have to travel
-MOST_VALUES = 1 << 16
+_MOST_VALUES = 1 << 16
+
+#: the columns of a table, or of a piece of one
+Columns = Sequence[Codes]
+
+
+def equal_columns(
+    groups: Iterable[Sequence[int]], n_values: Sequence[int], ask: Callable[[Callable[[Columns], Any]], list[Any]]
+) -> list[list[int]]:
+    """Columns that are equal up to the names of their values, among those of each group.
+
+    `ask` applies a function to the columns of every piece of the table, and returns what it gave for each.
+    """
+    few = [a for group in groups for a in group if n_values[a] <= _MOST_VALUES]
+    shapes = ask(partial(_shapes, few=few, n_values=n_values))
+    alike: dict[tuple[bytes, ...], list[int]] = {}
+    for a, shape in zip(few, zip(*shapes, strict=True), strict=True):
+        alike.setdefault(shape, []).append(a)
+    # equal, or a hash collision, which the values decide
+    pairs = [(group[0], b) for group in alike.values() for b in group[1:]]
+    if not pairs:
+        return []
+    translations = ask(partial(_translations, pairs=pairs, n_values=n_values))
+    equal: dict[int, list[int]] = {}
+    for (a, b), books in zip(pairs, zip(*translations, strict=True), strict=True):
+        if _agree(books):
+            equal.setdefault(a, [a]).append(b)
+    return sorted(equal.values())
 
 
 @jit
-def _add_rows(codes: Codes, first_row: np.uint64, sums: NDArray[np.uint64]) -> None:
+def _add_rows(codes: Codes, sums: NDArray[np.uint64]) -> None:
     for i in range(np.uint64(len(codes))):
-        sums[codes[i]] += mix(first_row + i)
+        sums[codes[i]] += mix(np.uint64(1) + i)
 
 
-def class_sums(
-    columns: Iterable[tuple[int, Codes, int]], first_row: int = 1
-) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-    """For every column (its number, codes and cardinality) the sums of the hashes of the rows of each class of U/{a}.
-
-    Sums of several pieces, whose rows are numbered from another `first_row` each, add up.
-    """
-    for a, codes, n_values in columns:
-        sums = np.zeros(n_values, np.uint64)
-        _add_rows(codes, np.uint64(first_row), sums)
-        yield a, sums
+def _shapes(columns: Columns, few: Sequence[int], n_values: Sequence[int]) -> list[bytes]:
+    """For every column a digest of its classes: of the sums of the hashes of their rows."""
+    shapes = []
+    for a in few:
+        sums = np.zeros(n_values[a], np.uint64)
+        _add_rows(columns[a], sums)
+        shapes.append(blake2b(np.sort(sums).tobytes(), digest_size=16).digest())
+    return shapes
 
 
-def alike(sums: Iterable[tuple[int, NDArray[np.uint64]]]) -> list[list[int]]:
-    """Groups of columns whose classes have the same sums: they are equal, or a hash collision."""
-    groups: dict[bytes, list[int]] = {}
-    for a, classes in sums:
-        groups.setdefault(blake2b(np.sort(classes).tobytes(), digest_size=16).digest(), []).append(a)
-    return [group for group in groups.values() if len(group) > 1]
+def _translations(
+    columns: Columns, pairs: Sequence[tuple[int, int]], n_values: Sequence[int]
+) -> list[NDArray[np.int64] | None]:
+    """For every pair the code of b for every code of a, −1 where it does not occur; None if b is no function of a."""
+    books: list[NDArray[np.int64] | None] = []
+    for a, b in pairs:
+        book = np.full(n_values[a], -1, np.int64)
+        book[columns[a]] = columns[b]
+        books.append(book if bool((book[columns[a]] == columns[b]).all()) else None)
+    return books
 
 
-def translation(a: Codes, b: Codes, n_values: int) -> NDArray[np.int64] | None:
-    """The code of b for every code of a, −1 for those that do not occur; None where b is no function of a."""
-    book = np.full(n_values, -1, np.int64)
-    book[a] = b
-    return book if bool((book[a] == b).all()) else None
-
-
-def agreeing(books: Iterable[NDArray[np.int64] | None]) -> bool:
+def _agree(books: Iterable[NDArray[np.int64] | None]) -> bool:
     """Whether translations of several pieces make one."""
-    whole: NDArray[np.int64] | None = None
+    whole: Any = -1
     for book in books:
-        if book is None:
+        if book is None or ((whole != book) & (whole >= 0) & (book >= 0)).any():
             return False
-        both = (whole >= 0) & (book >= 0) if whole is not None else np.zeros(len(book), np.bool_)
-        if whole is not None and (whole[both] != book[both]).any():
-            return False
-        whole = book if whole is None else np.maximum(whole, book)
+        whole = np.maximum(whole, book)
     return True
-
-
-def settled(groups: Sequence[Sequence[int]], equal: Mapping[tuple[int, int], bool]) -> list[list[int]]:
-    """The groups without what proved different from their first column, where still more than one is left."""
-    kept = [[group[0], *(b for b in group[1:] if equal[group[0], b])] for group in groups]
-    return sorted(group for group in kept if len(group) > 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
 from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
@@ -69,15 +69,12 @@ class Engine(ABC):
     name: str
     #: called with the progress of each pass, if the engine reports any
     watch: Watch | None = None
+    #: whether the engine reads files where it runs
+    reads_paths = False
 
     @abstractmethod
     def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
         """Prepare the granules for one search; `watch`, if given, takes the place of the engine's own."""
-
-    @property
-    def reads_paths(self) -> bool:
-        """Whether the engine reads files where it runs."""
-        return False
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
         """Read a path where the engine runs; None if plar is to read it on this machine."""
@@ -100,4 +97,10 @@ class Engine(ABC):
         """Free what `granulate` keeps outside this process."""
 
     def close(self) -> None:  # noqa: B027 - a default
-        """Stop whatever the engine has started."""
+        """Stop whatever the engine has started; so does the end of a ``with``."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from pyspark import keyword_only
 from pyspark.ml import Estimator, Model
@@ -26,9 +26,6 @@ from plar.tables.table import select_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-P = TypeVar("P", bound="_ReductParams")
 
 
 _string, _strings = TypeConverters.toString, TypeConverters.toListString
@@ -81,7 +78,7 @@ class _ReductParams(HasLabelCol, HasInputCols, HasWeightCol, DefaultParamsReadab
         defaults = {name: p.default for name, p in signature(ReductSelector).parameters.items()}
         self._setDefault(**{name: value for name, value in defaults.items() if value is not None})
 
-    def _set(self: P, **given: Any) -> P:
+    def _set(self, **given: Any) -> Self:
         """Set Params; None means not set, since a saved null could not be loaded."""
         for name in [name for name, value in given.items() if value is None]:
             self.clear(self.getParam(name))

@@ -7,10 +7,10 @@ the memory of its workers: reading them costs nothing, and a task is a function 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
 import numpy as np
@@ -47,18 +47,8 @@ class Group(NamedTuple):
     in_lanes: bool
 
 
-class Block(NamedTuple):
-    """The columns of a group: 64 lanes, or one array each."""
-
-    group: Group
-    arrays: list[Array]
-
-
-class Stored(NamedTuple):
-    """Where the columns of a group lie; the files are gone where their executor is."""
-
-    group: Group
-    paths: list[str]
+#: a group and its columns, 64 lanes or one array each; or the files that hold them, which are gone with their executor
+Block: TypeAlias = tuple[Group, Sequence[Array | str]]
 
 
 class ColumnBlocks:
@@ -72,7 +62,7 @@ class ColumnBlocks:
         cut = held.pieces.mapPartitionsWithIndex(partial(_cut, coding=coding, groups=self.groups, n=self.n_tasks))
         parts = cut.partitionBy(self.n_tasks, itself)
         self.blocks: RDD[Block] = parts.mapPartitions(partial(_assemble, groups=self.groups))
-        self.stored: RDD[Stored] = self.blocks.map(_store).cache()
+        self.stored: RDD[Block] = self.blocks.map(_store).cache()
         with explained("lay the columns out"):
             self.stored.count()
             rows = held.pieces.map(partial(_row_facts, coding=coding)).collect()
@@ -83,25 +73,24 @@ class ColumnBlocks:
 
     def fetch(self, attributes: Sequence[int]) -> dict[int, Codes]:
         """Columns of some attributes, in one job."""
-        tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
-        return dict(self.run(partial(_fetched, attributes=frozenset(attributes)), tasks, "fetch a column"))
+        return dict(self.run(partial(_fetched, attributes=frozenset(attributes)), attributes, "fetch a column"))
 
-    def run(
-        self, function: Any, tasks: Sequence[int], doing: str, watch: Watch | None = None, candidates: int = 0
-    ) -> list[Any]:
-        """Run a function of blocks on some tasks; blocks whose files are not where the task is are made again."""
+    def run(self, function: Any, attributes: Collection[int], doing: str, watch: Watch | None = None) -> list[Any]:
+        """Run a function on the blocks of attributes; those whose files are not where the task is are made again."""
+        tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
+        task = partial(_answers, function=function, n=self.n_tasks)
         with explained(doing):
-            done = run_watched(self.stored, partial(_on_stored, function=function), tasks, watch, candidates)
-            missing = sorted({record.number % self.n_tasks for record in done if isinstance(record, Group)})
+            done = run_watched(self.stored, task, tasks, watch, len(attributes))
+            missing = sorted({place for place, answers in done if answers is None})
             if missing:
-                done = [r for r in done if not isinstance(r, Group) and r[0] % self.n_tasks not in missing]
-                done += run_watched(self.blocks, partial(_on_blocks, function=function), missing, watch, candidates)
-        return [record for _, records in done for record in records]
+                done = [(place, answers) for place, answers in done if place not in missing]
+                done += run_watched(self.blocks, task, missing, watch, len(attributes))
+        return [answer for _, answers in done for answer in answers]
 
     @spark_call
     def unpersist(self) -> None:
         """Let go of the cluster's memory and files."""
-        self.stored.map(_remove).count()
+        self.stored.foreach(_remove)
         self.stored.unpersist()
         self.shared.destroy()
 
@@ -155,7 +144,6 @@ class ColumnsEvaluation(LocalEvaluation):
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         blocks, held = self._column_blocks, self._held
-        tasks = sorted({blocks.group_of[a].number % blocks.n_tasks for a in wanted})
         now = held.pieces.context.broadcast((self._now.order, self._now.starts))
         task = partial(
             _scores,
@@ -168,7 +156,7 @@ class ColumnsEvaluation(LocalEvaluation):
             offer=len(blocks.groups) * len(held) <= _OFFER,
         )
         try:
-            scores = blocks.run(task, tasks, "score the candidates", self.watch, len(wanted))
+            scores = blocks.run(task, wanted, "score the candidates", self.watch)
         finally:
             now.destroy()
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
@@ -226,42 +214,38 @@ def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterat
         group = groups[number]
         found = [columns for _, columns in sorted(parts.pop(number), key=lambda part: part[0])]
         columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
-        yield Block(group, [lanes.as_rows(columns)] if group.in_lanes else columns)
+        yield group, [lanes.as_rows(columns)] if group.in_lanes else columns
 
 
-def _store(block: Block) -> Stored:
-    name = f"plar-{uuid4().hex}-{block.group.number}"
-    paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(block.arrays))]
-    for path, array in zip(paths, block.arrays, strict=True):
+def _store(block: Block) -> Block:
+    group, arrays = block
+    name = f"plar-{uuid4().hex}-{group.number}"
+    paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(arrays))]
+    for path, array in zip(paths, arrays, strict=True):
         np.save(path, array)
-    return Stored(block.group, paths)
+    return group, paths
 
 
-def _remove(stored: Stored) -> None:
-    for path in stored.paths:
-        Path(path).unlink(missing_ok=True)
+def _remove(stored: Block) -> None:
+    for path in stored[1]:
+        Path(str(path)).unlink(missing_ok=True)
 
 
-def _on_stored(records: Iterable[Stored], function: Any) -> Iterator[Any]:
-    """Map the files into memory and run the function; where they are not, the group itself says so."""
-    for group, paths in records:
+def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[int, list[Any] | None]]:
+    """Map files into memory and run the function; None where they are not."""
+    for group, held in records:
         try:
-            block = Block(group, [np.load(path, mmap_mode="r") for path in paths])
+            arrays = [np.load(array, mmap_mode="r") if isinstance(array, str) else array for array in held]
         except OSError:
-            yield group
+            yield group.number % n, None
         else:
-            yield group.number, list(function(block))
+            yield group.number % n, list(function(group, arrays))
 
 
-def _on_blocks(records: Iterable[Block], function: Any) -> Iterator[Any]:
-    for block in records:
-        yield block.group.number, list(function(block))
-
-
-def _fetched(block: Block, attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
-    for k, a in enumerate(block.group.attributes):
+def _fetched(group: Group, arrays: Sequence[Array], attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
+    for k, a in enumerate(group.attributes):
         if a in attributes:
-            yield a, np.ascontiguousarray(block.arrays[0][:, k] if block.group.in_lanes else block.arrays[k])
+            yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
 
 
 #: the pass of the present iteration, shared by the tasks of a worker
@@ -269,7 +253,7 @@ _present: dict[Any, tuple[Pass, Index, Any]] = {}
 
 
 def _scores(
-    block: Block, shared: Any, now: Any, wanted: frozenset[int], scorer: Callable[[], Scorer], token: Any, offer: bool
+    group: Group, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
 ) -> list[tuple[int, int, Codes | None]]:
     """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
     if token not in _present:
@@ -279,7 +263,6 @@ def _scores(
         over = Pass(scorer(), classes, counts, order, starts)
         _present[token] = over, order, lanes.aligned(len(order))
     over, order, room = _present[token]
-    group, arrays = block
     if group.in_lanes:
         lanes.permute(arrays[0], order, room)
         thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
@@ -288,5 +271,5 @@ def _scores(
         columns = zip(group.attributes, arrays, group.n_values, strict=True)
         scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
     best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
-    offered = {} if best is None else dict(_fetched(block, frozenset([best])))
+    offered = {} if best is None else dict(_fetched(group, arrays, frozenset([best])))
     return [(a, theta, offered.get(a)) for a, theta in scores]

@@ -17,7 +17,7 @@ from plar.engines.base import Inner
 from plar.engines.halving import in_halves
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.granulate import itself
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, joined_pieces
+from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
 from plar.partition import Index, distinct
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 Halves: TypeAlias = tuple[Sequence[int], Sequence[int]]
-#: for each half, the rows of a piece that have to travel
-Travellers: TypeAlias = tuple[Index, Index]
+#: a half, and rows of a piece that have to travel for it
+Travellers: TypeAlias = tuple[int, Index]
 #: in a table of fewer cells all rows travel: finding out who has to would take longer
 _FEW_CELLS = 1 << 22
 
@@ -40,11 +40,11 @@ def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list
     halves = in_halves(attributes, coding.cardinalities)
     send = partial(_send, coding=coding, halves=halves, n=n)
     if len(held) * len(attributes) <= _FEW_CELLS:
-        moved = held.pieces.map(_everybody).flatMap(send)
+        everybody = held.pieces.map(lambda piece: (piece, [(half, np.arange(piece.n_rows)) for half in (0, 1)]))
+        moved = everybody.flatMap(send)
     else:
         keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, halves=halves, n=n))
-        shared = keys.partitionBy(n, itself).mapPartitions(_shared)
-        travellers = shared.partitionBy(n, itself).mapPartitions(_gathered)
+        travellers = keys.partitionBy(2 * n, itself).mapPartitions(_shared).partitionBy(n, itself).values().glom()
         moved = held.pieces.zip(travellers).flatMap(send)
     task = partial(_leave_out, coding=coding, halves=halves, measure=measure)
     with explained("find the core"):
@@ -59,11 +59,6 @@ def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list
     return [Inner(theta_all + change[a], False) if a in unequal else Inner(theta_all, True) for a in attributes]
 
 
-def _everybody(piece: Piece) -> tuple[Piece, Travellers]:
-    rows = np.arange(piece.n_rows, dtype=np.uint32)
-    return piece, (rows, rows)
-
-
 def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Any]]:
     """What a row has in each half, hashed, and its class of U/C."""
     for piece in pieces:
@@ -75,45 +70,35 @@ def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: in
             if halves[half]:
                 keys = hashes(piece, coding, halves[1 - half])
                 for bucket, rows in dealt(keys, n):
-                    yield bucket, (p, half, rows, keys[rows], numbers[rows])
+                    yield 2 * bucket + half, (p, rows, keys[rows], numbers[rows])
 
 
-def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
+def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Travellers]]:
     """Rows that share a key with a row of another class of U/C, sent back to their piece."""
-    parts = [part for _, part in records]
-    for half in (0, 1):
-        mine = [part for part in parts if part[1] == half]
-        if not mine:
-            continue
-        keys: Hashes = np.concatenate([part[3] for part in mine])
-        numbers: Hashes = np.concatenate([part[4] for part in mine])
-        order = np.argsort(keys)
-        firsts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
-        by_key = numbers[order]
-        mixed = np.minimum.reduceat(by_key, firsts) < np.maximum.reduceat(by_key, firsts)
-        travels = np.empty(len(keys), np.bool_)
-        travels[order] = np.repeat(mixed, np.diff(np.append(firsts, len(keys))))
-        low = 0
-        for p, _, rows, _, _ in mine:
-            chosen = rows[travels[low : low + len(rows)]]
-            low += len(rows)
-            if len(chosen):
-                yield p, (half, chosen)
+    met = list(records)
+    if not met:
+        return
+    keys, numbers = (np.concatenate([part[i] for _, part in met]) for i in (2, 3))
+    order = np.argsort(keys)
+    firsts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
+    by_key = numbers[order]
+    mixed = np.minimum.reduceat(by_key, firsts) < np.maximum.reduceat(by_key, firsts)
+    travels = np.empty(len(keys), np.bool_)
+    travels[order] = np.repeat(mixed, np.diff(np.append(firsts, len(keys))))
+    low = 0
+    for bucket, (p, rows, _, _) in met:
+        yield p, (bucket % 2, rows[travels[low : low + len(rows)]])
+        low += len(rows)
 
 
-def _gathered(records: Iterable[tuple[int, Any]]) -> Iterator[Travellers]:
-    found: tuple[list[Index], list[Index]] = ([], [])
-    for _, (half, rows) in records:
-        found[half].append(rows)
-    first, second = (np.concatenate([*rows, np.empty(0, np.uint32)]) for rows in found)
-    yield first, second
-
-
-def _send(joined: tuple[Piece, Travellers], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Piece]]:
+def _send(
+    joined: tuple[Piece, list[Travellers]], coding: Coding, halves: Halves, n: int
+) -> Iterator[tuple[int, Piece]]:
     piece, travellers = joined
-    for half, chosen in enumerate(travellers):
-        if len(chosen) and halves[half]:
-            some = piece.rows(np.sort(chosen))
+    for half in (0, 1):
+        chosen = [rows for side, rows in travellers if side == half]
+        if chosen and halves[half]:
+            some = piece.rows(np.sort(np.concatenate(chosen)))
             for bucket, rows in dealt(hashes(some, coding, halves[1 - half]), n):
                 yield 2 * bucket + half, some.rows(rows)
 

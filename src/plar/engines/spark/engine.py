@@ -65,6 +65,7 @@ class SparkEngine(Engine):
     conf: Mapping[str, str] = field(default_factory=dict)
     watch: Watch | None = None
     name = "spark"
+    reads_paths = True
     _own: Any = field(default=None, init=False, repr=False)
     #: the granules last shipped out, so that further measures find them there; and those of a certificate
     _shipped: list[tuple[Granules, SparkGranules]] = field(default_factory=list, init=False, repr=False)
@@ -81,12 +82,6 @@ class SparkEngine(Engine):
             check_session(self.session)
             if self.master is not None or self.conf:
                 raise ParameterError("A session has its master and settings already. Give session, or master and conf.")
-
-    def __enter__(self) -> SparkEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Stop the session that was started here; a given one runs on."""
@@ -109,11 +104,6 @@ class SparkEngine(Engine):
         session: SparkSession = self._own
         return session
 
-    @property
-    def reads_paths(self) -> bool:
-        """Spark reads files where they are."""
-        return True
-
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> SparkRows | None:
         """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
         return spark_call(read_rows)(self.spark(), path, options)
@@ -127,7 +117,10 @@ class SparkEngine(Engine):
         frame: DataFrame = table.rows.data
         text, roles, cuts = table.rows.text, table.roles, dict[str, Cuts]()
         check_session(frame.sparkSession)
-        _check_flat(frame, table)
+        for name, column in zip(table.names, frame.schema.fields, strict=True):
+            nested = isinstance(column.dataType, (ArrayType, MapType, StructType, UserDefinedType))
+            if nested and name in roles.used:
+                raise not_flat(name, column.dataType.simpleString())
         with explained("read the table"):
             used = select_places(frame, [table.names.index(name) for name in roles.read])
             n = self.partitions or max(frame.sparkSession.sparkContext.defaultParallelism, used.rdd.getNumPartitions())
@@ -140,11 +133,17 @@ class SparkEngine(Engine):
         finally:
             parcels.unpersist()
 
+    @spark_call
     def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
         """Values of a condition: all that this machine knows, or some from the cluster."""
-        if isinstance(granules, SparkGranules):
-            return _first_values(table.rows.data, table.names.index(granules.conditions[place]))
-        return super().sample_values(table, granules, place)
+        if not isinstance(granules, SparkGranules):
+            return super().sample_values(table, granules, place)
+        frame, at = table.rows.data, table.names.index(granules.conditions[place])
+        if frame.schema.fields[at].dataType.typeName() in ("float", "double", "decimal"):
+            return [0.5]  # the type says enough
+        with explained("read the table"):
+            values = [row[0] for row in select_places(frame, [at]).head(100)]
+        return [value.strip() if isinstance(value, str) else value for value in values]
 
     def release(self, granules: GranuleHandle) -> None:
         """Free the memory and disks of the cluster."""
@@ -179,20 +178,3 @@ def _send(granules: Granules, session: SparkSession, partitions: int | None) -> 
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
     return SparkGranules(granules.conditions, granules.decision, granules.names, pieces, coding, granules.n_missing)
-
-
-@spark_call
-def _first_values(frame: DataFrame, place: int) -> Iterable[Any]:
-    """Some values of a column, or one where its type says enough."""
-    if frame.schema.fields[place].dataType.typeName() in ("float", "double", "decimal"):
-        return [0.5]
-    with explained("read the table"):
-        rows = select_places(frame, [place]).head(100)
-    return [row[0].strip() if isinstance(row[0], str) else row[0] for row in rows]
-
-
-def _check_flat(frame: DataFrame, table: DecisionTable) -> None:
-    for name, column in zip(table.names, frame.schema.fields, strict=True):
-        nested = isinstance(column.dataType, (ArrayType, MapType, StructType, UserDefinedType))
-        if nested and name in table.roles.used:
-            raise not_flat(name, column.dataType.simpleString())

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -23,7 +23,7 @@ from pyspark import RDD, StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from plar.bin_rules import Bins, Cuts
+from plar.bin_rules import Cuts
 from plar.bins import NoNumber, cut_columns, warn_left
 from plar.coding.assemble import BadWeight
 from plar.coding.codes import combine
@@ -47,15 +47,6 @@ _CELLS = 1 << 24
 #: a dictionary of more values in one partition, or in all together, stays on the cluster
 LONG = 1 << 16
 LONG_IN_ALL = 1 << 18
-
-
-class Facts(NamedTuple):
-    """What the driver learns of one parcel."""
-
-    n_missing: dict[str, int]
-    fingerprint: Fingerprint
-    #: the values of every condition and, last, of the decision; a number where they are too many
-    values: list[Sequence[Any] | int]
 
 
 def itself(bucket: int) -> int:
@@ -87,7 +78,13 @@ def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, 
         elif rule.given and kinds[j] in _NUMBERS:
             cuts[name] = rule.cuts
         else:
-            left |= _look(counted, roles, roles.bins, j, cuts, text)
+            by_class = len(roles.decision) if rule.method == "mdlp" else 0
+            groups = _value_counts(counted, [j, *range(len(roles.conditions), len(roles.conditions) + by_class)])
+            column, *decision = (encode_series(groups[key], roles.na, text=text) for key in groups.columns[:-1])
+            counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
+            classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
+            decimal = roles.decimal if text else None
+            list(cut_columns([(name, column)], roles.bins, classes, counts, cuts, left=left, decimal=decimal))
     warn_left(left)
     places = {j: cuts[name] for j, name in enumerate(roles.conditions) if name in cuts}
     return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
@@ -107,23 +104,11 @@ def _counted(frame: DataFrame, roles: Roles, kinds: list[str], text: bool) -> Da
     return numbered.withColumn(_WEIGHT, sql.when(weight == sql.floor(weight), weight)).filter(f"{_WEIGHT} > 0")
 
 
-def _look(counted: DataFrame, roles: Roles, bins: Bins, j: int, cuts: dict[str, Cuts], text: bool) -> dict[str, str]:
-    """Count the values of a column, by decision for MDLP, and find its cuts; tells what keeps it from being cut."""
-    name = roles.conditions[j]
-    rule = bins.rule(name)
-    by_class = len(roles.decision) if rule is not None and rule.method == "mdlp" else 0
-    at = len(roles.conditions)
-    keys = [f"c{j}", *(f"c{at + i}" for i in range(by_class))]
+def _value_counts(counted: DataFrame, places: Sequence[int]) -> pl.DataFrame:
+    """How often the values of some columns occur together."""
     with explained("count the numbers"):
-        found: Any = counted.groupBy(*keys).agg(sql.sum(_WEIGHT).alias(_WEIGHT))
-        groups = pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.toPandas())
-    column, *decision = (encode_series(groups.to_series(i), roles.na, text=text) for i in range(len(keys)))
-    counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
-    classes = combine(decision)[0] if decision else np.zeros(len(counts), np.uint32)
-    left: dict[str, str] = {}
-    decimal = roles.decimal if text else None
-    list(cut_columns([(name, column)], bins, classes, counts, cuts, left=left, decimal=decimal))
-    return left
+        found: Any = counted.groupBy(*(f"c{j}" for j in places)).agg(sql.sum(_WEIGHT).alias(_WEIGHT))
+        return pl.DataFrame(found.toArrow() if hasattr(found, "toArrow") else found.toPandas())
 
 
 def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]:
@@ -140,8 +125,8 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
     task = partial(_granulate_batches, roles=roles, names=names, text=text)
     with explained("read the table"), quiet():
         parcels = numbered.mapInArrow(task, "granules binary").rdd
-    made: RDD[Granules] = parcels.map(_unpack).persist(StorageLevel.MEMORY_AND_DISK)
-    return made
+    unpacked: RDD[Granules] = parcels.map(lambda row: pickle.loads(row[0]))  # made by a task of this very run
+    return unpacked.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def in_one_coding(
@@ -153,16 +138,17 @@ def in_one_coding(
     """
     with explained("read the table"):
         facts = parcels.map(partial(_facts, long=LONG)).collect()
-    found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
+    if not facts:
+        raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
+    n_missing, fingerprints, values = zip(*facts, strict=True)
+    found = sum(map(Counter, n_missing), Counter[str]())
     lacking = {name: found[name] for name in roles.used if name in found}
     if lacking and roles.missing == "error":
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
-    if not facts:
-        raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
-    books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
+    books = [_one_dictionary(column) for column in zip(*values, strict=True)]
     cardinalities = [len(book) if book is not None else 0 for book in books]
-    joined = parcels.glom().map(_without_answers)
+    joined: RDD[Any] = parcels.glom().map(lambda held: (held, []))
     if long := [j for j, book in enumerate(books) if book is None]:
         answers, sizes = _numbered_on_cluster(parcels, long, partitions)
         cardinalities = [sizes.get(j, n) for j, n in enumerate(cardinalities)]
@@ -170,8 +156,7 @@ def in_one_coding(
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
     shared = parcels.context.broadcast(books)
     records = joined.flatMap(partial(_deal_parcels, books=shared, coding=coding, n=partitions))
-    fingerprint = add_fingerprints(fact.fingerprint for fact in facts)
-    return exchanged(records, coding, partitions), coding, lacking, fingerprint
+    return exchanged(records, coding, partitions), coding, lacking, add_fingerprints(fingerprints)
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
@@ -180,13 +165,18 @@ def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Pi
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
     records = list(dealt_out(whole, coding, partitions))
     # exchanged, though each is whole already: else every later task would carry its part of the data along
-    sent = context.parallelize(records, max(1, len(records))).partitionBy(partitions, itself)
-    return sent.mapPartitions(partial(together, coding=coding)), coding
+    return gathered(context.parallelize(records, max(1, len(records))), coding, partitions), coding
+
+
+def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
+    """Bring the granules of every bucket together, one piece each."""
+    found = records.partitionBy(partitions, itself).glom()
+    return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
 
 
 def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Bring the granules of every bucket together, one piece each."""
-    return records.partitionBy(partitions, itself).mapPartitions(partial(_meet, coding=coding))
+    """Bring the granules of every bucket together, and add up equal ones."""
+    return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
@@ -194,10 +184,17 @@ def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) 
 
 def _granulate_batches(batches: Iterable[Any], roles: Roles, names: list[str], text: bool) -> Iterator[Any]:
     """Turn the rows of a partition into parcels of granules, pickled."""
+    if roles.missing == "error":  # the driver counts them all, then says so
+        roles = replace(roles, missing="value")
     for chunk in _chunks(batches, len(names)):
-        granules = _granulate_chunk(chunk, roles, names, text)
-        if granules is not None:
-            yield pa.RecordBatch.from_pydict({"granules": [pickle.dumps(granules, 5)]})
+        frame = pl.DataFrame(pa.Table.from_batches(chunk).rename_columns(names))
+        try:
+            granules = FrameRows(frame, tuple(names), text=text).granulate(roles)
+        except NoRows:
+            continue
+        except BadWeight as error:
+            raise BadWeight(error.value, f"column {roles.weights!r}") from None
+        yield pa.RecordBatch.from_pydict({"granules": [pickle.dumps(granules, 5)]})
 
 
 def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
@@ -213,47 +210,31 @@ def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
         yield held
 
 
-def _granulate_chunk(batches: list[Any], roles: Roles, names: list[str], text: bool) -> Granules | None:
-    frame = pl.DataFrame(pa.Table.from_batches(batches).rename_columns(names))
-    policy = "value" if roles.missing == "error" else roles.missing  # the driver counts them all, then says so
-    wanted = replace(roles, missing=policy)
-    try:
-        return FrameRows(frame, tuple(names), text=text).granulate(wanted)
-    except NoRows:
-        return None
-    except BadWeight as error:
-        raise BadWeight(error.value, f"column {roles.weights!r}") from None
-
-
-def _unpack(row: Any) -> Granules:
-    granules: Granules = pickle.loads(row[0])  # made by a task of this very run
-    return granules
-
-
-def _facts(granules: Granules, long: int) -> Facts:
-    dictionaries = _dictionaries(granules)
-    values: list[Sequence[Any] | int] = [d if len(d) <= long else len(d) for d in dictionaries]
+def _facts(granules: Granules, long: int) -> tuple[dict[str, int], Fingerprint, list[Sequence[Any] | None]]:
+    """What is missing, the fingerprint, and the values of conditions and, last, decision; None for too many."""
+    values = [d if len(d) <= long else None for d in _dictionaries(granules)]
     # taken here and always: only here are the values known, and beside the coding of them it costs little
-    return Facts(granules.n_missing, granules.fingerprint(), values)
+    return granules.n_missing, granules.fingerprint(), values
 
 
 def _dictionaries(granules: Granules) -> list[Sequence[Any]]:
     return [*granules.dictionaries, list(zip(*granules.decision_values, strict=True))]
 
 
-def _without_answers(parcels: list[Granules]) -> tuple[list[Granules], dict[int, dict[Any, int]]]:
-    return parcels, {}
-
-
 def _deal_parcels(
-    joined: tuple[list[Granules], dict[int, dict[Any, int]]], books: Any, coding: Coding, n: int
+    joined: tuple[list[Granules], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding, n: int
 ) -> Iterator[tuple[int, Piece]]:
     """Give parcels the codes that hold everywhere, and deal their granules out."""
     parcels, answers = joined
-    complete = [answers[j] if book is None else book for j, book in enumerate(books.value)]
+    complete = [{} if book is None else book for book in books.value]
+    for j, book in answers:
+        complete[j].update(book)
     for granules in parcels:
-        codes = zip((*granules.columns, granules.classes), _dictionaries(granules), complete, strict=True)
-        *columns, classes = (_recoded(*column) for column in codes)
+        coded = zip((*granules.columns, granules.classes), _dictionaries(granules), complete, strict=True)
+        *columns, classes = (
+            np.fromiter((book[value] for value in values), np.uint32, len(values))[codes]
+            for codes, values, book in coded
+        )
         yield from dealt_out(pack(columns, classes, granules.counts, coding), coding, n)
 
 
@@ -263,32 +244,14 @@ def dealt_out(piece: Piece, coding: Coding, n: int) -> Iterator[tuple[int, Piece
         yield bucket, piece.rows(rows)
 
 
-def _recoded(codes: Any, values: Sequence[Any], book: dict[Any, int]) -> Any:
-    try:
-        return np.fromiter((book[value] for value in values), np.uint32, len(values))[codes]
-    except KeyError:
-        raise TableError(
-            "The DataFrame gave other rows when it was read again. Cache it, or write it to a file, first."
-        ) from None
-
-
-def together(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:
-    """All pieces of a bucket as one."""
-    yield joined_pieces([piece for _, piece in records], coding)
-
-
-def _meet(records: Iterable[tuple[int, Piece]], coding: Coding) -> Iterator[Piece]:
-    yield merged(joined_pieces([piece for _, piece in records], coding), coding)
-
-
 # -- dictionaries ------------------------------------------------------------------------------------------
 
 
-def _one_dictionary(parts: Iterable[Sequence[Any] | int]) -> dict[Any, int] | None:
+def _one_dictionary(parts: Iterable[Sequence[Any] | None]) -> dict[Any, int] | None:
     """Make one dictionary of a column's, None if it is too long for the driver."""
     book: dict[Any, int] = {}
     for values in parts:
-        if isinstance(values, int) or len(book) > LONG_IN_ALL:
+        if values is None or len(book) > LONG_IN_ALL:
             return None
         for value in values:
             book.setdefault(value, len(book))
@@ -300,12 +263,12 @@ def _numbered_on_cluster(parcels: RDD[Granules], long: list[int], n: int) -> tup
     asked = parcels.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
     shares = asked.partitionBy(n, itself).mapPartitions(_share)
     with explained("number the values"):
-        sizes = shares.map(_share_sizes).collect()
+        sizes = shares.map(lambda share: {j: len(book) for j, book in share[1].items()}).collect()
     # the values of share b are numbered from where those of share b - 1 end
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
     count = parcels.getNumPartitions()
-    return answers.partitionBy(count, itself).mapPartitions(_answered), {j: offsets[j][-1] for j in long}
+    return answers.partitionBy(count, itself).values().glom(), {j: offsets[j][-1] for j in long}
 
 
 def _ask(partition: int, parcels: Iterable[Granules], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
@@ -328,18 +291,7 @@ def _share(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[Any], dict
     yield questions, {j: {value: i for i, value in enumerate(sorted(found[j], key=repr))} for j in found}
 
 
-def _share_sizes(share: tuple[list[Any], dict[int, dict[Any, int]]]) -> dict[int, int]:
-    return {j: len(book) for j, book in share[1].items()}
-
-
 def _answer(bucket: int, shares: Iterable[Any], offsets: dict[int, list[int]]) -> Iterator[tuple[int, Any]]:
     for questions, books in shares:
         for partition, j, values in questions:
             yield partition, (j, {value: offsets[j][bucket] + books[j][value] for value in values})
-
-
-def _answered(records: Iterable[tuple[int, Any]]) -> Iterator[dict[int, dict[Any, int]]]:
-    books: dict[int, dict[Any, int]] = {}
-    for _, (j, book) in records:
-        books.setdefault(j, {}).update(book)
-    yield books

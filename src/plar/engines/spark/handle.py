@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pyspark import RDD, StorageLevel
 
 from plar.coding.assemble import check_objects
-from plar.coding.equal import MOST_VALUES, agreeing, settled, translation
+from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint
 from plar.columns import positions_of
 from plar.engines.spark.granulate import dealt_out, exchanged
@@ -56,7 +53,8 @@ class SparkGranules:
     def __post_init__(self) -> None:
         try:
             with explained("granulate the table"):
-                sizes = self.pieces.persist(StorageLevel.MEMORY_AND_DISK).map(_size).collect()
+                pieces = self.pieces.persist(StorageLevel.MEMORY_AND_DISK)
+                sizes = pieces.map(lambda piece: (piece.n_rows, int(piece.counts.sum()))).collect()
             self.sizes = [n for n, _ in sizes]
             self.n_objects = sum(objects for _, objects in sizes)
             check_objects(self.n_objects)
@@ -102,27 +100,21 @@ class SparkGranules:
     @spark_call
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
-        few = [a for group in groups for a in group if self.cardinalities[a] <= MOST_VALUES]
+        coding, pieces = self.coding, self.pieces
+
+        def ask(function: Any) -> list[Any]:
+            return pieces.map(lambda piece: function(piece.columns(coding))).collect()
+
         with explained("compare the columns"):
-            shapes = self.pieces.map(partial(_shapes, coding=self.coding, attributes=few)).collect()
-        alike: dict[Any, list[int]] = {}
-        for a, shape in zip(few, zip(*shapes, strict=True), strict=True):
-            alike.setdefault(shape, []).append(a)
-        found = [group for group in alike.values() if len(group) > 1]
-        pairs = [(group[0], b) for group in found for b in group[1:]]
-        if not pairs:
-            return []
-        with explained("compare the columns"):
-            books = self.pieces.map(partial(_translations, coding=self.coding, pairs=pairs)).collect()
-        return settled(found, {pair: agreeing(book[i] for book in books) for i, pair in enumerate(pairs)})
+            return equal_columns(groups, coding.cardinalities, ask)
 
     @spark_call
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
         kept = self.positions(attributes)
         n = len(self.sizes)
-        records = self.pieces.flatMap(partial(_deal_projected, coding=self.coding, attributes=kept, n=n))
-        coding = self.coding.of(kept)
+        fine, coding = self.coding, self.coding.of(kept)
+        records = self.pieces.flatMap(lambda piece: dealt_out(projected(piece, fine, kept), coding, n))
         conditions = tuple(self.conditions[a] for a in kept)
         lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
         cuts = {name: cuts for name, cuts in self.cuts.items() if name in conditions}
@@ -147,27 +139,3 @@ class SparkGranules:
                 self.blocks.unpersist()
             for rdd in (*self.moved, self.pieces):
                 rdd.unpersist()
-
-
-def _size(piece: Piece) -> tuple[int, int]:
-    return piece.n_rows, int(piece.counts.sum())
-
-
-def _shapes(piece: Piece, coding: Coding, attributes: list[int]) -> list[bytes]:
-    """For every attribute a digest of its partition of the piece: of where the class of each row begins."""
-    backwards = np.arange(piece.n_rows, dtype=np.uint32)[::-1]
-    found = []
-    for a in attributes:
-        codes = piece.column(coding, a)
-        first = np.empty(coding.cardinalities[a], np.uint32)
-        first[codes[::-1]] = backwards
-        found.append(blake2b(first[codes].tobytes(), digest_size=16).digest())
-    return found
-
-
-def _translations(piece: Piece, coding: Coding, pairs: list[tuple[int, int]]) -> list[Any]:
-    return [translation(piece.column(coding, a), piece.column(coding, b), coding.cardinalities[a]) for a, b in pairs]
-
-
-def _deal_projected(piece: Piece, coding: Coding, attributes: list[int], n: int) -> Iterator[tuple[int, Piece]]:
-    return dealt_out(projected(piece, coding, attributes), coding.of(attributes), n)

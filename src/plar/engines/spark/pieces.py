@@ -62,6 +62,10 @@ class Piece(NamedTuple):
         codes: Codes = self.matrices[width][row]
         return codes
 
+    def columns(self, coding: Coding) -> tuple[Codes, ...]:
+        """Codes of all attributes."""
+        return tuple(self.column(coding, a) for a in range(len(coding.cardinalities)))
+
     def coded(self, coding: Coding, attributes: Iterable[int] | None = None) -> Iterator[tuple[Codes, int]]:
         """Codes and number of codes of attributes, by default of all."""
         for a in range(len(coding.cardinalities)) if attributes is None else attributes:
@@ -75,8 +79,6 @@ class Piece(NamedTuple):
 def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray[np.int64], coding: Coding) -> Piece:
     """Put columns of codes into a piece.
 
-    Examples
-    --------
     >>> coding = Coding((2, 300), n_classes=2)
     >>> one = pack([np.array([0, 1]), np.array([299, 0])], np.array([1, 0]), np.array([1, 1]), coding)
     >>> one.column(coding, 1).tolist(), one.matrices[1].dtype
@@ -118,8 +120,7 @@ def merged(piece: Piece, coding: Coding) -> Piece:
 
 def as_granules(piece: Piece, coding: Coding) -> Granules:
     """A piece as the local engine takes it."""
-    columns = tuple(piece.column(coding, a) for a in range(len(coding.cardinalities)))
-    return bare_granules(columns, piece.classes, piece.counts, coding)
+    return bare_granules(piece.columns(coding), piece.classes, piece.counts, coding)
 
 
 def bare_granules(columns: Any, classes: Index, counts: NDArray[np.int64], coding: Coding) -> Granules:
@@ -154,8 +155,6 @@ def hashes(piece: Piece, coding: Coding, attributes: Iterable[int] | None = None
 def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
     """Deal rows into buckets by their hashes: every bucket that gets some, and its rows.
 
-    Examples
-    --------
     >>> [(bucket, rows.tolist()) for bucket, rows in dealt(np.array([5, 4, 7], np.uint64), 2)]
     [(0, [1]), (1, [0, 2])]
     """

@@ -24,7 +24,7 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import itself, together
+from plar.engines.spark.granulate import gathered, itself
 from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes
 from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
@@ -39,9 +39,7 @@ if TYPE_CHECKING:
 #: rows are counted in so many buckets, by the hash of their class, to find the classes that are too large to move
 _BUCKETS = 1 << 14
 #: a candidate whose spread cells are at most this many is added up in one task
-_FEW_CELLS = 1 << 16
-#: counts are sent in parcels of about this many
-_PARCEL = 1 << 20
+_FEW_CELLS = 1 << 14
 
 
 class Now(NamedTuple):
@@ -158,13 +156,15 @@ class RowsEvaluation:
             return
         now, share = self._now, -(-len(self._held) // self._n)
         with explained("refine the classes"):
-            rows = self._spread.map(partial(_rows_by_bucket, now=now)).reduce(add)
+            counted = self._spread.map(lambda piece: np.bincount(_buckets(piece, now), minlength=_BUCKETS))
+            rows = counted.reduce(add)
         large = rows > share
         if not rows[~large].any():
             return
-        movers = self._spread.flatMap(partial(_movers, now=now, large=large, n=self._n)).partitionBy(self._n, itself)
-        self._whole.append(movers.mapPartitions(partial(together, coding=now.coding)))
-        self._spread = self._spread.map(partial(_stayers, now=now, large=large)) if large.any() else None
+        movers = self._spread.flatMap(partial(_movers, now=now, large=large, n=self._n))
+        self._whole.append(gathered(movers, now.coding, self._n))
+        stayers = self._spread.map(lambda piece: piece.rows(large[_buckets(piece, now)]))
+        self._spread = stayers if large.any() else None
         for rdd in (self._whole[-1], *([self._spread] if self._spread is not None else [])):
             self._held.moved.append(rdd.persist(StorageLevel.MEMORY_AND_DISK))
 
@@ -216,21 +216,18 @@ def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
     """Tell the driver the classes of a piece."""
     for piece in pieces:
         if piece.n_rows:
-            order, starts = _classes(piece, now)
+            order, starts, keys = _classes(piece, now)
             labels = _class_labels(p, piece, now, order, starts)
-            yield Spread(_keys(piece, now, order, starts), labels, *_runs(piece, order, starts))
+            yield Spread(keys, labels, *_runs(piece, order, starts))
 
 
-def _classes(piece: Piece, now: Now) -> tuple[Index, Index]:
-    """U/R in a piece; each class decision by decision."""
+def _classes(piece: Piece, now: Now) -> tuple[Index, Index, list[tuple[int, ...]]]:
+    """U/R in a piece, each class decision by decision, and the values of every class."""
     by_decision = np.argsort(piece.classes, kind="stable").astype(np.uint32)
-    return distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
-
-
-def _keys(piece: Piece, now: Now, order: Index, starts: Index) -> list[tuple[int, ...]]:
+    order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
     firsts = order[starts[:-1]]
     values = [piece.column(now.coding, a)[firsts].tolist() for a in now.selected]
-    return list(zip(*values, strict=True)) if values else [()] * len(firsts)
+    return order, starts, list(zip(*values, strict=True)) if values else [()] * len(firsts)
 
 
 def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -> list[Any]:
@@ -293,13 +290,10 @@ def _tables(
     coding = now.coding
     if not piece.n_rows:
         return
-    order, starts = _classes(piece, now)
-    known = [numbers[key] for key in _keys(piece, now, order, starts)]
+    order, starts, keys = _classes(piece, now)
     class_of = np.empty(piece.n_rows, np.uint32)
-    class_of[order] = np.repeat(np.array(known, np.uint32), np.diff(starts))
+    class_of[order] = np.repeat(np.array([numbers[key] for key in keys], np.uint32), np.diff(starts))
     rows = np.arange(piece.n_rows, dtype=np.uint32)
-    parcels: list[list[Any]] = [[] for _ in range(n)]
-    held = 0
     for a in candidates:
         codes, n_values = piece.column(coding, a), coding.cardinalities[a]
         after = split([(codes, n_values)], rows, order, starts)
@@ -309,24 +303,18 @@ def _tables(
         firsts = refined[bounds[:-1]][of_cell]
         cells = class_of[firsts], codes[firsts].astype(np.uint32), decisions, weights
         if len(numbers) * n_values * coding.n_classes <= _FEW_CELLS:
-            parcels[a % n].append((a, *cells))
+            yield a % n, (a, *cells)
         else:
             number: Hashes = cells[0].astype(np.uint64) * np.uint64(n_values) + cells[1] + np.uint64(a)
             for bucket, some in dealt(number, n):
-                parcels[bucket].append((a, *(cell[some] for cell in cells)))
-        held += len(weights)
-        if held > _PARCEL:
-            yield from ((bucket, parcel) for bucket, parcel in enumerate(parcels) if parcel)
-            parcels, held = [[] for _ in range(n)], 0
-    yield from ((bucket, parcel) for bucket, parcel in enumerate(parcels) if parcel)
+                yield bucket, (a, *(cell[some] for cell in cells))
 
 
 def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tuple[int, int]]]:
     """Add up the counts of every candidate, and its Θ."""
     parts: dict[int, list[Any]] = {}
-    for _, parcel in records:
-        for a, *cells in parcel:
-            parts.setdefault(a, []).append(cells)
+    for _, (a, *cells) in records:
+        parts.setdefault(a, []).append(cells)
     scorer, scores = now.scorer(), []
     for a, found in parts.items():
         classes, values, decisions, weights = (np.concatenate(column) for column in zip(*found, strict=True))
@@ -337,19 +325,11 @@ def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tup
 # -- moving ------------------------------------------------------------------------------------------------
 
 
-def _buckets(piece: Piece, now: Now) -> Array:
-    return hashes(piece, now.coding, now.selected) % np.uint64(_BUCKETS)
-
-
-def _rows_by_bucket(piece: Piece, now: Now) -> Array:
-    return np.bincount(_buckets(piece, now).astype(np.intp), minlength=_BUCKETS)
+def _buckets(piece: Piece, now: Now) -> NDArray[np.intp]:
+    return (hashes(piece, now.coding, now.selected) % np.uint64(_BUCKETS)).astype(np.intp)
 
 
 def _movers(piece: Piece, now: Now, large: Array, n: int) -> Iterator[tuple[int, Piece]]:
     some = piece.rows(~large[_buckets(piece, now)])
     for bucket, rows in dealt(hashes(some, now.coding, now.selected), n):
         yield bucket, some.rows(rows)
-
-
-def _stayers(piece: Piece, now: Now, large: Array) -> Piece:
-    return piece.rows(large[_buckets(piece, now)])

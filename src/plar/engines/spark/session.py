@@ -172,8 +172,6 @@ def explained(doing: str) -> Iterator[None]:
     """Turn what Spark throws, pages long, into one line."""
     try:
         yield
-    except errors.PlarError:
-        raise
     except Exception as error:
         if not type(error).__module__.startswith(("py4j", "pyspark")):
             raise
