@@ -13,17 +13,14 @@ of two ways, whichever costs less for its size:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines.kernels import Words
-from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index
 
@@ -125,8 +122,7 @@ def as_rows(columns: Sequence[Codes]) -> Rows:
     return rows
 
 
-@dataclass(slots=True)
-class Block:
+class Block(NamedTuple):
     """Up to 64 attributes, a lane each; rows are in the order of the granules."""
 
     attributes: Sequence[int]
@@ -145,21 +141,10 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
     few = [a for a, n in enumerate(n_values) if n <= MAX_VALUES]
     if wanted is None:
         wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
-    if not wanted:
-        return [], list(range(len(n_values)))
     # attributes of about as many values share a block, since it takes the time of the largest
-    few.sort(key=n_values.__getitem__)
-    others = [a for a, n in enumerate(n_values) if n > MAX_VALUES]
+    few = sorted(few, key=n_values.__getitem__) if wanted else []
+    others = sorted(set(range(len(n_values))).difference(few))
     return [few[i : i + LANES] for i in range(0, len(few), LANES)], others
-
-
-def lay_out(granules: Granules, group: Sequence[int]) -> Block:
-    """Make a block of some columns, which it takes the place of where they serve one search."""
-    columns = granules.columns
-    rows = as_rows([columns[a] for a in group])
-    if isinstance(columns, ConsumableColumns):
-        columns.lay_out(group, rows)
-    return Block(group, max(granules.cardinalities[a] for a in group), rows)
 
 
 @jit
