@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import TypeVar
 
 P = TypeVar("P")
@@ -34,9 +33,3 @@ def without_each(
     halves = attributes[0::2], attributes[1::2]
     for left_out, others in (halves, halves[::-1]):
         yield from without_each(left_out, refine(partition, others), refine, is_final)
-
-
-@lru_cache
-def n_refinements(n: int) -> int:
-    """How many refinements `without_each` takes for `n` attributes."""
-    return n + n_refinements(n // 2) + n_refinements(n - n // 2) if n > 1 else 0

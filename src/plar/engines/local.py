@@ -152,8 +152,8 @@ class LocalEvaluation:
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
         halves = halving.in_halves(attributes, self._granules.cardinalities)
-        work = len(attributes) + sum(halving.n_refinements(len(half)) for half in halves)
-        tally, cells = Tally(self.watch, work, len(attributes)), len(self._root.order) * len(attributes)
+        n = len(attributes)
+        tally, cells = Tally(self.watch, n, n), n * len(self._root.order)
         try:
             found = self._in_threads(lambda half: self.leave_out(halves[half], halves[1 - half], tally), (0, 1), cells)
         except BaseException:  # also Ctrl-C, which reaches this thread alone
@@ -170,18 +170,11 @@ class LocalEvaluation:
         """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
         tally = tally or Tally(None, 0, 0)
         found: dict[int, tuple[int, bool]] = {}
-
-        def refine(partition: _Partition, more: Sequence[int]) -> _Partition:
-            partition = self._refined(partition, more)
-            tally.add(len(more))
-            return partition
-
-        start = refine(self._root, others)
-        groups = halving.without_each(attributes, start, refine, lambda p: self._stopped or not len(p.order))
+        start = self._refined(self._root, others)
+        groups = halving.without_each(attributes, start, self._refined, lambda p: self._stopped or not len(p.order))
         for group, partition in groups:
             found |= dict.fromkeys(group, (self._theta_of(partition), not self._mixed(partition)))
-            if len(group) > 1:
-                tally.add(halving.n_refinements(len(group)))
+            tally.add(len(group))
         return found
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
