@@ -36,15 +36,11 @@ Room: TypeAlias = tuple[Rows, Rows, Rows]
 
 _ONE = np.uint64(1)
 _FOUR = np.uint64(4)
-_LOW = np.uint64(0xFFFFFFFF)
-_32 = np.uint64(32)
 _W = np.uint64(LANES)
 #: a byte counts up to here
 BYTE = np.uint64(255)
 #: segments of more weight than this are never compared in pairs
 PAIR_WEIGHT = np.uint64(96)
-
-
 #: a row for each value that has it in every lane
 _VALUES = np.repeat(np.arange(MAX_VALUES, dtype=np.uint8)[:, None], LANES, axis=1)
 
@@ -230,9 +226,8 @@ def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
     if weight > PAIR_WEIGHT:
         return np.bool_(False)
-    return rows * (np.uint64(100) + np.uint64(10) * (rows + weight)) < n_values * (
-        np.uint64(15) * rows + np.uint64(350)
-    )
+    pairs = rows * (np.uint64(100) + np.uint64(10) * (rows + weight))
+    return pairs < n_values * (np.uint64(15) * rows + np.uint64(350))
 
 
 @jit

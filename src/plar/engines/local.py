@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from plar.coding.consumable_columns import ConsumableColumns
-from plar.engines import halving, kernels, lanes
+from plar.engines import kernels, lanes
 from plar.engines.base import Engine, GranuleHandle, Inner
 from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
@@ -28,7 +28,7 @@ from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
 from plar.parallel import threads, usable_cores
-from plar.partition import Codes, Index, Split, joined, smallest_codes, split
+from plar.partition import Codes, Index, Split, in_halves, joined, leaving_out_each, smallest_codes, split
 from plar.tables import DecisionTable
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ class LocalEvaluation:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
-        halves = halving.in_halves(attributes, self._granules.cardinalities)
+        halves = in_halves(attributes, self._granules.cardinalities)
         n = len(attributes)
         tally, cells = Tally(self.watch, n, n), n * len(self._root.order)
         try:
@@ -171,7 +171,7 @@ class LocalEvaluation:
         tally = tally or Tally(None, 0, 0)
         found: dict[int, tuple[int, bool]] = {}
         start = self._refined(self._root, others)
-        groups = halving.without_each(attributes, start, self._refined, lambda p: self._stopped or not len(p.order))
+        groups = leaving_out_each(attributes, start, self._refined, lambda p: self._stopped or not len(p.order))
         for group, partition in groups:
             found |= dict.fromkeys(group, (self._theta_of(partition), not self._mixed(partition)))
             tally.add(len(group))

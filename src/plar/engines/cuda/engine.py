@@ -15,7 +15,7 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines import halving, kernels
+from plar.engines import kernels
 from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
@@ -28,7 +28,7 @@ from plar.errors import EngineUnavailable, ParameterError
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
-from plar.partition import Array, joined, smallest_codes
+from plar.partition import Array, joined, leaving_out_each, smallest_codes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,10 +72,8 @@ class CudaEngine(Engine):
     name = "cuda"
 
     def __post_init__(self) -> None:
-        for name, least in (("device", 0), ("memory", 1)):
-            value = getattr(self, name)
-            if name == "memory" and value is None:
-                continue
+        memory = 1 if self.memory is None else self.memory
+        for name, value, least in (("device", self.device, 0), ("memory", memory, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ParameterError(
                     f"The {name!r} of the engine must be a whole number from {least}. Got {value!r} instead."
@@ -182,7 +180,7 @@ class CudaEvaluation:
         # many-valued attributes first: they shrink the partition fastest
         falling = sorted(attributes, key=lambda a: -self._n_values[a])
         found: dict[int, Inner] = {}
-        for group, partition in halving.without_each(falling, self._root, self._refined, lambda p: not p.unsettled):
+        for group, partition in leaving_out_each(falling, self._root, self._refined, lambda p: not p.unsettled):
             inner = Inner(partition.theta, False) if partition.unsettled else Inner(self.theta_all, True)
             found |= dict.fromkeys(group, inner)
         return [found[a] for a in attributes]
