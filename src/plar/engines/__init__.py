@@ -66,8 +66,7 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])
-    reason = why_unavailable(name)
-    if reason:
+    if reason := why_unavailable(name):
         ready = [other for other in ENGINES if why_unavailable(other) is None]
         raise EngineUnavailable(f"The engine {name!r} {reason}. Ready here: {', '.join(ready)}.")
     kind: Any = getattr(import_module(f"plar.engines.{name}"), f"{name.title()}Engine")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plar.engines.kernels import F, Words, add_f, multiply
+from plar.engines.kernels import F, Words, add_f, multiply, weight_of
 from plar.engines.lanes import (
     BYTE,
     LANES,
@@ -16,7 +16,6 @@ from plar.engines.lanes import (
     count_pairs,
     count_short,
     pairs_are_cheaper,
-    weight_of,
 )
 from plar.jit import jit
 from plar.partition import Index

@@ -228,12 +228,3 @@ def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -
         return np.bool_(False)
     pairs = rows * (np.uint64(100) + np.uint64(10) * (rows + weight))
     return pairs < n_values * (np.uint64(15) * rows + np.uint64(350))
-
-
-@jit
-def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
-    """Add up the weights of some rows."""
-    total = np.uint64(0)
-    for i in range(low, high):
-        total += np.uint64(weights[i])
-    return total

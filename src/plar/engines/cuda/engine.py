@@ -85,8 +85,7 @@ class CudaEngine(Engine):
             raise ParameterError(
                 f"The engine 'cuda' computes PR, SCE, LCE and CCE. Use the engine 'local' for measure {measure.name!r}."
             )
-        reason = why_unavailable()
-        if reason:
+        if reason := why_unavailable():
             raise EngineUnavailable(f"The engine 'cuda' {reason}.")
         if self.device >= len(cuda.gpus):
             raise EngineUnavailable(f"There is no GPU {self.device}: the driver has {len(cuda.gpus)}, counted from 0.")
@@ -238,7 +237,7 @@ class CudaEvaluation:
             self._cut = cuda.device_array(size, self._counter)
         sums = self._zeros(block, 3 * LANES * n_words, stream)
         if is_cut:
-            cuda_kernels.clear[self._some_blocks(stream)](self._cut, size, self._counter(0))
+            cuda_kernels.clear[8 * self._processors, _THREADS, stream](self._cut, size, self._counter(0))
         cells = cuda_kernels.cells_kernel(pure, self._counter, self._exact and not pure)
         lanes = data, np.uint32(block.stride), np.uint64(n_words)
         launch = (*grid(places * n_words, threads), stream, shared)
@@ -263,7 +262,7 @@ class CudaEvaluation:
             owners = cuda.device_array(batch * capacity if pure else 1, np.uint64)
             self._hashed = slots, owners
             for values, value in ((slots[::2], hashing.EMPTY), (slots[1::2], 0), (owners, 0)):
-                cuda_kernels.clear[self._some_blocks(stream)](values, len(values), np.uint64(value))
+                cuda_kernels.clear[8 * self._processors, _THREADS, stream](values, len(values), np.uint64(value))
         columns = cuda.to_device(places.astype(np.uint32))
         for i in range(0, len(places), batch):
             part, part_sums = columns[i : i + batch], sums[3 * i : 3 * (i + batch)]
@@ -279,6 +278,3 @@ class CudaEvaluation:
             self._sums[id(block)] = cuda.device_array(size, np.int64)
         cuda_kernels.clear[(*grid(size, _THREADS), stream)](self._sums[id(block)], size, np.int64(0))
         return self._sums[id(block)]
-
-    def _some_blocks(self, stream: Any) -> tuple[int, int, Any]:
-        return 8 * self._processors, _THREADS, stream
