@@ -191,14 +191,14 @@ import sys, time
 import plar.search
 from plar.cli import main
 
-step, steps = plar.search._step, []
+step, steps = plar.search._Search._step, []
 def slow(*given):
     steps.append(given)
     if len(steps) == {wait_in}:
         print("step", file=sys.stderr, flush=True)
         time.sleep(600)
     return step(*given)
-plar.search._step = slow
+plar.search._Search._step = slow
 if {certificate}:
     redundant = plar.search._redundant
     def certificate(*given):

@@ -161,15 +161,15 @@ import os, sys, time
 import plar.search
 from plar.cli import main
 
-step = plar.search._step
-def slow(granules, measure, evaluation, chosen, theta_all):
+step = plar.search._Search._step
+def slow(search, evaluation, chosen):
     if len(chosen) == 2:
         from plar.spark_calls import spark_call
-        context, begun = granules.pieces.context, os.environ["BEGUN"]
+        context, begun = search.granules.pieces.context, os.environ["BEGUN"]
         rows = context.parallelize([0], 1)
         spark_call(lambda: rows.map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
-    return step(granules, measure, evaluation, chosen, theta_all)
-plar.search._step = slow
+    return step(search, evaluation, chosen)
+plar.search._Search._step = slow
 main()
 """
 

@@ -280,10 +280,10 @@ def significance(
         gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
         if members:
             within = chosen_engine.open(granules.coarsen(ready.attributes), chosen_measure)
-            for a, found in zip(members, within.without_each(), strict=True):
-                gains[a] = 0 if found.equal else found.theta - within.theta_all
-        n = granules.n_objects
-        return {name: chosen_measure.significance(gains[a], n) for a, name in enumerate(granules.conditions)}
+            for a, inner in zip(members, within.without_each(), strict=True):
+                gains[a] = 0 if inner.equal else inner.theta - within.theta_all
+        found = chosen_measure.significances([gains[a] for a in sorted(gains)], granules.n_objects)
+        return dict(zip(granules.conditions, found, strict=True))
 
 
 @shows_reading

@@ -20,6 +20,7 @@ from plar.measures import OWN, Measure
 from plar.reduct import Step, from_json
 
 _VERSION = 2
+_DAMAGED = "is damaged, or no checkpoint. Name another file, or delete it"
 #: Θ is a sum of three machine words
 _LARGEST = 1 << 192
 
@@ -67,10 +68,7 @@ class Journal:
             odd = _data_differences(self._found["data"], self._head["data"])
             odd += _differences(self._found["asked"], self._head["asked"])
             if odd:
-                raise TableError(
-                    f"The checkpoint {str(self._path)!r} is of another run: {'; '.join(odd)}. "
-                    "Name another file, or delete it to start anew."
-                )
+                raise _refusal(self._path, f"is of another run: {'; '.join(odd)}. Name another file, or delete it")
             theta_all = from_json(int, self._found["theta_all"])
             inner = from_json(tuple[int | None, ...], self._found["inner"])
             if len(inner) != len(granules.conditions) or any(abs(t or 0) > _LARGEST for t in inner):
@@ -84,7 +82,7 @@ class Journal:
         except TableError:
             raise
         except (KeyError, IndexError, TypeError, AttributeError, ValueError):
-            raise _damaged(self._path) from None
+            raise _refusal(self._path, _DAMAGED) from None
 
     def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
         """Keep what leaving out each condition does; what the file had of it must agree."""
@@ -110,10 +108,8 @@ class Journal:
 
     def _check(self, there: float, here: float) -> None:
         if there != here:  # the data are the same: it is a user's θ under its old name, or another plar
-            raise TableError(
-                f"The checkpoint {str(self._path)!r} does not fit: Θ is {there} there, {here} now, so the measure is "
-                "another one of that name. Delete it to start anew."
-            )
+            moved = f"Θ is {there} there, {here} now"
+            raise _refusal(self._path, f"does not fit: {moved}, so the measure is another one of that name. Delete it")
 
     def _write(self) -> None:
         if self._path is None:
@@ -129,27 +125,21 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         found = json.loads(path.read_bytes())
         version, state = found["plar_checkpoint"], dict(found["state"])
-        sealed = found["checksum"] == checksum(_encoded(state).encode())
+        if version == _VERSION and found["checksum"] != checksum(_encoded(state).encode()):
+            raise ValueError
     except FileNotFoundError:
         return None
     except OSError as error:
         raise TableError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged(path) from None
+        raise _refusal(path, _DAMAGED) from None
     if version != _VERSION:
-        raise TableError(
-            f"The checkpoint {str(path)!r} has the version {version!r}, this plar knows {_VERSION}. "
-            "Delete it to start anew."
-        )
-    if not sealed:
-        raise _damaged(path)
+        raise _refusal(path, f"has the version {version!r}, this plar knows {_VERSION}. Delete it")
     return state
 
 
-def _damaged(path: Path) -> TableError:
-    return TableError(
-        f"The checkpoint {str(path)!r} is damaged, or no checkpoint. Name another file, or delete it to start anew."
-    )
+def _refusal(path: Path | None, why: str) -> TableError:
+    return TableError(f"The checkpoint {str(path)!r} {why} to start anew.")
 
 
 def _encoded(state: Any) -> str:
@@ -165,7 +155,7 @@ def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list
     odd += [f"the condition {name!r} is new" for name in new[:3]]
     if not gone and not new and there["conditions"] != here["conditions"]:
         odd.append("the conditions are in another order")
-    cuts = {**there["cuts"], **here["cuts"]}
+    cuts = there["cuts"] | here["cuts"]
     odd += [f"the cuts of {name!r}" for name in cuts if there["cuts"].get(name) != here["cuts"].get(name)][:3]
     if not odd and (there["values"], there["granules"]) != (here["values"], here["granules"]):
         odd.append("the values of the table")

@@ -29,9 +29,8 @@ _limit: ContextVar[int | None] = ContextVar("plar_memory_limit", default=None)
 
 def as_seconds(given: object) -> float:
     """Take a time: seconds, or text such as "90s", "10m", "2h"."""
-    return _with_unit(
-        given, _SECONDS, 0, "'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'"
-    )
+    rule = "'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'"
+    return _with_unit(given, _SECONDS, 0, rule)
 
 
 def as_bytes(given: object) -> int | None:
@@ -125,12 +124,9 @@ def _left_by_ulimit() -> list[int]:
         import resource
 
         size, _, _, _, _, data, _ = map(int, Path("/proc/self/statm").read_text().split())
-        limits = [
-            (resource.getrlimit(resource.RLIMIT_AS)[0], size),
-            (resource.getrlimit(resource.RLIMIT_DATA)[0], data),
-        ]
-        page = resource.getpagesize()
-        return [limit - mapped * page for limit, mapped in limits if limit != resource.RLIM_INFINITY]
+        pages = ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data))
+        limits = [(resource.getrlimit(kind)[0], mapped * resource.getpagesize()) for kind, mapped in pages]
+        return [limit - mapped for limit, mapped in limits if limit != resource.RLIM_INFINITY]
     return []
 
 

@@ -88,12 +88,8 @@ class Measure:
         divisor = self.normaliser(n_objects)
         return total / divisor if divisor and total else 0.0
 
-    def significance(self, change: int, n_objects: int) -> float:
-        """How much Θ changed, as a number; the four measures never grow, but SCE's integers may by rounding."""
-        return self.significances([change], n_objects)[0]
-
     def significances(self, changes: Iterable[int], n_objects: int) -> list[float]:
-        """The same for many."""
+        """How much Θ changed, as numbers; the four measures never grow, but SCE's integers may by rounding."""
         divisor, least = self.normaliser(n_objects), -math.inf if self.kind == OWN else 0
         return [change / divisor if divisor and change > least and change else 0.0 for change in changes]
 
@@ -134,13 +130,9 @@ def as_measure(measure: str | Measure) -> Measure:
     return MEASURES[measure.upper()]
 
 
-def exact_log(n: int) -> int:
-    """L(n) = round(2^32·ln n), correctly rounded."""
-    return int(_fixed_log(n, LOG_UNIT))
-
-
 @lru_cache(maxsize=1 << 14)
-def _fixed_log(n: int, unit: int) -> int:
+def exact_log(n: int, unit: int = LOG_UNIT) -> int:
+    """L(n) = round(2^32·ln n), correctly rounded."""
     with localcontext() as context:
         context.prec = 50
         return int((Decimal(n).ln() * unit).to_integral_value())
@@ -158,7 +150,7 @@ def f_of(kind: int, n: int) -> int:
 @cache
 def log_anchors() -> NDArray[np.uint64]:
     """Ln 2 and ln 512 … ln 1023 in units of 2^-120, as high and low words: the kernels' way beyond the table."""
-    exact = [_fixed_log(q, 1 << 120) for q in (2, *range(512, 1024))]
+    exact = [exact_log(q, 1 << 120) for q in (2, *range(512, 1024))]
     return np.array([divmod(value, 1 << 64) for value in exact], np.uint64)
 
 

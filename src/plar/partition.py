@@ -8,7 +8,7 @@ within a class, and sets aside the classes that need no further one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -25,10 +25,7 @@ Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
 def smallest_codes(codes: Array, n_values: int) -> Codes:
     """Store dictionary codes in the smallest of uint8, uint16 and uint32."""
-    kind: type[np.unsignedinteger[Any]] = (
-        np.uint8 if n_values <= 1 << 8 else np.uint16 if n_values <= 1 << 16 else np.uint32
-    )
-    return np.ascontiguousarray(codes, dtype=kind)
+    return np.ascontiguousarray(codes, dtype=np.min_scalar_type(max(n_values - 1, 0)))
 
 
 class Split(NamedTuple):
@@ -181,3 +178,31 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | No
     n_singles = np.uint32(len(singles))
     every = np.concatenate([singles, order])
     return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
+
+
+def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Deal attributes into two halves, each with the many-valued ones first: they shrink a partition fastest."""
+    falling = sorted(attributes, key=lambda a: -n_values[a])
+    return falling[0::2], falling[1::2]
+
+
+def leaving_out_each(
+    attributes: Sequence[int], partition: T, refine: Callable[[T, Sequence[int]], T], is_final: Callable[[T], bool]
+) -> Iterator[tuple[Sequence[int], T]]:
+    """Yield groups of attributes, together all of them, and the partition without any single one of the group.
+
+    `partition` is U/(B∖attributes). Halving takes |B| log |B| refinements. Where no attribute can change a partition
+    any more, its attributes stay one group.
+
+    Examples
+    --------
+    >>> found = leaving_out_each("abc", "", lambda partition, others: partition + "".join(others), lambda _: False)
+    >>> [(a, "".join(sorted(others))) for a, others in found]
+    [('a', 'bc'), ('c', 'ab'), ('b', 'ac')]
+    """
+    if len(attributes) < 2 or is_final(partition):
+        yield attributes, partition
+        return
+    halves = attributes[0::2], attributes[1::2]
+    for left_out, others in (halves, halves[::-1]):
+        yield from leaving_out_each(left_out, refine(partition, others), refine, is_final)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Integral
 from time import perf_counter
@@ -86,10 +86,8 @@ def find_reduct(
     carry the same information.
     """
     search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
-    search.tell = progress or search.tell
-    search.watch_passes(engine.watch or watch)
     facts = {"source": source, "settings": settings or {}}
-    search.find_core()
+    search.find_core(progress or (lambda phase, done, total: None), engine.watch or watch)
     try:
         search.add_attributes(on_step)
         return search.certified(facts, equivalent)
@@ -112,29 +110,23 @@ class _Search:
     complete: bool = False
     #: whether the greedy steps are under way, which alone end at the deadline
     in_steps: bool = False
+    #: when the phase began
+    began: float = field(default_factory=perf_counter)
 
-    def __post_init__(self) -> None:
-        self._last = perf_counter()
-        self.tell: Progress = lambda phase, done, total: None
-        self.include = sorted(set(self.granules.positions(self.options.include)))
-
-    def _end(self, phase: str) -> None:
-        self.seconds[phase], self._last = perf_counter() - self._last, perf_counter()
-
-    def watch_passes(self, watch: Watch | None) -> None:
-        """End a long pass at the deadline, where the engine reports its progress."""
+    def find_core(self, tell: Progress, watch: Watch | None) -> None:
+        """Find the core, or take it from the journal, and begin with it."""
 
         def look(job: JobProgress) -> None:
+            # ends a long pass at the deadline, where the engine reports its progress
             if self.in_steps and perf_counter() >= self.deadline:
                 raise _OutOfTime
             if watch is not None:
                 watch(job)
 
+        self.tell = tell
         self.watch = look if self.deadline < math.inf else watch
-
-    def find_core(self) -> None:
-        """Find the core, or take it from the journal, and begin with it."""
         granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
+        self.include = sorted(granules.positions(options.include))
         self.journal.begin(granules, measure, options.plain([names[a] for a in self.include]))
         if self.journal.resumed:
             self.tell("resume", len(self.journal.steps), 0)
@@ -152,36 +144,70 @@ class _Search:
         #: None when it is in an unknown state
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
-        self.journal.check_theta(_value(evaluation, measure, granules.n_objects, self.theta_all))
+        self.journal.check_theta(self._theta(evaluation))
         self._end("core")
+
+    def _end(self, phase: str) -> None:
+        self.seconds[phase], self.began = perf_counter() - self.began, perf_counter()
 
     @property
     def chosen(self) -> list[int]:
         """R: what the search began with, then what each step added."""
-        places = {name: a for a, name in enumerate(self.granules.conditions)} if self.journal.steps else {}
-        return [*self.start, *(places[step.attribute] for step in self.journal.steps)]
+        return [*self.start, *self.granules.positions([step.attribute for step in self.journal.steps])]
+
+    def _theta(self, evaluation: Evaluation) -> float:
+        # Θ(D|R) as a number; where it equals Θ(D|C) it is that very number
+        return self.measure.value(evaluation.theta, self.granules.n_objects) if evaluation.active else self.theta_all
 
     def add_attributes(self, on_step: OnStep | None) -> None:
         """Add the attribute of least Θ until the stop rule holds, or a limit is met."""
-        granules, evaluation, steps = self.granules, self.evaluation, self.journal.steps
+        evaluation, steps = self.evaluation, self.journal.steps
         assert evaluation is not None
-        limit = min(self.options.max_attributes or len(granules.conditions), len(granules.conditions))
-        chosen = self.chosen
+        chosen = set(self.chosen)
+        limit = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
         self.tell("search", len(steps), self.active)
         self.in_steps = True
         with suppress(_OutOfTime):
             while True:
-                self.complete = _done(evaluation, self.measure, granules.n_objects, self.options.tolerance)
+                self.complete = self._is_complete(evaluation)
                 if self.complete or len(chosen) >= limit or perf_counter() >= self.deadline:
                     break
-                attribute, step = _step(granules, self.measure, evaluation, chosen, self.theta_all)
-                chosen.append(attribute)
+                step = self._step(evaluation, chosen)
                 self.journal.add_step(step)
                 self.active = step.active
                 self.tell("search", len(steps), self.active)
                 if on_step:
                     on_step(step)
         self._end("search")
+
+    def _is_complete(self, evaluation: Evaluation) -> bool:
+        # the stop rule: Θ(D|R) = Θ(D|C), by labels; or within the tolerance
+        tolerance = self.options.tolerance
+        if evaluation.active == 0 or tolerance == 0:
+            return evaluation.active == 0
+        most = Fraction(float(tolerance)) * Fraction(self.measure.normaliser(self.granules.n_objects) or 1)
+        return evaluation.theta - evaluation.theta_all <= most
+
+    def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step:
+        # adds to R, and to those chosen, the first of the attributes of least Θ
+        began = perf_counter()
+        names, n, measure = self.granules.conditions, self.granules.n_objects, self.measure
+        candidates = [a for a in range(len(names)) if a not in chosen]
+        before = evaluation.theta
+        thetas = evaluation.with_each(candidates)
+        bound = min(thetas) + measure.tie_bound(n)
+        ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
+        chosen.add(ties[0])
+        gain, *gains = measure.significances([before - theta for theta in (evaluation.select(ties[0]), *thetas)], n)
+        return Step(
+            attribute=names[ties[0]],
+            theta=self._theta(evaluation),
+            significance=gain,
+            ties=tuple(names[a] for a in ties),
+            candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
+            active=evaluation.active,
+            seconds=perf_counter() - began,
+        )
 
     def forget(self) -> None:
         """Keep only the steps that are done: whatever ran was interrupted."""
@@ -250,43 +276,6 @@ def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: i
     room = None if limit is None else limit - len(include)
     best = sorted((a for a in core if a not in include), key=lambda a: (-inner[a].theta, a))[:room]
     return [*sorted({*best, *(a for a in include if a in core)}), *(a for a in include if a not in core)]
-
-
-def _step(
-    granules: GranuleHandle, measure: Measure, evaluation: Evaluation, chosen: Sequence[int], theta_all: float
-) -> tuple[int, Step]:
-    began = perf_counter()
-    names, n = granules.conditions, granules.n_objects
-    taken = set(chosen)
-    candidates = [a for a in range(len(names)) if a not in taken]
-    before = evaluation.theta
-    thetas = evaluation.with_each(candidates)
-    bound = min(thetas) + measure.tie_bound(n)
-    ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
-    gains = measure.significances([before - theta for theta in thetas], n)
-    after = evaluation.select(ties[0])
-    return ties[0], Step(
-        attribute=names[ties[0]],
-        theta=_value(evaluation, measure, n, theta_all),
-        significance=measure.significance(before - after, n),
-        ties=tuple(names[a] for a in ties),
-        candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
-        active=evaluation.active,
-        seconds=perf_counter() - began,
-    )
-
-
-def _value(evaluation: Evaluation, measure: Measure, n_objects: int, theta_all: float) -> float:
-    """Θ(D|R) as a number; where it equals Θ(D|C) it is that very number."""
-    return measure.value(evaluation.theta, n_objects) if evaluation.active else theta_all
-
-
-def _done(evaluation: Evaluation, measure: Measure, n_objects: int, tolerance: float) -> bool:
-    """The stop rule: Θ(D|R) = Θ(D|C), by labels; or within the tolerance."""
-    if evaluation.active == 0 or tolerance == 0:
-        return evaluation.active == 0
-    most = Fraction(float(tolerance)) * Fraction(measure.normaliser(n_objects) or 1)
-    return evaluation.theta - evaluation.theta_all <= most
 
 
 def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:

@@ -163,7 +163,7 @@ def engines(as_json: Json = False) -> None:
         _print_json(found)
     else:
         for name, reason in found.items():
-            print(f"{name:<6} {ENGINES[name].about:<26} {'ready' if reason is None else reason}")
+            print(f"{name:<6} {ENGINES[name]:<26} {'ready' if reason is None else reason}")
 
 
 def schema(

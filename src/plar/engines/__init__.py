@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
@@ -19,24 +19,14 @@ __all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "Inner", "LocalEngin
 __all__ += ["on_spark", "why_unavailable"]
 
 
-class Entry(NamedTuple):
-    """Where an engine lives and what it needs."""
-
-    class_name: str
-    needs: tuple[str, ...]
-    about: str
-
-
-ENGINES = {
-    "local": Entry("LocalEngine", (), "this machine, all cores"),
-    "spark": Entry("SparkEngine", ("pyspark", "pyarrow"), "an Apache Spark cluster"),
-    "cuda": Entry("CudaEngine", ("numba_cuda",), "an NVIDIA GPU"),
-}
+#: what each engine is
+ENGINES = {"local": "this machine, all cores", "spark": "an Apache Spark cluster", "cuda": "an NVIDIA GPU"}
+_NEEDS = {"local": (), "spark": ("pyspark", "pyarrow"), "cuda": ("numba_cuda",)}
 
 
 def why_unavailable(name: str) -> str | None:
     """Say why this machine cannot run an engine; None if it can."""
-    missing = [package for package in ENGINES[name].needs if find_spec(package) is None]
+    missing = [package for package in _NEEDS[name] if find_spec(package) is None]
     if missing:
         return f"needs {' and '.join(missing)} (pip install 'plar[{name}]')"
     try:
@@ -76,19 +66,18 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])
-    reason = why_unavailable(name)
-    if reason:
+    if reason := why_unavailable(name):
         ready = [other for other in ENGINES if why_unavailable(other) is None]
         raise EngineUnavailable(f"The engine {name!r} {reason}. Ready here: {', '.join(ready)}.")
-    kind: Any = getattr(import_module(f"plar.engines.{name}"), ENGINES[name].class_name)
+    kind: Any = getattr(import_module(f"plar.engines.{name}"), f"{name.title()}Engine")
     return cast(Engine, kind(n_jobs=n_jobs) if name == "local" else kind())
 
 
 def __getattr__(name: str) -> Any:
-    for module, entry in ENGINES.items():
-        if entry.class_name == name:
-            try:
-                return getattr(import_module(f"plar.engines.{module}"), name)
-            except ImportError as error:
-                raise EngineUnavailable(f"The engine {module!r} {why_unavailable(module)}.") from error
-    raise AttributeError(f"module 'plar.engines' has no attribute {name!r}")
+    module = name.removesuffix("Engine").lower()
+    if module not in ENGINES or name != f"{module.title()}Engine":
+        raise AttributeError(f"module 'plar.engines' has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"plar.engines.{module}"), name)
+    except ImportError as error:
+        raise EngineUnavailable(f"The engine {module!r} {why_unavailable(module)}.") from error

@@ -120,6 +120,15 @@ add_f = jit(plain_add_f)
 
 
 @jit
+def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
+    """Add up the weights of some rows."""
+    total = np.uint64(0)
+    for i in range(low, high):
+        total += np.uint64(weights[i])
+    return total
+
+
+@jit
 def find_runs(
     decisions: Index, counts: Words, order: Index, starts: Index, weights: Words, runs: Index, class_runs: Index
 ) -> int:
@@ -215,10 +224,7 @@ def add_cells(f: F, values: Index, weights: Words, runs: Index, class_runs: Inde
     for c in range(np.uint64(len(class_runs)) - _ONE):
         first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
         low, high = np.uint64(runs[first]), np.uint64(runs[last])
-        size = np.uint64(0)
-        for i in range(low, high):
-            size += np.uint64(weights[i])
-        if size < np.uint64(len(table)):
+        if weight_of(weights, low, high) < np.uint64(len(table)):
             theta = np.int64(0)
             for run in range(first, last):
                 start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plar.engines.kernels import F, Words, add_f, multiply
+from plar.engines.kernels import F, Words, add_f, multiply, weight_of
 from plar.engines.lanes import (
     BYTE,
     LANES,
@@ -16,7 +16,6 @@ from plar.engines.lanes import (
     count_pairs,
     count_short,
     pairs_are_cheaper,
-    weight_of,
 )
 from plar.jit import jit
 from plar.partition import Index
@@ -30,7 +29,7 @@ _ROOM = np.int64(1) << np.int64(62)
 
 
 @jit
-def _spill(sums: Words, sign: int, words: Words) -> None:
+def _spill(sums: Words | Rows, sign: int, words: Words) -> None:
     for k in range(_W):
         words[k, 0] += sign * np.int64(np.uint64(sums[k]) & _LOW)
         words[k, 1] += sign * np.int64(np.uint64(sums[k]) >> _32)
@@ -195,14 +194,6 @@ def _add_unmatched(
 
 
 @jit
-def _flush(sums: Rows, words: Words) -> None:
-    total = sums[0]
-    for k in range(_W):
-        words[k, 0] -= total[k]
-        total[k] = 0
-
-
-@jit
 def add_pure(
     x: Rows, weights: Words, runs: Index, class_runs: Index, n_values: np.uint64, words: Words, scratch: Room
 ) -> None:
@@ -228,7 +219,7 @@ def add_pure(
                             words[k, 0] -= in_run[v, k]
             continue
         if weight > bytes_left:
-            _flush(pure, words)
+            _spill(pure[0], -1, words)
             bytes_left = BYTE
         bytes_left -= weight
         if high - low <= np.uint64(2) * n_values:
@@ -242,4 +233,4 @@ def add_pure(
                 count, whole = counts[v], in_short_class[v]
                 for k in range(_W):
                     total[k] = np.uint8(total[k] + (count[k] if count[k] == whole[k] else zero))
-    _flush(pure, words)
+    _spill(pure[0], -1, words)

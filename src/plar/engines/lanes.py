@@ -13,23 +13,20 @@ of two ways, whichever costs less for its size:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numba import carray, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.coding.consumable_columns import ConsumableColumns
 from plar.engines.kernels import Words
-from plar.granules import Granules
 from plar.jit import jit
 from plar.partition import Codes, Index
 
 LANES = 64
 #: lanes pay from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
+#: rows that are turned at a time
+_TILE = 1 << 13
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
@@ -39,15 +36,11 @@ Room: TypeAlias = tuple[Rows, Rows, Rows]
 
 _ONE = np.uint64(1)
 _FOUR = np.uint64(4)
-_LOW = np.uint64(0xFFFFFFFF)
-_32 = np.uint64(32)
 _W = np.uint64(LANES)
 #: a byte counts up to here
 BYTE = np.uint64(255)
 #: segments of more weight than this are never compared in pairs
 PAIR_WEIGHT = np.uint64(96)
-
-
 #: a row for each value that has it in every lane
 _VALUES = np.repeat(np.arange(MAX_VALUES, dtype=np.uint8)[:, None], LANES, axis=1)
 
@@ -64,14 +57,6 @@ def scratch() -> Room:
     return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _pointer(_: Any, address: Any) -> Any:
-    def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.uint8)(types.uint64), cast
-
-
 @jit
 def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
     # of eight words each changes bytes with the one so far apart
@@ -84,49 +69,36 @@ def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
 
 
 @jit
-def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows: NDArray[np.uint64]) -> None:
-    # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
-    # apart do not contend for the same places of it
-    some = np.uint64(512)
-    tile = np.zeros((LANES, 576), np.uint8)
-    words = tile.view(np.uint64)
+def _turn(columns: NDArray[np.uint64], rows: NDArray[np.uint64]) -> None:
+    # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
     turned, eight = np.empty(8, np.uint64), np.uint64(8)
     n = np.uint64(len(rows))
-    for begin in range(np.uint64(0), n, some):
-        m = min(some, n - begin)
-        for k in range(np.uint64(len(addresses))):
-            stride = strides[k]
-            column = carray(_pointer(addresses[k] + begin * stride), int(m * stride))
-            lane = tile[k]
-            if stride == _ONE:
-                for i in range(m):
-                    lane[i] = column[i]
-            else:
-                for i in range(m):
-                    lane[i] = column[i * stride]
-        # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
-        for i in range(np.uint64(0), m, eight):
-            for g in range(eight):
-                for r in range(eight):
-                    turned[r] = words[g * eight + r, i // eight]
-                _swap(turned, _FOUR, np.uint64(0xFFFFFFFF))
-                _swap(turned, np.uint64(2), np.uint64(0x0000FFFF0000FFFF))
-                _swap(turned, _ONE, np.uint64(0x00FF00FF00FF00FF))
-                for r in range(min(eight, m - i)):
-                    rows[begin + i + r, g] = turned[r]
+    for i in range(np.uint64(0), n, eight):
+        for g in range(eight):
+            for r in range(eight):
+                turned[r] = columns[g * eight + r, i // eight]
+            _swap(turned, _FOUR, np.uint64(0xFFFFFFFF))
+            _swap(turned, np.uint64(2), np.uint64(0x0000FFFF0000FFFF))
+            _swap(turned, _ONE, np.uint64(0x00FF00FF00FF00FF))
+            for r in range(min(eight, n - i)):
+                rows[i + r, g] = turned[r]
 
 
 def as_rows(columns: Sequence[Codes]) -> Rows:
     """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros."""
-    held = [column.astype(np.uint8, copy=False) for column in columns]
-    rows = aligned(len(held[0]))
-    addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
-    _interleave(addresses, np.array([column.strides[0] for column in held]).astype(np.uint64), rows.view(np.uint64))
+    rows = aligned(len(columns[0]))
+    # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
+    # apart do not contend for the same places of it
+    tile = np.zeros((LANES, _TILE + 64), np.uint8)
+    for begin in range(0, len(rows), _TILE):
+        part = rows[begin : begin + _TILE]
+        for lane, column in zip(tile, columns, strict=False):
+            lane[: len(part)] = column[begin : begin + _TILE]
+        _turn(tile.view(np.uint64), part.view(np.uint64))
     return rows
 
 
-@dataclass(slots=True)
-class Block:
+class Block(NamedTuple):
     """Up to 64 attributes, a lane each; rows are in the order of the granules."""
 
     attributes: Sequence[int]
@@ -145,21 +117,10 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
     few = [a for a, n in enumerate(n_values) if n <= MAX_VALUES]
     if wanted is None:
         wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
-    if not wanted:
-        return [], list(range(len(n_values)))
     # attributes of about as many values share a block, since it takes the time of the largest
-    few.sort(key=n_values.__getitem__)
-    others = [a for a, n in enumerate(n_values) if n > MAX_VALUES]
+    few = sorted(few, key=n_values.__getitem__) if wanted else []
+    others = sorted(set(range(len(n_values))).difference(few))
     return [few[i : i + LANES] for i in range(0, len(few), LANES)], others
-
-
-def lay_out(granules: Granules, group: Sequence[int]) -> Block:
-    """Make a block of some columns, which it takes the place of where they serve one search."""
-    columns = granules.columns
-    rows = as_rows([columns[a] for a in group])
-    if isinstance(columns, ConsumableColumns):
-        columns.lay_out(group, rows)
-    return Block(group, max(granules.cardinalities[a] for a in group), rows)
 
 
 @jit
@@ -265,15 +226,5 @@ def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
     if weight > PAIR_WEIGHT:
         return np.bool_(False)
-    return rows * (np.uint64(100) + np.uint64(10) * (rows + weight)) < n_values * (
-        np.uint64(15) * rows + np.uint64(350)
-    )
-
-
-@jit
-def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
-    """Add up the weights of some rows."""
-    total = np.uint64(0)
-    for i in range(low, high):
-        total += np.uint64(weights[i])
-    return total
+    pairs = rows * (np.uint64(100) + np.uint64(10) * (rows + weight))
+    return pairs < n_values * (np.uint64(15) * rows + np.uint64(350))

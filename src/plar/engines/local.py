@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from plar.coding.consumable_columns import ConsumableColumns
-from plar.engines import halving, kernels, lanes
+from plar.engines import kernels, lanes
 from plar.engines.base import Engine, GranuleHandle, Inner
 from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
@@ -28,7 +28,7 @@ from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
 from plar.parallel import threads, usable_cores
-from plar.partition import Codes, Index, Split, joined, split
+from plar.partition import Codes, Index, Split, in_halves, joined, leaving_out_each, smallest_codes, split
 from plar.tables import DecisionTable
 
 T = TypeVar("T")
@@ -95,8 +95,6 @@ class _Partition(NamedTuple):
 
     order: Index
     starts: Index
-    #: the rows that have left since then
-    gone: Index
     #: Θ of the classes that have left
     left: int
 
@@ -122,11 +120,10 @@ class LocalEvaluation:
         self._labels = labels or label_granules(granules, measure)
         self.consistent = self._labels.consistent
         self.theta_all = self._scorer.total_of_all(granules, self._labels)
-        #: U/∅
-        self._root = self._one_class()
-        #: U/R, and the objects in it
-        self._now, self._objects = self._root, self._weight(self._root.order)
-        self.theta = self._theta_of(self._now)
+        #: U/∅ and U/R
+        self._root = self._now = self._one_class()
+        #: Θ(D|R), and the objects in classes of U/R of more than one label
+        self.theta, self.unsettled = self._theta_of(self._root), self._mixed(self._root)
         #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
         self._known: dict[int, int] = {}
         #: a user's θ is evaluated column by column
@@ -146,11 +143,6 @@ class LocalEvaluation:
         return self.unsettled
 
     @property
-    def unsettled(self) -> int:
-        """Objects in classes of U/R of more than one label."""
-        return self._objects if self._labels.labels is self._labels.leaves else self._mixed(self._now)
-
-    @property
     def value_all(self) -> float:
         """Θ(D|C) as a number."""
         return self._labels.value(self._granules, self._measure, self.theta_all)
@@ -159,9 +151,9 @@ class LocalEvaluation:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
-        halves = halving.in_halves(attributes, self._granules.cardinalities)
-        work = len(attributes) + sum(halving.n_refinements(len(half)) for half in halves)
-        tally, cells = Tally(self.watch, work, len(attributes)), len(self._root.order) * len(attributes)
+        halves = in_halves(attributes, self._granules.cardinalities)
+        n = len(attributes)
+        tally, cells = Tally(self.watch, n, n), n * len(self._root.order)
         try:
             found = self._in_threads(lambda half: self.leave_out(halves[half], halves[1 - half], tally), (0, 1), cells)
         except BaseException:  # also Ctrl-C, which reaches this thread alone
@@ -178,18 +170,11 @@ class LocalEvaluation:
         """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
         tally = tally or Tally(None, 0, 0)
         found: dict[int, tuple[int, bool]] = {}
-
-        def refine(partition: _Partition, more: Sequence[int]) -> _Partition:
-            partition = self._refined(partition, more)
-            tally.add(len(more))
-            return partition
-
-        start = refine(self._root, others)
-        groups = halving.without_each(attributes, start, refine, lambda p: self._stopped or not len(p.order))
+        start = self._refined(self._root, others)
+        groups = leaving_out_each(attributes, start, self._refined, lambda p: self._stopped or not len(p.order))
         for group, partition in groups:
-            found |= dict.fromkeys(group, (self._theta_of(partition), self._is_settled(partition)))
-            if len(group) > 1:
-                tally.add(halving.n_refinements(len(group)))
+            found |= dict.fromkeys(group, (self._theta_of(partition), not self._mixed(partition)))
+            tally.add(len(group))
         return found
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
@@ -247,28 +232,33 @@ class LocalEvaluation:
         groups, _ = lanes.lane_groups(g.cardinalities, len(g), self._use_lanes)
         tally = Tally(self.watch, len(groups), len(groups) * lanes.LANES)
         cells = len(groups) * lanes.LANES * len(g)
-        return self._in_threads(lambda group: lanes.lay_out(g, group), groups, cells, lambda _: tally.add(1))
+
+        def lay_out(group: Sequence[int]) -> lanes.Block:
+            rows = lanes.as_rows([g.columns[a] for a in group])
+            if isinstance(g.columns, ConsumableColumns):  # which serve this search alone
+                g.columns.lay_out(group, rows)
+            return lanes.Block(group, max(g.cardinalities[a] for a in group), rows)
+
+        return self._in_threads(lay_out, groups, cells, lambda _: tally.add(1))
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
-        for attribute in attributes:
-            before, self._now = self._now, self._refined(self._now, [attribute])
-            if self._now is not before:
-                self._objects -= self._weight(self._now.gone)
+        self._now = self._refined(self._now, attributes)
         known = self._known.get(attributes[0]) if len(attributes) == 1 else None
         self.theta = self._theta_of(self._now) if known is None else known
-        self._known = {}
+        self.unsettled, self._known = self._mixed(self._now), {}
         return self.theta
 
     def _column(self, attribute: int) -> tuple[Codes, int]:
         return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
 
     def _one_class(self) -> _Partition:
-        order, leaves = _by_decision(self._granules), self._labels.leaves
+        g, leaves = self._granules, self._labels.leaves
+        order = np.argsort(smallest_codes(g.classes, g.n_classes), kind="stable").astype(np.uint32)
         whole = np.array([0, len(order)], np.uint32)
         if (leaves == leaves[0]).all():
-            return _Partition(order[:0], whole[:1], order, self._sum(order, whole))
-        return _Partition(order, whole, order[:0], 0)
+            return _Partition(order[:0], whole[:1], self._sum(order, whole))
+        return _Partition(order, whole, 0)
 
     def _refined(self, partition: _Partition, attributes: Sequence[int]) -> _Partition:
         for group in joined(map(self._column, attributes)):
@@ -276,18 +266,14 @@ class LocalEvaluation:
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)
             left = partition.left + self._theta_of_gone(after)
-            partition = _Partition(after.order, after.starts, after.gone, left)
+            partition = _Partition(after.order, after.starts, left)
         return partition
 
-    def _is_settled(self, partition: _Partition) -> bool:
-        # every class left has more than one leaf key, and so more than one label, but under SCE
-        several = self._labels.labels is not self._labels.leaves
-        return not len(partition.order) or (several and not self._mixed(partition))
-
     def _mixed(self, partition: _Partition) -> int:
-        # objects in classes of more than one label
-        counts = self._granules.counts
-        return kernels.mixed_objects(self._labels.labels, counts, partition.order, partition.starts)
+        # Objects in classes of more than one label; every class here has more than one leaf key.
+        if self._labels.labels is self._labels.leaves:
+            return self._weight(partition.order)
+        return kernels.mixed_objects(self._labels.labels, self._granules.counts, partition.order, partition.starts)
 
     def _theta_of_gone(self, after: Split) -> int:
         # in a consistent table all classes that leave are pure
@@ -321,9 +307,3 @@ class LocalEvaluation:
             note(one)
             found.append(one)
         return found
-
-
-def _by_decision(granules: Granules) -> Index:
-    # numpy sorts 16-bit keys in linear time
-    keys = granules.classes.astype(np.uint16) if granules.n_classes <= 1 << 16 else granules.classes
-    return np.argsort(keys, kind="stable").astype(np.uint32)

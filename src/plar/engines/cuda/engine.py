@@ -15,7 +15,7 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines import halving, kernels
+from plar.engines import kernels
 from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
@@ -28,7 +28,7 @@ from plar.errors import EngineUnavailable, ParameterError
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
-from plar.partition import Array, joined, smallest_codes
+from plar.partition import Array, joined, leaving_out_each, smallest_codes
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,10 +72,8 @@ class CudaEngine(Engine):
     name = "cuda"
 
     def __post_init__(self) -> None:
-        for name, least in (("device", 0), ("memory", 1)):
-            value = getattr(self, name)
-            if name == "memory" and value is None:
-                continue
+        memory = 1 if self.memory is None else self.memory
+        for name, value, least in (("device", self.device, 0), ("memory", memory, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise ParameterError(
                     f"The {name!r} of the engine must be a whole number from {least}. Got {value!r} instead."
@@ -87,8 +85,7 @@ class CudaEngine(Engine):
             raise ParameterError(
                 f"The engine 'cuda' computes PR, SCE, LCE and CCE. Use the engine 'local' for measure {measure.name!r}."
             )
-        reason = why_unavailable()
-        if reason:
+        if reason := why_unavailable():
             raise EngineUnavailable(f"The engine 'cuda' {reason}.")
         if self.device >= len(cuda.gpus):
             raise EngineUnavailable(f"There is no GPU {self.device}: the driver has {len(cuda.gpus)}, counted from 0.")
@@ -182,7 +179,7 @@ class CudaEvaluation:
         # many-valued attributes first: they shrink the partition fastest
         falling = sorted(attributes, key=lambda a: -self._n_values[a])
         found: dict[int, Inner] = {}
-        for group, partition in halving.without_each(falling, self._root, self._refined, lambda p: not p.unsettled):
+        for group, partition in leaving_out_each(falling, self._root, self._refined, lambda p: not p.unsettled):
             inner = Inner(partition.theta, False) if partition.unsettled else Inner(self.theta_all, True)
             found |= dict.fromkeys(group, inner)
         return [found[a] for a in attributes]
@@ -240,7 +237,7 @@ class CudaEvaluation:
             self._cut = cuda.device_array(size, self._counter)
         sums = self._zeros(block, 3 * LANES * n_words, stream)
         if is_cut:
-            cuda_kernels.clear[self._some_blocks(stream)](self._cut, size, self._counter(0))
+            cuda_kernels.clear[8 * self._processors, _THREADS, stream](self._cut, size, self._counter(0))
         cells = cuda_kernels.cells_kernel(pure, self._counter, self._exact and not pure)
         lanes = data, np.uint32(block.stride), np.uint64(n_words)
         launch = (*grid(places * n_words, threads), stream, shared)
@@ -265,7 +262,7 @@ class CudaEvaluation:
             owners = cuda.device_array(batch * capacity if pure else 1, np.uint64)
             self._hashed = slots, owners
             for values, value in ((slots[::2], hashing.EMPTY), (slots[1::2], 0), (owners, 0)):
-                cuda_kernels.clear[self._some_blocks(stream)](values, len(values), np.uint64(value))
+                cuda_kernels.clear[8 * self._processors, _THREADS, stream](values, len(values), np.uint64(value))
         columns = cuda.to_device(places.astype(np.uint32))
         for i in range(0, len(places), batch):
             part, part_sums = columns[i : i + batch], sums[3 * i : 3 * (i + batch)]
@@ -281,6 +278,3 @@ class CudaEvaluation:
             self._sums[id(block)] = cuda.device_array(size, np.int64)
         cuda_kernels.clear[(*grid(size, _THREADS), stream)](self._sums[id(block)], size, np.int64(0))
         return self._sums[id(block)]
-
-    def _some_blocks(self, stream: Any) -> tuple[int, int, Any]:
-        return 8 * self._processors, _THREADS, stream

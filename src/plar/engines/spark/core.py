@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from plar.engines.base import Inner
-from plar.engines.halving import in_halves
 from plar.engines.local import LocalEvaluation
 from plar.engines.spark.granulate import itself
 from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
-from plar.partition import Index, distinct
+from plar.partition import Index, distinct, in_halves
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
