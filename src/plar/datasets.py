@@ -20,7 +20,6 @@ __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 
 Cells = NDArray[np.uint8]
 
-
 #: where each dataset lies, and how the paper prepared it, as options of `read_table`
 _SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "mushroom": ("agaricus-lepiota.data", {"decision": 0, "missing": "drop"}),

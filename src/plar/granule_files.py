@@ -23,7 +23,6 @@ from plar.files import check_name, checksum, first_bytes, replacing
 if TYPE_CHECKING:
     import polars as pl
 
-
 _KEY = "plar"
 _VERSION = 4
 #: values of columns of several types are written with their type before them; these are read back as they were

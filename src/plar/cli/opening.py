@@ -24,7 +24,6 @@ from plar.formats import SUFFIXES, WRITTEN
 if TYPE_CHECKING:
     from plar.tables import DecisionTable
 
-
 #: how stdin and stdout are spelled
 STREAM = "-"
 OUTPUTS = tuple(suffix[1:] for suffix in WRITTEN)

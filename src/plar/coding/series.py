@@ -16,7 +16,6 @@ from plar.partition import Array, smallest_codes
 if TYPE_CHECKING:
     import polars as pl
 
-
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
 #: whether plar has used polars in this process, or in one that it was forked from, whose threads it lacks

@@ -30,7 +30,6 @@ from plar.tables.rows import Rows, Selection, granulate_columns, shown
 if TYPE_CHECKING:
     import polars as pl
 
-
 T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24
 _WIDE = 200  # grouping by more columns than this is slower than coding each

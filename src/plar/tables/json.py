@@ -24,7 +24,6 @@ from plar.text.dialect import decoded
 if TYPE_CHECKING:
     import polars as pl
 
-
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # names up to which polars keeps their order
 _LINES = 10_000

@@ -14,7 +14,6 @@ from plar.formats import output_format, suffix_of
 if TYPE_CHECKING:
     import polars as pl
 
-
 _PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
 

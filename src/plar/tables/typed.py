@@ -23,7 +23,6 @@ from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_a
 if TYPE_CHECKING:
     import polars as pl
 
-
 #: names of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2
 _MOST_PACKED = (256, 33_000)  # bytes that LZ4 and Zstandard can make of one
