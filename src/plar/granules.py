@@ -21,7 +21,7 @@ from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.columns import positions_of
 from plar.errors import TableError
 from plar.files import find_files
-from plar.granule_files import Stored, holds_granules, read_granules, write_granules
+from plar.granule_files import holds_granules, read_granules, write_granules
 from plar.partition import Codes, Index
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
@@ -272,7 +272,7 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        write_granules(path, Stored(*self.named_columns(), self.counts, self.names, self.cuts, self.text))
+        write_granules(path, self)
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
@@ -298,8 +298,8 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 
     def read(file: Path) -> Granules:
         stored = read_granules(file)
-        check_objects(stored.counts.sum(dtype=np.float64))
-        return Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text)
+        check_objects(stored["counts"].sum(dtype=np.float64))
+        return Granules.from_columns(**stored)
 
     return reduce(Granules.merge, map(read, held))
 

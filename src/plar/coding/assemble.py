@@ -84,8 +84,6 @@ def settle(
     `counts` says how many each given row stands for (default: one), `missing` what happens to rows that lack a value,
     and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
 
-    Examples
-    --------
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
     >>> settle(named).tolist(), named[0][1].codes.tolist()
     ([2, 1], [0, 1])

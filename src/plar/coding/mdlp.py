@@ -88,21 +88,16 @@ def _best(
     begin, end = first[low], first[high]
     for e in range(begin, end):
         whole[own[e]] = left[own[e]] = 0
-    n, k = 0, 0
+    # Σ c·ln c of the classes left and right of the cut
+    n, k, n_left, inside, beyond = 0, 0, 0, 0, 0
     for e in range(begin, end):
-        k += whole[own[e]] == 0
+        c = whole[own[e]]
         whole[own[e]] += size[e]
+        beyond += _weighed(c + size[e], table, scale) - _weighed(c, table, scale)
+        k += c == 0
         n += size[e]
     if k < 2 or high - low < 2:
         return -1
-    # Σ c·ln c of the classes left and right of the cut
-    beyond, inside, n_left = 0, 0, 0
-    for e in range(begin, end):
-        if left[own[e]] == 0:
-            beyond += _weighed(whole[own[e]], table, scale)
-            left[own[e]] = 1
-    for e in range(begin, end):
-        left[own[e]] = 0
     entropies = np.full(high - low - 1, _NONE, np.int64)
     for value in range(low, high - 1):
         for e in range(first[value], first[value + 1]):

@@ -103,26 +103,13 @@ def shown(files: Sequence[Path]) -> str:
 
 
 def granulate_columns(rows: Rows, roles: Roles) -> Granules:
-    """Code the columns, where numbers are cut into bins one after the other, and find equal rows."""
+    """Code the columns one after the other, and find equal rows."""
     check_memory("Coding the columns", rows.n_rows * len(roles.used))  # a byte a cell at least
-    if roles.bins is None:
-        coded = list(rows.encode(roles.read, roles.na))
-        k = len(roles.conditions)
-        beside, counts = coded[k:], np.ones(len(coded[0].codes), np.int64)
-        del coded[k:]
-        return assembled(roles, lambda: emptied(coded), beside, counts)
     beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
     decided = beside[0] if roles.labels is None else roles.labels
     decimal = roles.decimal if rows.text else None  # text of typed tables is no number
     counts = np.ones(len(decided.codes), np.int64)
     return assembled(roles, lambda: rows.encode(roles.conditions, roles.na), beside, counts, decimal=decimal)
-
-
-def emptied(columns: list[Column]) -> Iterable[Column]:
-    """Give the columns away, so that each can be freed when it is replaced."""
-    columns.reverse()
-    while columns:
-        yield columns.pop()
 
 
 def assembled(

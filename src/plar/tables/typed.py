@@ -47,7 +47,9 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
     names = tuple(frames[0].collect_schema().names())
     for file, frame in zip(files, frames, strict=True):
         if tuple(frame.collect_schema().names()) != names:
-            raise TableError(other_columns(file, files[0]))
+            raise TableError(
+                f"{str(file)!r} has other columns than {str(files[0])!r}. Give all files of the glob the same columns."
+            )
     together = frames[0]
     if len(frames) > 1:
         explain = kind_of_rows(None, (), tuple(files)).explain
@@ -56,11 +58,6 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
     return kind_of_rows(together, names, tuple(files), columnar=kind in ("parquet", "ipc"))
-
-
-def other_columns(file: Path, first: Path) -> str:
-    """Say that files do not make one table."""
-    return f"{str(file)!r} has other columns than {str(first)!r}. Give all files of the glob the same columns."
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
