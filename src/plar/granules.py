@@ -33,14 +33,12 @@ class Granules:
 
     Parameters
     ----------
-    conditions : tuple of str
-        Names of the condition attributes, in table order.
+    conditions, decision : tuple of str
+        Names of the condition attributes, in table order, and of the decision columns.
     columns : sequence of (n,) arrays
         Codes of each condition, in the smallest unsigned type; every code below its cardinality is used.
     dictionaries : tuple of sequences
         ``dictionaries[j][code]`` is the value of condition j; missing is None.
-    decision : tuple of str
-        Names of the decision columns.
     classes : (n,) array of uint32
         The decision of each granule as one code, several decision columns taken together.
     decision_values : tuple of sequences
@@ -260,7 +258,12 @@ class Granules:
         fine: Granules = found if isinstance(found, Granules) else found.granulate()
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
-        if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
+        same = finer.decision == self.decision and finer.n_objects == self.n_objects
+        if same:
+            # the same multiset of rows: together, every count is twice that of the first
+            both = _together(self, finer.coarsen(self.conditions))
+            same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
+        if not same:
             raise TableError(
                 f"The source ({fine.n_objects} objects) is not the data of these granules ({self.n_objects} "
                 "objects). Refine from the table or the finer granules that they came from."
@@ -312,11 +315,3 @@ def _together(a: Granules, b: Granules) -> Granules:
     )
     counts = np.concatenate([a.counts, b.counts])
     return Granules.from_columns(conditions, decision, counts, names=a.names, cuts=a.cuts, text=a.text and b.text)
-
-
-def _same_objects(a: Granules, b: Granules) -> bool:
-    """Whether both stand for the same multiset of rows: together, every count is twice that of the first."""
-    if a.n_objects != b.n_objects or len(a) != len(b):
-        return False
-    both = _together(a, b)
-    return len(both) == len(a) and bool((both.counts == 2 * a.counts).all())

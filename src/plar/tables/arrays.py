@@ -139,13 +139,10 @@ class MappingRows(_ArrayRows):
     def open(data: Mapping[Any, Any]) -> MappingRows:
         """Take a mapping, if it holds columns of one length."""
         for name, column in data.items():
-            kind = type(column).__name__
-            if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "ndim", 1) != 1:
-                raise TableError(
-                    f"Column {str(name)!r} of the mapping is one {kind}. Pass a list or array of its values."
-                )
-            if isinstance(column, (set, frozenset, Mapping)):
-                raise TableError(f"Column {str(name)!r} of the mapping is a {kind}, which has no rows. Pass a list.")
+            ordered = hasattr(column, "__len__") and getattr(column, "ndim", 1) == 1
+            if not ordered or isinstance(column, (str, bytes, set, frozenset, Mapping)):
+                kind = f"one {type(column).__name__}, which has no rows"
+                raise TableError(f"Column {str(name)!r} of the mapping is {kind}. Pass a list or array of its values.")
             check_unmasked(column, f"Column {str(name)!r}")
         lengths = {str(name): len(column) for name, column in data.items()}
         if len(set(lengths.values())) > 1:
