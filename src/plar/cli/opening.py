@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from plar.cli.options import Computing, LongRun, TableOptions
 from plar.errors import ParameterError, PlarError, TableError, unknown_name
-from plar.formats import SUFFIXES, WRITTEN
+from plar.files import SUFFIXES, WRITTEN
 
 if TYPE_CHECKING:
     from plar.tables import DecisionTable

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from plar.coding.series import encode_series, named
-from plar.files import check_name, check_place, replacing
-from plar.formats import output_format, suffix_of
+from plar.files import check_name, check_place, output_format, replacing, suffix_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,7 @@ import numpy as np
 from plar.bin_rules import Cuts
 from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
-from plar.files import find_files, on_disk
-from plar.formats import format_of
+from plar.files import find_files, format_of, on_disk
 from plar.granules import Granules, granules_in
 from plar.options import ReadOptions
 from plar.roles import Roles

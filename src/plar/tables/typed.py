@@ -83,11 +83,10 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     """Add the columns by whose values the files are divided into folders, as Spark and others name them."""
     import polars as pl
 
-    fixed = (
-        len(path.parts) if path.is_dir() else next((i for i, p in enumerate(path.parts) if set(p) & set("*?[")), None)
-    )
-    if fixed is None or path.is_file():
+    if path.is_file():
         return list(frames)
+    wild = [] if path.is_dir() else [i for i, part in enumerate(path.parts) if set(part) & set("*?[")]
+    fixed = wild[0] if wild else len(path.parts)
     parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
     told = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
     made = list(frames)
