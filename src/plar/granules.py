@@ -74,11 +74,8 @@ class Granules:
 
     def __repr__(self) -> str:
         """Tell the sizes on one line, not the values."""
-        decision = ", ".join(map(repr, self.decision))
-        return (
-            f"<Granules: {len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions, "
-            f"decision {decision}>"
-        )
+        sizes = f"{len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions"
+        return f"<Granules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def __len__(self) -> int:
         """Return the number of granules."""
@@ -295,9 +292,7 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
     if not held:
         return None
     if len(held) < len(files):
-        raise TableError(
-            f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
-        )
+        raise TableError(f"{os.fspath(path)!r} matches granules and tables. Read {str(held[0])!r} on its own.")
 
     def read(file: Path) -> Granules:
         stored = read_granules(file)

@@ -34,9 +34,7 @@ try:
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 except ImportError:
-    raise EngineUnavailable(
-        "plar.sklearn needs scikit-learn 1.6 or later. Install it: pip install 'plar[sklearn]'."
-    ) from None
+    raise EngineUnavailable("plar.sklearn needs scikit-learn 1.6 or later. Try: pip install 'plar[sklearn]'.") from None
 
 __all__ = ["ReductSelector"]
 

@@ -174,9 +174,7 @@ def _bins(rules: Texts) -> Any:
     for rule in rules:
         name, equals, value = rule.rpartition("=")
         if not equals or not name:
-            raise TableError(
-                f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rule!r} among {rules}."
-            )
+            raise TableError(f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rules}.")
         if name in found:
             raise TableError(f"--bins has two rules for {name!r}. Choose one.")
         try:

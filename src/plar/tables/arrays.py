@@ -30,11 +30,9 @@ class _ArrayRows(Rows):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
         return len(self.column(0)) if self.names else 0
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns."""
         named = zip(map(self.column, Selection(tuple(names)).places(self.names)), names, strict=True)
         return in_threads(lambda column: encode_column(column[0], na, column[1]), named, self.n_rows)
 
@@ -67,13 +65,10 @@ class MatrixRows(_ArrayRows):
         """Take an array, if it has rows and columns."""
         check_unmasked(data, "A table")
         if data.ndim != 2 or data.dtype.kind == "V":
-            raise TableError(
-                f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it."
-            )
+            raise TableError(f"A table has rows and columns. Got an array of shape {data.shape} of {data.dtype}.")
         return MatrixRows(data, tuple(f"x{j}" for j in range(data.shape[1])))
 
     def column(self, place: int) -> Any:
-        """One column, as it is."""
         return self.data[:, place]
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
@@ -104,7 +99,6 @@ class PandasRows(_ArrayRows):
         return PandasRows(data, names, labels=_ints(data.columns))
 
     def column(self, place: int) -> Any:
-        """One column, as it is."""
         return self.data.iloc[:, place]
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
@@ -119,7 +113,6 @@ class PandasRows(_ArrayRows):
                 yield from _ArrayRows.encode(self, [self.names[place] for place in own], na)
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
         frame = self.data.iloc[:, selection.places(self.names)]
         if selection.cuts:
             frame = frame.copy()
@@ -151,11 +144,9 @@ class MappingRows(_ArrayRows):
         return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_ints(data))
 
     def column(self, place: int) -> Any:
-        """One column, as it is."""
         return self.data[next(islice(self.data, place, None))]
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
         by_name = {str(label): label for label in self.data}
         return {by_name[name]: selection.cut(self.data[by_name[name]], name) for name in selection.kept}
 

@@ -149,7 +149,6 @@ class ArrowRows(FrameRows):
     table: Any = None
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
         import polars as pl
 
         table = self.table.select(list(selection.kept))

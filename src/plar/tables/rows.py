@@ -152,8 +152,7 @@ def assembled(
 def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator[Column]:
     """Columns as they come; labels beside the table must be as many."""
     for column in columns:
-        if labels is not None and len(column.codes) != len(labels.codes):
-            raise TableError(
-                f"y has {len(labels.codes)} labels for {len(column.codes)} rows. Pass one label for each row."
-            )
+        n = len(column.codes)
+        if labels is not None and len(labels.codes) != n:
+            raise TableError(f"y has {len(labels.codes)} labels for {n} rows. Pass one label for each row.")
         yield column

@@ -92,9 +92,7 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     made = list(frames)
     for name in dict.fromkeys(name for columns in told for name in columns):
         if not all(name in columns for columns in told):
-            raise TableError(
-                f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
-            )
+            raise TableError(f"Only some files of {str(path)!r} lie in a folder {name}=…. Read them one at a time.")
         values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
         whole = all(value is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String
