@@ -148,7 +148,7 @@ def granulate(
 ) -> None:
     """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
     from plar.progress import shown
-    from plar.tables.output import check_output
+    from plar.tables.rows import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):

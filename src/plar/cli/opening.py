@@ -71,7 +71,7 @@ def check_targets(
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
-    from plar.tables.output import check_output
+    from plar.tables.rows import check_output
 
     places = {"-o": output, "--report": report, "--checkpoint": long_run.checkpoint}
     streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]

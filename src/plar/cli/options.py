@@ -151,11 +151,9 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
             continue
         groups[name], hints = kind, get_type_hints(kind, include_extras=True)
-        for field in fields(kind):
-            default = Parameter.empty if field.default is MISSING else field.default
-            parameters.append(
-                Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
-            )
+        for one in fields(kind):
+            default = Parameter.empty if one.default is MISSING else one.default
+            parameters.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[one.name]))
 
     @wraps(command)
     def call(**given: Any) -> None:

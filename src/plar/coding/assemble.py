@@ -86,6 +86,8 @@ def settle(
     ([2, 1], [0, 1])
     """
     n_rows = len(named[-1][1].codes)
+    if not n_rows:
+        raise NoRows("The table has no rows. Add some.")
     counts = np.ones(n_rows, np.int64) if counts is None else counts
     keep = counts > 0
     if missing != "value":
@@ -96,11 +98,7 @@ def settle(
             named[j] = name, take_codes(column, column.codes[keep])
         counts = counts[keep]
     if not len(counts):
-        raise NoRows(
-            "No row is left: all were dropped for a missing value. Pass missing='value'."
-            if n_rows
-            else "The table has no rows. Add some."
-        )
+        raise NoRows("No row is left: all were dropped for a missing value. Pass missing='value'.")
     if grouped and not any(column.merged for _, column in named):
         return counts
     merged = merge_equal(((column.codes, len(column.values)) for _, column in reversed(named)), counts)

@@ -16,8 +16,7 @@ from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.parallel import in_threads
-from plar.tables.output import sink_frame
-from plar.tables.rows import Rows, Selection
+from plar.tables.rows import Rows, Selection, sink_frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,9 +157,7 @@ def _ints(labels: Iterable[Any]) -> frozenset[int]:
 def check_unmasked(values: Any, what: str) -> None:
     """Refuse a masked array."""
     if isinstance(values, np.ma.MaskedArray):
-        raise TableError(
-            f"{what} is a masked array, which has two kinds of missing. Fill it, e.g. with data.filled(np.nan)."
-        )
+        raise TableError(f"{what} is a masked array, which has two kinds of missing. Fill it: data.filled(np.nan).")
 
 
 def _is_one_block(part: Any, dtype: Any) -> bool:

@@ -24,8 +24,7 @@ from plar.granules import Granules
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.output import sink_frame
-from plar.tables.rows import Rows, Selection, granulate_columns, shown
+from plar.tables.rows import Rows, Selection, granulate_columns, shown, sink_frame
 
 if TYPE_CHECKING:
     import polars as pl

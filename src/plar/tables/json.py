@@ -6,7 +6,7 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -45,7 +45,8 @@ class JsonRows(FrameRows):
         """Find the line that made polars fail."""
         try:
             for file in self.files:
-                _check_types(_rows(file))
+                with closing(_rows(file)) as rows:
+                    _check_types(rows)
         except TableError as fault:
             return fault
         return FrameRows.explain(self, error)
@@ -66,7 +67,8 @@ class JsonRows(FrameRows):
             largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
             large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
-                _check_types(_rows(file), {*texts, *(floats if large else ())})
+                with closing(_rows(file)) as rows:  # or a traceback would hold the file open
+                    _check_types(rows, {*texts, *(floats if large else ())})
 
 
 def unmapped(file: Path) -> str:
@@ -202,7 +204,7 @@ def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None 
                 )
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+def _rows(path: Path) -> Generator[tuple[str, Any], None, None]:
     for number, line in enumerate(_lines(path), 1):
         if line.strip():
             where = f"{str(path)!r}, line {number}"
