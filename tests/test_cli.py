@@ -222,7 +222,7 @@ BAD = [
 #: runs commands, each in a process of its own, that has loaded already what takes most of the time of a short one
 FORKING = """
 import json, os, sys, tempfile
-import plar.cli, plar.run, plar.tables.output
+import plar.cli, plar.run, plar.tables.rows
 
 for line in sys.stdin:
     words, folder = json.loads(line)

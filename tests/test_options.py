@@ -133,7 +133,7 @@ def test_masked_arrays_and_sets_are_refused() -> None:
     for data, options in cases:
         with pytest.raises(plar.TableError, match="masked array"):
             plar.reduce(data, **options)
-    with pytest.raises(plar.TableError, match="is a set, which has no rows"):
+    with pytest.raises(plar.TableError, match="is one set, which has no rows"):
         plar.reduce({"a": {1, 2}, "d": [0, 1]}, "d")
     sklearn = pytest.importorskip("plar.sklearn")
     for X, y in [(np.ma.array([[1], [2]], mask=[[False], [True]]), [0, 1]), ([[1], [2]], masked)]:

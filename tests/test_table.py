@@ -28,7 +28,7 @@ from plar.api import read_table
 from plar.coding import series as series_coding
 from plar.errors import ParameterError, PlarError, TableError, UnknownNameError
 from plar.granules import Granules
-from plar.tables.output import check_output
+from plar.tables.rows import check_output
 from plar.tables.table import select_columns
 
 Rows = list[tuple[Any, ...]]

@@ -55,8 +55,6 @@ class Bins:
 def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decision: Sequence[str] = ()) -> Bins | None:
     """Understand what is asked for, or say what is wrong with it; positions count along `names`.
 
-    Examples
-    --------
     >>> parse_bins({0: "quantile:4", "b": [0.5, 2]}, ["a", "b", "d"], ["a", "b"]).spec
     {'a': 'quantile:4', 'b': [0.5, 2.0]}
     """

@@ -112,9 +112,7 @@ def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
         if not array and not repeated and len(listed) <= len(names):
             raise
     kind = type(given).__name__
-    raise TableError(
-        f"The decision is a {kind} of {len(given)} values, not a column. If it holds labels, pass it as y=."
-    )
+    raise TableError(f"The decision is a {kind} of {len(given)} values, not a column. To give labels, pass it as y=.")
 
 
 def roles_of(

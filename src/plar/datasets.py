@@ -18,8 +18,7 @@ from plar.tables import DecisionTable
 
 __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 
-Cells = NDArray[np.uint8]
-
+Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 #: where each dataset lies, and how the paper prepared it, as options of `read_table`
 _SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -88,9 +87,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
     return read_table(Path(where) / file, **{**common, **options})
 
 
-def random_table(
-    n: int = 100_000, attributes: int = 20, values: int = 4, classes: int = 3, seed: int = 0
-) -> tuple[Cells, Cells]:
+def random_table(n: int = 100_000, attributes: int = 20, values: int = 4, classes: int = 3, seed: int = 0) -> Arrays:
     """Uniform noise: every cell and every decision drawn on its own.
 
     Parameters
@@ -123,9 +120,7 @@ def random_table(
     return X, np.random.default_rng(decision).integers(0, classes, n, np.uint8)
 
 
-def sdss_like(
-    n: int = 320_000, attributes: int = 5_201, values: int = 8, classes: int = 17, seed: int = 0
-) -> tuple[Cells, Cells]:
+def sdss_like(n: int = 320_000, attributes: int = 5_201, values: int = 8, classes: int = 17, seed: int = 0) -> Arrays:
     """Generate a table of the shape of the paper's SDSS, with structure, so that greedy iterations differ.
 
     Twelve hidden variables decide, with noise, on the class. Every twentieth column shows one of them, its
@@ -141,9 +136,7 @@ def sdss_like(
     return _latent_table(n, attributes, values, classes, seed, latents=12, every=20)
 
 
-def gisette_like(
-    n: int = 6_000, attributes: int = 5_000, values: int = 10, classes: int = 2, seed: int = 0
-) -> tuple[Cells, Cells]:
+def gisette_like(n: int = 6_000, attributes: int = 5_000, values: int = 10, classes: int = 2, seed: int = 0) -> Arrays:
     """Generate a table of the shape of the paper's Gisette: as `sdss_like`, half of the columns noise.
 
     Examples
@@ -156,9 +149,7 @@ def gisette_like(
     return _latent_table(n, attributes, values, classes, seed, latents=30, every=2)
 
 
-def _latent_table(
-    n: int, attributes: int, values: int, classes: int, seed: int, *, latents: int, every: int
-) -> tuple[Cells, Cells]:
+def _latent_table(n: int, attributes: int, values: int, classes: int, seed: int, *, latents: int, every: int) -> Arrays:
     """Columns of which each `every`-th shows one of the hidden variables that decide on the class."""
     _check(n=n, attributes=attributes, values=values, classes=classes)
     # a stream of its own for each column: a column does not depend on how many there are

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +23,12 @@ from plar.files import check_name, checksum, first_bytes, replacing
 if TYPE_CHECKING:
     import polars as pl
 
+    from plar.granules import Granules
 
 _KEY = "plar"
 _VERSION = 4
 #: values of columns of several types are written with their type before them; these are read back as they were
 _SPELLED = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal")
-
-
-class Stored(NamedTuple):
-    """What a granule file holds; fields as of `Granules`."""
-
-    conditions: Sequence[tuple[str, Column]]
-    decision: Sequence[tuple[str, Column]]
-    counts: NDArray[np.int64]
-    names: Sequence[str]
-    cuts: Mapping[str, tuple[float, ...]]
-    text: bool
 
 
 def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
@@ -80,12 +70,13 @@ def _coded(series: pl.Series, spelled: bool) -> Column:
     return encode_distinct(column.codes, map(_spelled, column.values), na=()) if spelled else column
 
 
-def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
+def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
     """Write granules, whole or not at all."""
     import polars as pl
 
     check_threads()
-    columns, count = [*stored.conditions, *stored.decision], "count"
+    conditions, decision = granules.named_columns()
+    columns, count = [*conditions, *decision], "count"
     while count in dict(columns):
         count += "_"
     try:
@@ -94,12 +85,12 @@ def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
         raise TableError("A name holds half a character (a lone surrogate), which no file can. Rename it.") from None
     roles = {
         "version": _VERSION,
-        "conditions": [name for name, _ in stored.conditions],
-        "decision": [name for name, _ in stored.decision],
+        "conditions": list(granules.conditions),
+        "decision": list(granules.decision),
         "count": count,
-        "names": list(stored.names),
-        "cuts": dict(stored.cuts),
-        "text": stored.text,
+        "names": list(granules.names),
+        "cuts": dict(granules.cuts),
+        "text": granules.text,
         "spelled": [name for (name, _), (_, spelled) in zip(columns, values, strict=True) if spelled],
     }
     coded, series_of = [], []
@@ -107,8 +98,8 @@ def write_granules(path: str | os.PathLike[str], stored: Stored) -> None:
         found = _coded(series, spelled)  # as it will be read
         coded.append((name, Column(found.codes[column.codes], found.values)))
         series_of.append(series.gather(column.codes))
-    roles["checksum"] = _seal(roles, coded, stored.counts)
-    frame = pl.DataFrame([*series_of, pl.Series(count, stored.counts)])
+    roles["checksum"] = _seal(roles, coded, granules.counts)
+    frame = pl.DataFrame([*series_of, pl.Series(count, granules.counts)])
     with replacing(path) as temporary:
         check_name(temporary)
         frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
@@ -121,8 +112,8 @@ def _seal(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], count
     return checksum(json.dumps([said, list(rows), len(counts)], sort_keys=True).encode())
 
 
-def read_granules(path: Path) -> Stored:
-    """What `write_granules` wrote."""
+def read_granules(path: Path) -> dict[str, Any]:
+    """What `write_granules` wrote, as `Granules.from_columns` takes it."""
     import polars as pl
 
     try:
@@ -142,11 +133,12 @@ def read_granules(path: Path) -> Stored:
             [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
             for role in ("conditions", "decision")
         )
-        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
         counts = counted.cast(int).to_numpy().astype(np.int64)
         if roles["checksum"] != _seal(roles, [*conditions, *decision], counts):
             raise ValueError("it is not as it was written")
-        return Stored(conditions, decision, counts, tuple(roles["names"]), cuts, roles["text"] is True)
+        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
+        found = {"conditions": conditions, "decision": decision, "counts": counts, "names": tuple(roles["names"])}
+        return {**found, "cuts": cuts, "text": roles["text"] is True}
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
         MemoryError,  # of Python's parser, whose room is small

@@ -21,7 +21,7 @@ from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.columns import positions_of
 from plar.errors import TableError
 from plar.files import find_files
-from plar.granule_files import Stored, holds_granules, read_granules, write_granules
+from plar.granule_files import holds_granules, read_granules, write_granules
 from plar.partition import Codes, Index
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
@@ -33,14 +33,12 @@ class Granules:
 
     Parameters
     ----------
-    conditions : tuple of str
-        Names of the condition attributes, in table order.
+    conditions, decision : tuple of str
+        Names of the condition attributes, in table order, and of the decision columns.
     columns : sequence of (n,) arrays
         Codes of each condition, in the smallest unsigned type; every code below its cardinality is used.
     dictionaries : tuple of sequences
         ``dictionaries[j][code]`` is the value of condition j; missing is None.
-    decision : tuple of str
-        Names of the decision columns.
     classes : (n,) array of uint32
         The decision of each granule as one code, several decision columns taken together.
     decision_values : tuple of sequences
@@ -76,11 +74,8 @@ class Granules:
 
     def __repr__(self) -> str:
         """Tell the sizes on one line, not the values."""
-        decision = ", ".join(map(repr, self.decision))
-        return (
-            f"<Granules: {len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions, "
-            f"decision {decision}>"
-        )
+        sizes = f"{len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions"
+        return f"<Granules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def __len__(self) -> int:
         """Return the number of granules."""
@@ -254,7 +249,12 @@ class Granules:
         fine: Granules = found if isinstance(found, Granules) else found.granulate()
         more = [fine.conditions[j] for j in fine.positions(attributes)]
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
-        if finer.decision != self.decision or not _same_objects(self, finer.coarsen(self.conditions)):
+        same = finer.decision == self.decision and finer.n_objects == self.n_objects
+        if same:
+            # the same multiset of rows: together, every count is twice that of the first
+            both = _together(self, finer.coarsen(self.conditions))
+            same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
+        if not same:
             raise TableError(
                 f"The source ({fine.n_objects} objects) is not the data of these granules ({self.n_objects} "
                 "objects). Refine from the table or the finer granules that they came from."
@@ -266,7 +266,7 @@ class Granules:
 
         The file appears whole or not at all. `open` reads it back.
         """
-        write_granules(path, Stored(*self.named_columns(), self.counts, self.names, self.cuts, self.text))
+        write_granules(path, self)
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
@@ -286,14 +286,12 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
     if not held:
         return None
     if len(held) < len(files):
-        raise TableError(
-            f"{os.fspath(path)!r} matches granules and tables, e.g. {str(held[0])!r}. Read them one at a time."
-        )
+        raise TableError(f"{os.fspath(path)!r} matches granules and tables. Read {str(held[0])!r} on its own.")
 
     def read(file: Path) -> Granules:
         stored = read_granules(file)
-        check_objects(stored.counts.sum(dtype=np.float64))
-        return Granules.from_columns(*stored[:3], names=stored.names, cuts=stored.cuts, text=stored.text)
+        check_objects(stored["counts"].sum(dtype=np.float64))
+        return Granules.from_columns(**stored)
 
     return reduce(Granules.merge, map(read, held))
 
@@ -306,11 +304,3 @@ def _together(a: Granules, b: Granules) -> Granules:
     )
     counts = np.concatenate([a.counts, b.counts])
     return Granules.from_columns(conditions, decision, counts, names=a.names, cuts=a.cuts, text=a.text and b.text)
-
-
-def _same_objects(a: Granules, b: Granules) -> bool:
-    """Whether both stand for the same multiset of rows: together, every count is twice that of the first."""
-    if a.n_objects != b.n_objects or len(a) != len(b):
-        return False
-    both = _together(a, b)
-    return len(both) == len(a) and bool((both.counts == 2 * a.counts).all())

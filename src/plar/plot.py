@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from plar.reduct import Reduct
 
-
 #: columns that find room in a picture, and characters of their names
 MOST, LONGEST = 60, 28
 #: names are never formulas

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
 from plar.bin_rules import Spec, parse_bins
-from plar.bins import apply
 from plar.coding.series import encode_column
 from plar.columns import check_names, column_list, resolve
 from plar.engines import as_engine
@@ -24,6 +23,8 @@ from plar.options import ReadOptions
 from plar.reduct import Reduct
 from plar.search import Options
 from plar.tables.arrays import check_unmasked
+from plar.tables.rows import Selection
+from plar.tables.table import open_rows
 
 try:
     from sklearn.base import BaseEstimator
@@ -33,9 +34,7 @@ try:
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 except ImportError:
-    raise EngineUnavailable(
-        "plar.sklearn needs scikit-learn 1.6 or later. Install it: pip install 'plar[sklearn]'."
-    ) from None
+    raise EngineUnavailable("plar.sklearn needs scikit-learn 1.6 or later. Try: pip install 'plar[sklearn]'.") from None
 
 __all__ = ["ReductSelector"]
 
@@ -163,31 +162,18 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        library, kept = _library(X), self.get_support(indices=True)
-        if not len(kept):
+        library, reduct, options = _library(X), self.reduct_, ReadOptions(na=self.na)
+        if not reduct.attributes:
             warnings.warn("No feature was selected: none of them tells anything about y.", stacklevel=2)
             return np.empty((len(X), 0), float if library else X.dtype)
-        selected = self._cut(X.iloc[:, kept] if library == "pandas" else X[:, kept], library)
+        rows = open_rows(X, options)
+        # an array has other names than the frame that was fitted
+        kept = {rows.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
+        cuts = {name: reduct.cuts[fitted] for name, fitted in kept.items() if fitted in reduct.cuts}
+        selected = rows.select(Selection(tuple(kept), cuts, options.na))
         if library in (None, _get_output_config("transform", self)["dense"]):
             return selected
         return check_array(selected, dtype=None, ensure_all_finite=False)
-
-    def _cut(self, selected: Any, library: str | None) -> Any:
-        """The selected columns with bins for numbers where there are cut points."""
-        names = [self.reduct_.conditions[j] for j in self.get_support(indices=True)]
-        cuts, na = self.reduct_.cuts, ReadOptions(na=self.na).na
-        for j, name in enumerate(names):
-            if name not in cuts:
-                continue
-            bins = apply(selected.iloc[:, j] if library == "pandas" else selected[:, j], cuts[name], name, na=na)
-            if library == "polars":
-                selected = selected.with_columns(bins)
-            elif library == "pandas":
-                selected.isetitem(j, bins)
-            else:
-                selected = selected.astype(np.promote_types(selected.dtype, bins.dtype), copy=False)
-                selected[:, j] = bins
-        return selected
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Put selected columns back in their places, with zeros (of text: empty) in all others."""

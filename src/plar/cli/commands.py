@@ -13,7 +13,18 @@ import typer
 
 import plar
 from plar.cli.opening import OUTPUTS, STREAM, check_targets, input_files, started, written
-from plar.cli.options import Computing, Epsilon, Json, LongRun, MemoryLimit, TableOptions, Telling, of, of_columns
+from plar.cli.options import (
+    Columns,
+    Computing,
+    Epsilon,
+    Json,
+    LongRun,
+    MemoryLimit,
+    TableOptions,
+    Telling,
+    of,
+    of_columns,
+)
 from plar.columns import Word
 from plar.errors import TableError, printable, unknown_name
 
@@ -26,9 +37,7 @@ def reduce(
     computing: Computing,
     telling: Telling,
     long_run: LongRun,
-    include: Annotated[
-        list[Word] | None, of_columns("Attributes that the reduct must hold, as a,b. Repeatable.")
-    ] = None,
+    include: Annotated[Columns, of_columns("Attributes that the reduct must hold, as a,b. Repeatable.")] = None,
     epsilon: Epsilon = 0.0,
     tolerance: Annotated[float, of("Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
     max_attributes: Annotated[int | None, of("Stop at this many attributes.")] = None,
@@ -139,7 +148,7 @@ def granulate(
 ) -> None:
     """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
     from plar.progress import shown
-    from plar.tables.output import check_output
+    from plar.tables.rows import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from plar.cli.options import Computing, LongRun, TableOptions
 from plar.errors import ParameterError, PlarError, TableError, unknown_name
-from plar.formats import SUFFIXES, WRITTEN
+from plar.files import SUFFIXES, WRITTEN
 
 if TYPE_CHECKING:
     from plar.tables import DecisionTable
-
 
 #: how stdin and stdout are spelled
 STREAM = "-"
@@ -72,7 +71,7 @@ def check_targets(
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
-    from plar.tables.output import check_output
+    from plar.tables.rows import check_output
 
     places = {"-o": output, "--report": report, "--checkpoint": long_run.checkpoint}
     streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]

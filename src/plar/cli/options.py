@@ -20,6 +20,7 @@ from plar.options import ReadOptions
 
 Columns = list[Word] | None
 Texts = list[str] | None
+Text = str | None
 #: the shells evaluate what they are offered, and names come from the data
 _HARMLESS = re.compile(r"[\w @%+=.,/-]+")
 
@@ -35,7 +36,7 @@ def columns(context: typer.Context, incomplete: str) -> list[str]:
 
 def _names(context: typer.Context) -> tuple[str, ...]:
     with suppress(Exception):  # whatever goes wrong, nothing is offered
-        from plar.formats import format_of
+        from plar.files import format_of
         from plar.tables.table import open_rows
 
         given = context.params
@@ -62,7 +63,7 @@ def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
 
 
 Json = Annotated[bool, of("Print the result as JSON; 'plar schema' describes it.", "--json")]
-MemoryLimit = Annotated[str | None, of("Give up, rather than take more memory than this, e.g. 2GB.", metavar="SIZE")]
+MemoryLimit = Annotated[Text, of("Give up, rather than take more memory than this, e.g. 2GB.", metavar="SIZE")]
 Epsilon = Annotated[float, of("The core's least inner significance.")]
 
 _FILE = "A table, a glob of tables, a folder of Parquet files, or - for stdin: .csv .tsv .parquet .arff …"
@@ -86,11 +87,11 @@ class TableOptions:
     conditions: Annotated[Columns, of_columns(_CONDITIONS)] = None
     drop: Annotated[Columns, of_columns("Columns to leave out, as a,b,c. Repeatable.")] = None
     header: Annotated[bool, of("The first line is data; columns are x0, x1, …", " /--no-header")] = True
-    separator: Annotated[str | None, of("Between fields of text; default: found out.")] = None
+    separator: Annotated[Text, of("Between fields of text; default: found out.")] = None
     decimal: Annotated[str, of("Before the fraction of numbers in text: . or ,", metavar="MARK")] = "."
     encoding: Annotated[str, of("How text is encoded, e.g. latin-1.", metavar="NAME")] = "utf-8"
     numeric: Annotated[Columns, of_columns(_NUMERIC)] = None
-    format: Annotated[str | None, of(_FORMAT, choices=_FORMATS)] = None
+    format: Annotated[Text, of(_FORMAT, choices=_FORMATS)] = None
     missing: Annotated[str, of(_MISSING, choices=("value", "drop", "error"))] = "value"
     na: Annotated[Texts, of("A further spelling of missing, e.g. '?'. Repeatable.", metavar="TEXT")] = None
     bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
@@ -109,9 +110,7 @@ class Computing:
 
     measure: Annotated[str, of("PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))] = "SCE"
     engine: Annotated[str, of(_ENGINE, "--engine", "-e", choices=_ENGINES)] = "auto"
-    master: Annotated[
-        str | None, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")
-    ] = None
+    master: Annotated[Text, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")] = None
     conf: Annotated[
         Texts, of("A setting of Spark, e.g. spark.executor.memory=4g. Repeatable.", metavar="KEY=VALUE")
     ] = None
@@ -122,12 +121,10 @@ class Computing:
 class LongRun:
     """What a long run may take, and where it is kept."""
 
-    checkpoint: Annotated[
-        str | None, of("Keep every step in this file; if it is there, go on from it.", metavar="FILE")
-    ] = None
-    time_limit: Annotated[str | None, of("End with the best result so far after 90s, 10m, 2h, …", metavar="TIME")] = (
+    checkpoint: Annotated[Text, of("Keep every step in this file; if it is there, go on from it.", metavar="FILE")] = (
         None
     )
+    time_limit: Annotated[Text, of("End with the best result so far after 90s, 10m, 2h, …", metavar="TIME")] = None
     memory_limit: MemoryLimit = None
 
 
@@ -154,11 +151,9 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
             continue
         groups[name], hints = kind, get_type_hints(kind, include_extras=True)
-        for field in fields(kind):
-            default = Parameter.empty if field.default is MISSING else field.default
-            parameters.append(
-                Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[field.name])
-            )
+        for one in fields(kind):
+            default = Parameter.empty if one.default is MISSING else one.default
+            parameters.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[one.name]))
 
     @wraps(command)
     def call(**given: Any) -> None:
@@ -177,9 +172,7 @@ def _bins(rules: Texts) -> Any:
     for rule in rules:
         name, equals, value = rule.rpartition("=")
         if not equals or not name:
-            raise TableError(
-                f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rule!r} among {rules}."
-            )
+            raise TableError(f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rules}.")
         if name in found:
             raise TableError(f"--bins has two rules for {name!r}. Choose one.")
         try:

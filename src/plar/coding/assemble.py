@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from plar.coding.codes import Column, take_codes
 from plar.errors import NoRows, TableError
 from plar.partition import Codes, Index, distinct
 
+Counts: TypeAlias = NDArray[np.int64]
 #: counts are exact up to this many objects
 MAX_OBJECTS = 1 << 40
 
@@ -41,7 +42,7 @@ def whole(value: Any) -> float | None:
         return None
 
 
-def row_weights(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def row_weights(column: Column, counts: Counts) -> Counts:
     """Multiply the counts of rows by their weights."""
     numbers = np.zeros(len(column.values))
     for code, value in enumerate(column.values):
@@ -58,7 +59,7 @@ def row_weights(column: Column, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return weights.astype(np.int64)  # exact because floats are up to 2^53
 
 
-def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64], missing: str) -> NDArray[np.bool_]:
+def _without_missing(named: list[tuple[str, Column]], counts: Counts, missing: str) -> NDArray[np.bool_]:
     """Which rows lack no value; where lacking one is an error, that is raised."""
     missed = [(name, column.codes == code) for name, column in named if (code := column.missing) is not None]
     lacking = [(name, rows) for name, rows in missed if counts[rows].any()]
@@ -73,24 +74,20 @@ def _without_missing(named: list[tuple[str, Column]], counts: NDArray[np.int64],
 
 
 def settle(
-    named: list[tuple[str, Column]],
-    counts: NDArray[np.int64] | None = None,
-    *,
-    missing: str = "value",
-    grouped: bool = False,
-) -> NDArray[np.int64]:
+    named: list[tuple[str, Column]], counts: Counts | None = None, *, missing: str = "value", grouped: bool = False
+) -> Counts:
     """Leave each distinct row of coded columns once, in place, and return how many objects it stands for.
 
     `counts` says how many each given row stands for (default: one), `missing` what happens to rows that lack a value,
     and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
 
-    Examples
-    --------
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
     >>> settle(named).tolist(), named[0][1].codes.tolist()
     ([2, 1], [0, 1])
     """
     n_rows = len(named[-1][1].codes)
+    if not n_rows:
+        raise NoRows("The table has no rows. Add some.")
     counts = np.ones(n_rows, np.int64) if counts is None else counts
     keep = counts > 0
     if missing != "value":
@@ -101,11 +98,7 @@ def settle(
             named[j] = name, take_codes(column, column.codes[keep])
         counts = counts[keep]
     if not len(counts):
-        raise NoRows(
-            "No row is left: all were dropped for a missing value. Pass missing='value'."
-            if n_rows
-            else "The table has no rows. Add some."
-        )
+        raise NoRows("No row is left: all were dropped for a missing value. Pass missing='value'.")
     if grouped and not any(column.merged for _, column in named):
         return counts
     merged = merge_equal(((column.codes, len(column.values)) for _, column in reversed(named)), counts)
@@ -117,9 +110,7 @@ def settle(
     return counts
 
 
-def merge_equal(
-    columns: Iterable[tuple[Codes, int]], counts: NDArray[np.int64]
-) -> tuple[Index, NDArray[np.int64]] | None:
+def merge_equal(columns: Iterable[tuple[Codes, int]], counts: Counts) -> tuple[Index, Counts] | None:
     """The first of equal rows, in table order, and the sums of their counts; None where no two are equal."""
     order, starts = distinct(columns, len(counts))
     if len(starts) - 1 == len(counts):

@@ -130,9 +130,8 @@ def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str =
     try:
         codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), np.uint32)
     except TypeError as error:
-        raise TableError(
-            f"Column {name!r} holds values that cannot be compared ({error}). Turn them into text first."
-        ) from None
+        said = f"Column {name!r} holds values that cannot be compared ({error})"
+        raise TableError(f"{said}. Turn them into text first.") from None
     return encode_distinct(codes, seen, na=frozenset(na))
 
 

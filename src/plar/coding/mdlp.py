@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plar.jit import jit
 from plar.partition import Array
 
-Counts: TypeAlias = NDArray[np.int64]
+Ints: TypeAlias = NDArray[np.int64]
 #: c·ln c is looked up for counts below
 _TABLED = 1 << 16
 _NONE = 1 << 62
@@ -28,35 +28,30 @@ _NONE = 1 << 62
 
 
 @lru_cache(maxsize=1)
-def _table(total: int) -> tuple[Counts, float]:
+def _table(total: int) -> tuple[Ints, float]:
     """c·ln c of small counts, and the units in which it is an integer."""
     scale = 2.0 ** (52 - math.ceil(math.log2(total * math.log(total) + 2)))
     numbers = np.arange(min(total + 1, _TABLED), dtype=np.float64)
     return np.rint(numbers * np.log(np.maximum(numbers, 1.0)) * scale).astype(np.int64), scale
 
 
-def mdlp_splits(at: Array, classes: Array, counts: Counts) -> Counts:
+def mdlp_splits(at: Array, classes: Array, counts: Ints) -> Ints:
     """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and how many have both."""
     n_classes = int(classes.max()) + 1
-    pairs = at * n_classes + classes
-    order = np.argsort(pairs)
-    pairs = pairs[order]
-    fresh = np.ones(len(pairs), np.bool_)
-    fresh[1:] = pairs[1:] != pairs[:-1]
-    begin = np.flatnonzero(fresh)
-    size = np.add.reduceat(counts[order], begin)
-    ranks, own = np.divmod(pairs[begin], n_classes)
+    pairs, places = np.unique(at * n_classes + classes, return_inverse=True)
+    size = np.bincount(places, counts).astype(np.int64)  # exact: floats are up to 2^53
+    ranks, own = np.divmod(pairs, n_classes)
     first = np.searchsorted(ranks, np.arange(ranks[-1] + 2))
     return _splits(own, size, first, n_classes, *_table(int(size.sum())))
 
 
 @jit
-def _weighed(count: int, table: Counts, scale: float) -> int:
+def _weighed(count: int, table: Ints, scale: float) -> int:
     return int(table[count]) if count < len(table) else int(np.rint(count * math.log(count) * scale))
 
 
 @jit
-def _splits(own: Counts, size: Counts, first: Counts, n_classes: int, table: Counts, scale: float) -> Counts:
+def _splits(own: Ints, size: Ints, first: Ints, n_classes: int, table: Ints, scale: float) -> Ints:
     n_values = len(first) - 1
     found, n_found = np.empty(n_values, np.int64), 0
     todo = [(0, n_values)]
@@ -74,35 +69,22 @@ def _splits(own: Counts, size: Counts, first: Counts, n_classes: int, table: Cou
 
 @jit
 def _best(
-    own: Counts,
-    size: Counts,
-    first: Counts,
-    low: int,
-    high: int,
-    table: Counts,
-    scale: float,
-    whole: Counts,
-    left: Counts,
+    own: Ints, size: Ints, first: Ints, low: int, high: int, table: Ints, scale: float, whole: Ints, left: Ints
 ) -> int:
     """Value among ranks low … high-1 above which to cut, if it pays, else -1."""
     begin, end = first[low], first[high]
     for e in range(begin, end):
         whole[own[e]] = left[own[e]] = 0
-    n, k = 0, 0
+    # Σ c·ln c of the classes left and right of the cut
+    n, k, n_left, inside, beyond = 0, 0, 0, 0, 0
     for e in range(begin, end):
-        k += whole[own[e]] == 0
+        c = whole[own[e]]
         whole[own[e]] += size[e]
+        beyond += _weighed(c + size[e], table, scale) - _weighed(c, table, scale)
+        k += c == 0
         n += size[e]
     if k < 2 or high - low < 2:
         return -1
-    # Σ c·ln c of the classes left and right of the cut
-    beyond, inside, n_left = 0, 0, 0
-    for e in range(begin, end):
-        if left[own[e]] == 0:
-            beyond += _weighed(whole[own[e]], table, scale)
-            left[own[e]] = 1
-    for e in range(begin, end):
-        left[own[e]] = 0
     entropies = np.full(high - low - 1, _NONE, np.int64)
     for value in range(low, high - 1):
         for e in range(first[value], first[value + 1]):
@@ -114,9 +96,8 @@ def _best(
         # no cut within a run of values of one and the same class can be best
         a, b, c = first[value], first[value + 1], first[value + 2]
         if b - a > 1 or c - b > 1 or own[a] != own[b]:
-            entropies[value - low] = (
-                _weighed(n_left, table, scale) - inside + _weighed(n - n_left, table, scale) - beyond
-            )
+            sums = _weighed(n_left, table, scale) + _weighed(n - n_left, table, scale)
+            entropies[value - low] = sums - inside - beyond
     # the first of those that differ by rounding alone
     least = entropies.min()
     best = low + int(np.argmax(entropies <= least + 6 * (k + 1)))
@@ -128,7 +109,7 @@ def _best(
 
 
 @jit
-def _pays(own: Counts, whole: Counts, left: Counts, table: Counts, scale: float) -> bool:
+def _pays(own: Ints, whole: Ints, left: Ints, table: Ints, scale: float) -> bool:
     """Whether the split of these class counts gains more bits than it takes to describe; spoils `whole`."""
     # Gain > log2(N-1)/N + Δ/N, Δ = log2(3^k - 2) - (k·Ent(S) - k1·Ent(S1) - k2·Ent(S2)); here all is times N.
     n, k, sums, parts = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64), np.empty(3, np.int64)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
-from plar.coding.times import spelled_clock, spelled_times
+from plar.coding.times import spelled_times
 from plar.errors import EngineFailed, TableError
 from plar.partition import Array, smallest_codes
 
 if TYPE_CHECKING:
     import polars as pl
-
 
 _FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
 
@@ -97,7 +96,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
     column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
     found, present, merged = list(column.values), column.codes, False
     if dtype == pl.Time:
-        found = list(map(spelled_clock, found))
+        found = [str(time)[11:] for time in spelled_times(found, np.dtype("M8[ns]"))]
     elif dtype.is_temporal():
         unit = f"{'m8' if dtype == pl.Duration else 'M8'}[{getattr(dtype, 'time_unit', 'D')}]"
         found = spelled_times(found, np.dtype(unit), "Z" if getattr(dtype, "time_zone", None) else "")

@@ -19,8 +19,6 @@ _MISSING = np.iinfo(np.int64).min
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
     """Spell times of a numpy type; `zone` is written behind points in time.
 
-    Examples
-    --------
     >>> spelled_times([1500, 0], np.dtype("M8[ms]")), spelled_times([1500], np.dtype("m8[ms]"))
     (['1970-01-01T00:00:01.5', '1970-01-01T00:00:00'], ['PT1.5S'])
     """
@@ -32,22 +30,9 @@ def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") ->
     return [None if text == "NaT" else _trimmed(text) + zone for text in written.tolist()]
 
 
-def spelled_clock(nanoseconds: int) -> str:
-    """Spell a time of day.
-
-    Examples
-    --------
-    >>> spelled_clock(3_600_000_000_001)
-    '01:00:00.000000001'
-    """
-    return _trimmed(str(np.datetime64(nanoseconds, "ns"))[11:])
-
-
 def spelled_time(value: Any) -> Any:
     """Spell a time of Python or pandas; anything else stays what it is.
 
-    Examples
-    --------
     >>> spelled_time(dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=1)))), spelled_time(3)
     ('2026-01-02T02:00:00Z', 3)
     """

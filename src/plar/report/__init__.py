@@ -20,7 +20,6 @@ from plar.report.words import LONGEST, MEASURES, aligned, bar, chosen, counted, 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
 
-
 #: rows of a table that are shown at first
 ROWS = 50
 #: names of a list that are shown, of candidates that did not tie, and values of a setting

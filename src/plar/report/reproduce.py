@@ -13,7 +13,6 @@ from plar.report.words import MEASURES
 if TYPE_CHECKING:
     from plar.reduct import Reduct
 
-
 #: settings with their defaults: those of reading, and of the search
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
 _SEARCH = {"include": (), "epsilon": 0.0, "tolerance": 0.0, "max_attributes": None, "minimal": False}

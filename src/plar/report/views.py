@@ -13,7 +13,6 @@ from plar.report.words import chosen, counted, shortened, visible
 if TYPE_CHECKING:
     from plar.reduct import Reduct, Step
 
-
 #: rows of the table
 MOST = 30
 _CELL = "padding:.25em .9em;border-bottom:1px solid rgba(128,128,128,.3)"

@@ -16,8 +16,7 @@ from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.parallel import in_threads
-from plar.tables.output import sink_frame
-from plar.tables.rows import Rows, Selection
+from plar.tables.rows import Rows, Selection, sink_frame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,11 +29,9 @@ class _ArrayRows(Rows):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
         return len(self.column(0)) if self.names else 0
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns."""
         named = zip(map(self.column, Selection(tuple(names)).places(self.names)), names, strict=True)
         return in_threads(lambda column: encode_column(column[0], na, column[1]), named, self.n_rows)
 
@@ -67,13 +64,10 @@ class MatrixRows(_ArrayRows):
         """Take an array, if it has rows and columns."""
         check_unmasked(data, "A table")
         if data.ndim != 2 or data.dtype.kind == "V":
-            raise TableError(
-                f"An array must have rows and columns, got shape {data.shape} of {data.dtype}. Reshape it."
-            )
+            raise TableError(f"A table has rows and columns. Got an array of shape {data.shape} of {data.dtype}.")
         return MatrixRows(data, tuple(f"x{j}" for j in range(data.shape[1])))
 
     def column(self, place: int) -> Any:
-        """One column, as it is."""
         return self.data[:, place]
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
@@ -104,7 +98,6 @@ class PandasRows(_ArrayRows):
         return PandasRows(data, names, labels=_ints(data.columns))
 
     def column(self, place: int) -> Any:
-        """One column, as it is."""
         return self.data.iloc[:, place]
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
@@ -119,7 +112,6 @@ class PandasRows(_ArrayRows):
                 yield from _ArrayRows.encode(self, [self.names[place] for place in own], na)
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
         frame = self.data.iloc[:, selection.places(self.names)]
         if selection.cuts:
             frame = frame.copy()
@@ -139,13 +131,10 @@ class MappingRows(_ArrayRows):
     def open(data: Mapping[Any, Any]) -> MappingRows:
         """Take a mapping, if it holds columns of one length."""
         for name, column in data.items():
-            kind = type(column).__name__
-            if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "ndim", 1) != 1:
-                raise TableError(
-                    f"Column {str(name)!r} of the mapping is one {kind}. Pass a list or array of its values."
-                )
-            if isinstance(column, (set, frozenset, Mapping)):
-                raise TableError(f"Column {str(name)!r} of the mapping is a {kind}, which has no rows. Pass a list.")
+            ordered = hasattr(column, "__len__") and getattr(column, "ndim", 1) == 1
+            if not ordered or isinstance(column, (str, bytes, set, frozenset, Mapping)):
+                kind = f"one {type(column).__name__}, which has no rows"
+                raise TableError(f"Column {str(name)!r} of the mapping is {kind}. Pass a list or array of its values.")
             check_unmasked(column, f"Column {str(name)!r}")
         lengths = {str(name): len(column) for name, column in data.items()}
         if len(set(lengths.values())) > 1:
@@ -154,11 +143,9 @@ class MappingRows(_ArrayRows):
         return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_ints(data))
 
     def column(self, place: int) -> Any:
-        """One column, as it is."""
         return self.data[next(islice(self.data, place, None))]
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
         by_name = {str(label): label for label in self.data}
         return {by_name[name]: selection.cut(self.data[by_name[name]], name) for name in selection.kept}
 
@@ -170,9 +157,7 @@ def _ints(labels: Iterable[Any]) -> frozenset[int]:
 def check_unmasked(values: Any, what: str) -> None:
     """Refuse a masked array."""
     if isinstance(values, np.ma.MaskedArray):
-        raise TableError(
-            f"{what} is a masked array, which has two kinds of missing. Fill it, e.g. with data.filled(np.nan)."
-        )
+        raise TableError(f"{what} is a masked array, which has two kinds of missing. Fill it: data.filled(np.nan).")
 
 
 def _is_one_block(part: Any, dtype: Any) -> bool:

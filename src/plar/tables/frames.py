@@ -24,12 +24,10 @@ from plar.granules import Granules
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.output import sink_frame
-from plar.tables.rows import Rows, Selection, granulate_columns, shown
+from plar.tables.rows import Rows, Selection, granulate_columns, shown, sink_frame
 
 if TYPE_CHECKING:
     import polars as pl
-
 
 T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24
@@ -150,7 +148,6 @@ class ArrowRows(FrameRows):
     table: Any = None
 
     def select(self, selection: Selection) -> Any:
-        """Take columns."""
         import polars as pl
 
         table = self.table.select(list(selection.kept))

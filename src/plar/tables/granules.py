@@ -50,7 +50,6 @@ class GranuleRows(Rows):
         )
 
     def granulate(self, roles: Roles) -> Granules:
-        """Granules over some of the conditions."""
         if isinstance(self.data, Granules):
             return with_roles(self.data, roles)
         held: Granules = self.data.with_roles(roles)
@@ -58,15 +57,11 @@ class GranuleRows(Rows):
 
     def select(self, selection: Selection) -> Any:
         """Refuse: the rows are not there any more."""
-        raise TableError(f"{self._where} holds granules, not rows.")
+        where = repr(str(self.files[0])) if self.files else "The table"
+        raise TableError(f"{where} holds granules, not rows. No columns can be taken from it.")
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
-        """Refuse: the rows are not there any more."""
-        raise TableError(f"{self._where} holds granules, not rows. No table can be written to {os.fspath(path)!r}.")
-
-    @property
-    def _where(self) -> str:
-        return repr(str(self.files[0])) if self.files else "The table"
+        self.select(Selection(()))
 
 
 def with_roles(granules: Granules, roles: Roles) -> Granules:

@@ -6,7 +6,7 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,6 @@ from plar.text.dialect import decoded
 
 if TYPE_CHECKING:
     import polars as pl
-
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # names up to which polars keeps their order
@@ -46,7 +45,8 @@ class JsonRows(FrameRows):
         """Find the line that made polars fail."""
         try:
             for file in self.files:
-                _check_types(_rows(file))
+                with closing(_rows(file)) as rows:
+                    _check_types(rows)
         except TableError as fault:
             return fault
         return FrameRows.explain(self, error)
@@ -67,7 +67,8 @@ class JsonRows(FrameRows):
             largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
             large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
-                _check_types(_rows(file), {*texts, *(floats if large else ())})
+                with closing(_rows(file)) as rows:  # or a traceback would hold the file open
+                    _check_types(rows, {*texts, *(floats if large else ())})
 
 
 def unmapped(file: Path) -> str:
@@ -203,7 +204,7 @@ def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None 
                 )
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Any]]:
+def _rows(path: Path) -> Generator[tuple[str, Any], None, None]:
     for number, line in enumerate(_lines(path), 1):
         if line.strip():
             where = f"{str(path)!r}, line {number}"

@@ -7,21 +7,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from plar.bin_rules import Cuts
 from plar.bins import apply, cut_columns
-from plar.coding.assemble import row_weights
+from plar.coding.assemble import Counts, row_weights
 from plar.coding.codes import Column, combine
+from plar.coding.series import encode_series, named
 from plar.errors import TableError
+from plar.files import check_name, check_place, output_format, replacing, suffix_of
 from plar.granules import Granules
 from plar.limits import check_memory
 from plar.options import ReadOptions
 from plar.roles import Roles, assign
-from plar.tables.output import check_output, sink_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,14 +108,8 @@ def shown(files: Sequence[Path]) -> str:
 
 
 def granulate_columns(rows: Rows, roles: Roles) -> Granules:
-    """Code the columns, where numbers are cut into bins one after the other, and find equal rows."""
+    """Code the columns one after the other, and find equal rows."""
     check_memory("Coding the columns", rows.n_rows * len(roles.used))  # a byte a cell at least
-    if roles.bins is None:
-        coded = list(rows.encode(roles.read, roles.na))
-        k = len(roles.conditions)
-        beside, counts = coded[k:], np.ones(len(coded[0].codes), np.int64)
-        del coded[k:]
-        return assembled(roles, lambda: emptied(coded), beside, counts)
     beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
     decided = beside[0] if roles.labels is None else roles.labels
     decimal = roles.decimal if rows.text else None  # text of typed tables is no number
@@ -118,18 +117,11 @@ def granulate_columns(rows: Rows, roles: Roles) -> Granules:
     return assembled(roles, lambda: rows.encode(roles.conditions, roles.na), beside, counts, decimal=decimal)
 
 
-def emptied(columns: list[Column]) -> Iterable[Column]:
-    """Give the columns away, so that each can be freed when it is replaced."""
-    columns.reverse()
-    while columns:
-        yield columns.pop()
-
-
 def assembled(
     roles: Roles,
     conditions: Callable[[], Iterable[Column]],
     beside: list[Column],
-    counts: NDArray[np.int64],
+    counts: Counts,
     *,
     decimal: str | None = None,
     grouped: bool = False,
@@ -150,8 +142,8 @@ def assembled(
             for column in (*decision, *_beside_labels(conditions(), roles.labels)):
                 if column.missing is not None:
                     counted[column.codes == column.missing] = 0
-        named = zip(roles.conditions, columns, strict=True)
-        columns = cut_columns(named, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
+        coded = zip(roles.conditions, columns, strict=True)
+        columns = cut_columns(coded, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
     return Granules.from_columns(
         zip(roles.conditions, columns, strict=True),
         zip(roles.decision, decision, strict=True),
@@ -165,8 +157,52 @@ def assembled(
 def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator[Column]:
     """Columns as they come; labels beside the table must be as many."""
     for column in columns:
-        if labels is not None and len(column.codes) != len(labels.codes):
-            raise TableError(
-                f"y has {len(labels.codes)} labels for {len(column.codes)} rows. Pass one label for each row."
-            )
+        n = len(column.codes)
+        if labels is not None and len(labels.codes) != n:
+            raise TableError(f"y has {len(labels.codes)} labels for {n} rows. Pass one label for each row.")
         yield column
+
+
+# -- tables out: rows stream from a lazy frame to a file in the format that its suffix says ---------------------
+
+
+def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
+    """Refuse an output that cannot be written, or is one of the inputs, before any work is done."""
+    output_format(Path(path))
+    check_name(Path(path))
+    check_place(path, inputs)
+
+
+def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
+    """Write a lazy frame; polars' errors pass through, and nothing is left behind."""
+    kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
+    with replacing(path) as temporary:
+        check_name(temporary)
+        if kind == "parquet":
+            frame.sink_parquet(temporary)
+        elif kind == "ipc":
+            frame.sink_ipc(temporary)
+        elif kind == "ndjson":
+            _as_text(frame).sink_ndjson(temporary, compression=_PACKED[packed], check_extension=False)
+        else:
+            mark = "\t" if suffix == ".tsv" else ","
+            _as_text(frame).sink_csv(temporary, separator=mark, compression=_PACKED[packed], check_extension=False)
+
+
+def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Bytes in hexadecimal, and dates and durations as plar spells them: polars cannot write all of them."""
+    import polars as pl
+
+    def spelled(series: pl.Series) -> pl.Series:
+        column = encode_series(series)
+        return pl.Series(series.name, column.values, dtype=pl.String).gather(column.codes)
+
+    made = []
+    for name, dtype in frame.collect_schema().items():
+        if isinstance(dtype, pl.BaseExtension):
+            made.append(named(name).to_physical())
+        elif dtype == pl.Binary:
+            made.append(named(name).bin.encode("hex"))
+        elif dtype in (pl.Date, pl.Duration):
+            made.append(named(name).map_batches(spelled, return_dtype=pl.String, is_elementwise=True))
+    return frame.with_columns(made)

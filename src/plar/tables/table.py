@@ -12,8 +12,7 @@ import numpy as np
 from plar.bin_rules import Cuts
 from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
-from plar.files import find_files, on_disk
-from plar.formats import format_of
+from plar.files import find_files, format_of, on_disk
 from plar.granules import Granules, granules_in
 from plar.options import ReadOptions
 from plar.roles import Roles
@@ -32,16 +31,8 @@ _TEXT = ("text", "arff", "dat")
 class DecisionTable:
     """A table whose columns have roles; what `plar.read_table` returns and every function of plar takes.
 
-    Parameters
-    ----------
-    rows : Rows
-        The data, opened.
-    roles : Roles
-        Which columns are conditions, decision and weights, and how values are taken.
-    options : ReadOptions
-        How it was asked to be read.
-    path : str or None
-        The file, glob or folder, as it was given.
+    `rows` are the data, opened; `roles` says which columns are conditions, decision and weights, and how values are
+    taken; `options` how it was asked to be read, and `path` the file, glob or folder, as it was given.
     """
 
     rows: Rows
@@ -161,8 +152,6 @@ def open_table(data: Any, options: ReadOptions) -> DecisionTable:
     Where the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means that label;
     else, as everywhere, a position.
 
-    Examples
-    --------
     >>> open_table({"a": [1, 2], "d": [0, 1]}, ReadOptions("d"))
     <DecisionTable: mapping, 2 columns, 1 conditions, decision 'd'>
     """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from plar.coding.codes import Column
 from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.roles import Roles
-from plar.tables.rows import Rows, Selection, assembled, emptied
+from plar.tables.rows import Rows, Selection, assembled
 from plar.text.numbers import warn_of_spellings
 from plar.text.reader import CodedRows, open_text
 
@@ -47,11 +47,17 @@ class TextRows(Rows):
         if roles.bins is None:
             named = zip(roles.used, columns, strict=False)  # weights stand behind them
             warn_of_spellings({name: column for name, column in named if name not in roles.numeric})
-        conditions, beside = columns[:k], columns[k:]
+        conditions, beside = deque(columns[:k]), columns[k:]
         distinct = found.distinct and not any(column.merged for column in columns)
         columns.clear()
-        again = roles.bins is not None and roles.missing == "drop"
-        given = partial(list, conditions) if again else partial(emptied, conditions)
+
+        def given() -> Iterator[Column]:
+            if roles.bins is not None and roles.missing == "drop":
+                yield from conditions  # which are asked for again
+            else:
+                while conditions:
+                    yield conditions.popleft()  # so that each can be freed when it is replaced
+
         return assembled(roles, given, beside, found.counts, decimal=roles.decimal, grouped=distinct)
 
     def select(self, selection: Selection) -> pl.DataFrame:

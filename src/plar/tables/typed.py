@@ -23,7 +23,6 @@ from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_a
 if TYPE_CHECKING:
     import polars as pl
 
-
 #: names of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2
 _MOST_PACKED = (256, 33_000)  # bytes that LZ4 and Zstandard can make of one
@@ -48,7 +47,9 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
     names = tuple(frames[0].collect_schema().names())
     for file, frame in zip(files, frames, strict=True):
         if tuple(frame.collect_schema().names()) != names:
-            raise TableError(other_columns(file, files[0]))
+            raise TableError(
+                f"{str(file)!r} has other columns than {str(files[0])!r}. Give all files of the glob the same columns."
+            )
     together = frames[0]
     if len(frames) > 1:
         explain = kind_of_rows(None, (), tuple(files)).explain
@@ -57,11 +58,6 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
             [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
         )
     return kind_of_rows(together, names, tuple(files), columnar=kind in ("parquet", "ipc"))
-
-
-def other_columns(file: Path, first: Path) -> str:
-    """Say that files do not make one table."""
-    return f"{str(file)!r} has other columns than {str(first)!r}. Give all files of the glob the same columns."
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
@@ -87,19 +83,16 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     """Add the columns by whose values the files are divided into folders, as Spark and others name them."""
     import polars as pl
 
-    fixed = (
-        len(path.parts) if path.is_dir() else next((i for i, p in enumerate(path.parts) if set(p) & set("*?[")), None)
-    )
-    if fixed is None or path.is_file():
+    if path.is_file():
         return list(frames)
+    wild = [] if path.is_dir() else [i for i, part in enumerate(path.parts) if set(part) & set("*?[")]
+    fixed = wild[0] if wild else len(path.parts)
     parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
     told = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
     made = list(frames)
     for name in dict.fromkeys(name for columns in told for name in columns):
         if not all(name in columns for columns in told):
-            raise TableError(
-                f"Only some of the files that {str(path)!r} names lie in a folder {name}=…. Read them one at a time."
-            )
+            raise TableError(f"Only some files of {str(path)!r} lie in a folder {name}=…. Read them one at a time.")
         values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
         whole = all(value is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String

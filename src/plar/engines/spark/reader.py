@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from plar.columns import check_names
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.formats import known_format, suffix_of
+from plar.files import known_format, suffix_of
 from plar.options import ReadOptions
 from plar.tables.spark import SparkRows, select_places
 from plar.text.dialect import separator_of
