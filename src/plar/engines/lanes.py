@@ -13,9 +13,11 @@ of two ways, whichever costs less for its size:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from plar.engines.kernels import Words
@@ -25,8 +27,6 @@ from plar.partition import Codes, Index
 LANES = 64
 #: lanes pay from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
-#: rows that are turned at a time
-_TILE = 1 << 13
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
@@ -57,6 +57,14 @@ def scratch() -> Room:
     return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _pointer(_: Any, address: Any) -> Any:
+    def cast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.uint8)(types.uint64), cast
+
+
 @jit
 def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
     # of eight words each changes bytes with the one so far apart
@@ -69,32 +77,44 @@ def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
 
 
 @jit
-def _turn(columns: NDArray[np.uint64], rows: NDArray[np.uint64]) -> None:
-    # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
+def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows: NDArray[np.uint64]) -> None:
+    # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
+    # apart do not contend for the same places of it
+    some = np.uint64(512)
+    tile = np.zeros((LANES, 576), np.uint8)
+    words = tile.view(np.uint64)
     turned, eight = np.empty(8, np.uint64), np.uint64(8)
     n = np.uint64(len(rows))
-    for i in range(np.uint64(0), n, eight):
-        for g in range(eight):
-            for r in range(eight):
-                turned[r] = columns[g * eight + r, i // eight]
-            _swap(turned, _FOUR, np.uint64(0xFFFFFFFF))
-            _swap(turned, np.uint64(2), np.uint64(0x0000FFFF0000FFFF))
-            _swap(turned, _ONE, np.uint64(0x00FF00FF00FF00FF))
-            for r in range(min(eight, n - i)):
-                rows[i + r, g] = turned[r]
+    for begin in range(np.uint64(0), n, some):
+        m = min(some, n - begin)
+        for k in range(np.uint64(len(addresses))):
+            stride = strides[k]
+            column = carray(_pointer(addresses[k] + begin * stride), int(m * stride))
+            lane = tile[k]
+            if stride == _ONE:
+                for i in range(m):
+                    lane[i] = column[i]
+            else:
+                for i in range(m):
+                    lane[i] = column[i * stride]
+        # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
+        for i in range(np.uint64(0), m, eight):
+            for g in range(eight):
+                for r in range(eight):
+                    turned[r] = words[g * eight + r, i // eight]
+                _swap(turned, _FOUR, np.uint64(0xFFFFFFFF))
+                _swap(turned, np.uint64(2), np.uint64(0x0000FFFF0000FFFF))
+                _swap(turned, _ONE, np.uint64(0x00FF00FF00FF00FF))
+                for r in range(min(eight, m - i)):
+                    rows[begin + i + r, g] = turned[r]
 
 
 def as_rows(columns: Sequence[Codes]) -> Rows:
     """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros."""
-    rows = aligned(len(columns[0]))
-    # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
-    # apart do not contend for the same places of it
-    tile = np.zeros((LANES, _TILE + 64), np.uint8)
-    for begin in range(0, len(rows), _TILE):
-        part = rows[begin : begin + _TILE]
-        for lane, column in zip(tile, columns, strict=False):
-            lane[: len(part)] = column[begin : begin + _TILE]
-        _turn(tile.view(np.uint64), part.view(np.uint64))
+    held = [column.astype(np.uint8, copy=False) for column in columns]
+    rows = aligned(len(held[0]))
+    addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
+    _interleave(addresses, np.array([column.strides[0] for column in held]).astype(np.uint64), rows.view(np.uint64))
     return rows
 
 
