@@ -247,9 +247,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         weights = None
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
-        granules = granulate(
-            X, y=y, missing=self.missing, na=self.na, bins=self.bins, numeric=self.numeric, weights=weights
-        )
+        how: dict[str, Any] = {"missing": self.missing, "na": self.na, "bins": self.bins, "numeric": self.numeric}
+        granules = granulate(X, y=y, weights=weights, **how)
         self._included(granules)
         return granules
 

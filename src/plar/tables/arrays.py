@@ -169,10 +169,9 @@ def _is_one_block(part: Any, dtype: Any) -> bool:
 
 def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
     """Code the labels that are given beside a table."""
-    if isinstance(y, (str, bytes, Mapping)) or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
-        raise TableError(f"y holds one label for each row, got {y!r:.60}. To name a column pass decision=.")
-    if isinstance(y, (set, frozenset)):
-        raise TableError(f"y is a {type(y).__name__}, which has no order. Pass one label for each row, as a list.")
+    whole = isinstance(y, (str, bytes, Mapping, set, frozenset))
+    if whole or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
+        raise TableError(f"y holds one label for each row, in order. Got {y!r:.60}. To name a column pass decision=.")
     if getattr(y, "ndim", 1) != 1 or hasattr(y, "columns"):
         shape = getattr(y, "shape", type(y).__name__)
         raise TableError(f"y must have one dimension, got shape {shape}. Pass one label for each row.")
