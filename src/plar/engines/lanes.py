@@ -41,8 +41,6 @@ _W = np.uint64(LANES)
 BYTE = np.uint64(255)
 #: segments of more weight than this are never compared in pairs
 PAIR_WEIGHT = np.uint64(96)
-#: a row for each value that has it in every lane
-_VALUES = np.repeat(np.arange(MAX_VALUES, dtype=np.uint8)[:, None], LANES, axis=1)
 
 
 def aligned(rows: int) -> Rows:
@@ -160,37 +158,37 @@ def permute(block: Rows, perm: Index, out: Rows) -> None:
 
 
 @jit
-def _count_equal(x: Rows, weights: Words, low: np.uint64, high: np.uint64, target: Rows, counts: Rows) -> None:
-    # The weight of the rows that equal the target, by lane, where the whole weight fits a byte. Four rows at a time, so
-    # that counts are loaded and stored once for the four; every step is cast to a byte, else the compiler widens.
+def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
+    """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
+    # Four rows at a time, so that counts are loaded and stored once for the four; every step is cast to a byte, else
+    # the compiler widens.
     zero = np.uint8(0)
-    for k in range(_W):
-        counts[k] = 0
+    for v in range(n_values):
+        count = counts[v]
+        for k in range(_W):
+            count[k] = 0
     i = low
     while i + _FOUR <= high:
         x0, x1, x2, x3 = x[i], x[i + _ONE], x[i + np.uint64(2)], x[i + np.uint64(3)]
         w0, w1 = np.uint8(weights[i]), np.uint8(weights[i + _ONE])
         w2, w3 = np.uint8(weights[i + np.uint64(2)]), np.uint8(weights[i + np.uint64(3)])
-        for k in range(_W):
-            n = counts[k]
-            n = np.uint8(n + (w0 if x0[k] == target[k] else zero))
-            n = np.uint8(n + (w1 if x1[k] == target[k] else zero))
-            n = np.uint8(n + (w2 if x2[k] == target[k] else zero))
-            n = np.uint8(n + (w3 if x3[k] == target[k] else zero))
-            counts[k] = n
+        for v in range(n_values):
+            value, count = np.uint8(v), counts[v]
+            for k in range(_W):
+                n = count[k]
+                n = np.uint8(n + (w0 if x0[k] == value else zero))
+                n = np.uint8(n + (w1 if x1[k] == value else zero))
+                n = np.uint8(n + (w2 if x2[k] == value else zero))
+                n = np.uint8(n + (w3 if x3[k] == value else zero))
+                count[k] = n
         i += _FOUR
     while i < high:
         x0, w0 = x[i], np.uint8(weights[i])
-        for k in range(_W):
-            counts[k] = np.uint8(counts[k] + (w0 if x0[k] == target[k] else zero))
+        for v in range(n_values):
+            value, count = np.uint8(v), counts[v]
+            for k in range(_W):
+                count[k] = np.uint8(count[k] + (w0 if x0[k] == value else zero))
         i += _ONE
-
-
-@jit
-def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
-    """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
-    for v in range(n_values):
-        _count_equal(x, weights, low, high, _VALUES[v], counts[v])
 
 
 @jit
@@ -222,7 +220,7 @@ def count_long(
 @jit
 def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row: Rows, histogram: Rows) -> None:
     """Count by lane how many units of weight have t ≥ 1 equals before them."""
-    unit = np.uint8(1)
+    zero, unit = np.uint8(0), np.uint8(1)
     before = np.uint64(weights[low])
     for t in range(_ONE, before):
         bin_ = histogram[t]
@@ -230,13 +228,39 @@ def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before
             bin_[k] += unit
     equals = before_row[0]
     for i in range(low + _ONE, high):
-        _count_equal(x, weights, low, np.uint64(i), x[i], equals)
+        row, other, w0 = x[i], x[low], np.uint8(weights[low])
+        for k in range(_W):
+            equals[k] = w0 if row[k] == other[k] else zero
+        j = low + _ONE
+        while j + _FOUR <= i:
+            x0, x1, x2, x3 = x[j], x[j + _ONE], x[j + np.uint64(2)], x[j + np.uint64(3)]
+            w0, w1 = np.uint8(weights[j]), np.uint8(weights[j + _ONE])
+            w2, w3 = np.uint8(weights[j + np.uint64(2)]), np.uint8(weights[j + np.uint64(3)])
+            for k in range(_W):
+                n = equals[k]
+                n = np.uint8(n + (w0 if x0[k] == row[k] else zero))
+                n = np.uint8(n + (w1 if x1[k] == row[k] else zero))
+                n = np.uint8(n + (w2 if x2[k] == row[k] else zero))
+                n = np.uint8(n + (w3 if x3[k] == row[k] else zero))
+                equals[k] = n
+            j += _FOUR
+        while j < i:
+            other, w0 = x[j], np.uint8(weights[j])
+            for k in range(_W):
+                equals[k] = np.uint8(equals[k] + (w0 if row[k] == other[k] else zero))
+            j += _ONE
         weight = np.uint8(weights[i])
         after = before + np.uint64(weight)
-        for t in range(_ONE, after):
-            bin_, level = histogram[t], np.uint8(t)
-            for k in range(_W):
-                bin_[k] += np.uint8(np.uint8(level - equals[k]) < weight)
+        if weight == unit:
+            for t in range(_ONE, after):
+                bin_, level = histogram[t], np.uint8(t)
+                for k in range(_W):
+                    bin_[k] += np.uint8(equals[k] == level)
+        else:
+            for t in range(_ONE, after):
+                bin_, level = histogram[t], np.uint8(t)
+                for k in range(_W):
+                    bin_[k] += np.uint8(np.uint8(level - equals[k]) < weight)
         before = after
 
 

@@ -228,8 +228,8 @@ class LocalEvaluation:
         return chain.from_iterable(done)
 
     def _laid_out(self) -> list[lanes.Block]:
-        g = self._granules
-        groups, _ = lanes.lane_groups(g.cardinalities, len(g), self._use_lanes)
+        g, n_values = self._granules, self._granules.cardinalities
+        groups, _ = lanes.lane_groups(n_values, len(g), self._use_lanes)
         tally = Tally(self.watch, len(groups), len(groups) * lanes.LANES)
         cells = len(groups) * lanes.LANES * len(g)
 
@@ -237,7 +237,7 @@ class LocalEvaluation:
             rows = lanes.as_rows([g.columns[a] for a in group])
             if isinstance(g.columns, ConsumableColumns):  # which serve this search alone
                 g.columns.lay_out(group, rows)
-            return lanes.Block(group, max(g.cardinalities[a] for a in group), rows)
+            return lanes.Block(group, max(n_values[a] for a in group), rows)
 
         return self._in_threads(lay_out, groups, cells, lambda _: tally.add(1))
 
