@@ -335,4 +335,4 @@ def test_nothing_to_select_is_told(kind: str, output: str) -> None:
 def test_without_scikit_learn_it_says_what_to_install() -> None:
     code = "import sys; sys.modules['sklearn'] = None\nimport plar.sklearn"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "EngineUnavailable: plar.sklearn needs scikit-learn 1.6 or later. Install it" in done.stderr
+    assert "EngineUnavailable: plar.sklearn needs scikit-learn 1.6 or later. Try: pip install" in done.stderr

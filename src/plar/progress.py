@@ -129,6 +129,8 @@ class Display:
             row.append(ProgressBar(1.0, self.share or 0.0, width=20, pulse=self.share is None))
         row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
         grid = Table.grid(padding=(0, 1))
+        for part in row:
+            grid.add_column(no_wrap=part is not row[-1])  # where there is no room, the facts are cut
         grid.add_row(*row)
         yield Constrain(grid, width)
 
