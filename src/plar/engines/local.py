@@ -282,7 +282,8 @@ class LocalEvaluation:
         return self._sum(after.gone, after.gone_starts)
 
     def _weight(self, rows: Index) -> int:
-        return int(self._granules.counts[rows].sum())
+        g = self._granules
+        return len(rows) if g.n_objects == len(g) else int(g.counts[rows].sum())
 
     def _theta_of(self, partition: _Partition) -> int:
         return partition.left + self._sum(partition.order, partition.starts)
