@@ -68,12 +68,12 @@ class Distinct:
         """
         n, size = len(bounds) - 1, int(bounds[-1] - bounds[0]) + SPARE
         if 2 * (self.made + n) + 4 > len(self._entries):
-            room = 2 * (self.made + n)
+            room = 4 * (self.made + n)
             self._entries = longer(self._entries, 2 * self.made + 3, 2 * room + 4)
             before, self._slots = self._slots, np.zeros(1 << (2 * room - 1).bit_length(), np.uint64)
             _rehash(before, self._slots)
         if self.filled + size > len(self.arena):
-            self.arena = longer(self.arena, self.filled, 2 * (self.filled + size))
+            self.arena = longer(self.arena, self.filled, 4 * (self.filled + size))
         numbers, new = np.empty((2, n), np.uint32)
         state = np.array([self.made, self.filled, 0], np.uint64)
         _add(data, bounds, hashes, keep, self._slots, self._entries, self.arena, numbers, new, state)

@@ -18,6 +18,8 @@ class Repeats:
     def __init__(self, width: int, n_bytes: int) -> None:
         self._width, self._most, self._lines_pay = width, n_bytes, True
         self._type: np.dtype[np.unsignedinteger] = np.dtype(np.uint8)
+        #: where the lines of a chunk end, and their hashes
+        self._room = np.empty((2, 0), np.uint64)
         self._clear()
 
     def _clear(self) -> None:
@@ -46,7 +48,9 @@ class Repeats:
         """
         if not self._lines_pay:
             return None
-        bounds, hashes = np.empty((2, end + 1), np.uint64)
+        if self._room.shape[1] <= end:
+            self._room = np.empty((2, end + 1), np.uint64)
+        bounds, hashes = self._room
         n = find_lines(data, np.uint64(end), bounds, hashes)
         begin, keep = self._lines.filled, self._lines.filled < self._most
         _, new = self._lines.add(data, bounds[: n + 1], hashes, keep)
