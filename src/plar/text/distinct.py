@@ -68,9 +68,9 @@ class Distinct:
         """
         n, size = len(bounds) - 1, int(bounds[-1] - bounds[0]) + SPARE
         if 2 * (self.made + n) + 4 > len(self._entries):
-            room = 4 * (self.made + n)
-            self._entries = longer(self._entries, 2 * self.made + 3, 2 * room + 4)
-            before, self._slots = self._slots, np.zeros(1 << (2 * room - 1).bit_length(), np.uint64)
+            self._entries = longer(self._entries, 2 * self.made + 3, 8 * (self.made + n) + 4)
+        if 2 * (self.made + n) > len(self._slots):  # which are few, so that they stay in a cache
+            before, self._slots = self._slots, np.zeros(1 << (3 * (self.made + n)).bit_length(), np.uint64)
             _rehash(before, self._slots)
         if self.filled + size > len(self.arena):
             self.arena = longer(self.arena, self.filled, 4 * (self.filled + size))
