@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from conftest import QUICK_START, no_spark
+from conftest import QUICK_START, TURNS, no_spark
 from test_checkpoint import facts, table
 from test_limits import Clock
 
@@ -129,7 +129,7 @@ def test_results_errors_and_the_users_settings_pass(spark: Any) -> None:
         pass
 
 
-@pytest.mark.parametrize("layout", ["columns", "rows"])
+@pytest.mark.parametrize("layout", ["columns", "rows"] if TURNS > 1 else ["rows"])
 def test_a_time_limit_ends_a_pass_on_spark(spark: Any, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from plar.engines import SparkEngine
 
