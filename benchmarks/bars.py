@@ -96,6 +96,16 @@ def process(*command: str, repeat: int = 3) -> tuple[float, float, str]:
     return min(seconds), peak, out
 
 
+def in_turn(ours: Sequence[str], reference: Sequence[str], repeat: int = 3) -> list[tuple[float, float, str]]:
+    """Run two processes in turn, so that a noisy machine disturbs both; a first run, which compiles, is not counted."""
+    process(*ours, repeat=1)
+    runs = [[process(*command, repeat=1) for command in (ours, reference)] for _ in range(repeat)]
+    return [
+        (min(seconds), max(peaks), out[-1])
+        for seconds, peaks, out in (zip(*own, strict=True) for own in zip(*runs, strict=True))
+    ]
+
+
 def data_folder() -> Path:
     """The folder of the paper's datasets."""
     folder = os.environ.get("PLAR_DATA")

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean, median
 
 import numpy as np
-from bars import HERE, PEER, Skip, best, data_folder, process, report, run, timed_steps, weka_file
+from bars import HERE, PEER, Skip, best, data_folder, in_turn, process, report, run, timed_steps, weka_file
 
 import plar
 from plar import datasets
@@ -73,9 +73,7 @@ READ = "import polars; assert polars.read_parquet({path!r}).shape == (100000, 20
 def parquet() -> None:
     path = small_integers(".parquet")
     ours, reading = GRANULATE.format(path=path), READ.format(path=path)
-    process(sys.executable, "-c", ours, repeat=1)
-    reference, _, _ = process(sys.executable, "-c", reading)
-    seconds, peak, _ = process(sys.executable, "-c", ours)
+    (seconds, peak, _), (reference, _, _) = in_turn((sys.executable, "-c", ours), (sys.executable, "-c", reading))
     report(f"Parquet 100,000 × 2,000 of small integers, granulate ({peak:.0f} MB) : polars reads it",
            seconds, reference, 4)  # fmt: skip
 
@@ -111,9 +109,8 @@ STRINGS = "import polars; assert polars.read_csv({path!r}, infer_schema=False, n
 def csv_wide() -> None:
     path = wide_text(100_000, 2000, 8)
     command = (PLAR, "reduce", path, "-d", "d", "--json")
-    process(*command, repeat=1)
-    reference, theirs, _ = process(sys.executable, "-c", STRINGS.format(path=path, rows=100_000), repeat=2)
-    ours, peak, out = process(*command)
+    strings = (sys.executable, "-c", STRINGS.format(path=path, rows=100_000))
+    (ours, peak, out), (reference, theirs, _) = in_turn(command, strings)
     found = json.loads(out)
     assert (found["n_objects"], found["certificate"]["preserved"]) == (100_000, True)
     report(f"CSV 100,000 × 2,000, plar reduce ({peak:.0f} MB) : polars reads strings ({theirs:.0f} MB)",
@@ -154,9 +151,7 @@ def csv_tall() -> None:
     if not path.exists():
         process(sys.executable, "-c", TALL, str(path), repeat=1)
     command = (sys.executable, "-c", GRANULES.format(path=str(path)))
-    process(*command, repeat=1)
-    reference, theirs, _ = process(sys.executable, "-c", GROUPED.format(path=str(path)))
-    ours, peak, _ = process(*command)
+    (ours, peak, _), (reference, theirs, _) = in_turn(command, (sys.executable, "-c", GROUPED.format(path=str(path))))
     report(f"CSV 5 million × 13, granulate ({peak:.0f} MB) : polars groups and counts ({theirs:.0f} MB)",
            ours, reference, 0.6)  # fmt: skip
 
@@ -165,9 +160,7 @@ def kdd99() -> None:
     path = str(data_folder() / "kddcup.data_10_percent.gz")
     read = f"import polars; assert polars.read_csv({path!r}, has_header=False).shape == (494021, 42)"
     command = (PLAR, "reduce", path, "--no-header", "--decision", "-1", "--json")
-    process(*command, repeat=1)
-    reference, _, _ = process(sys.executable, "-c", read)
-    ours, peak, out = process(*command)
+    (ours, peak, out), (reference, _, _) = in_turn(command, (sys.executable, "-c", read), repeat=5)
     found = json.loads(out)
     assert found["n_objects"] == 494_021
     assert found["certificate"]["preserved"]
@@ -187,8 +180,8 @@ def weka15360() -> None:
     with path.open() as lines:
         skip = next(i for i, line in enumerate(lines, 1) if line.strip().lower() == "@data")
     command = (PLAR, "reduce", str(path), "--decision", "-1", "--json")
-    reference, _, _ = process(sys.executable, "-c", WEKA_COUNT.format(path=str(path), skip=skip), repeat=2)
-    ours, peak, out = process(*command, repeat=2)
+    count = (sys.executable, "-c", WEKA_COUNT.format(path=str(path), skip=skip))
+    (ours, peak, out), (reference, _, _) = in_turn(command, count)
     found = json.loads(out)
     assert (found["n_objects"], found["n_granules"]) == (15_360_000, 1_048_575)
     assert found["consistent"]
@@ -199,9 +192,7 @@ def weka15360() -> None:
 
 def tic_tac_toe() -> None:
     command = (PLAR, "reduce", "examples/tic_tac_toe.csv", "--decision", "x_wins", "--json")
-    process(*command, repeat=1)
-    reference, _, _ = process(sys.executable, "-c", "import numba, polars", repeat=7)
-    ours, _, out = process(*command, repeat=7)
+    (ours, _, out), (reference, _, _) = in_turn(command, (sys.executable, "-c", "import numba, polars"), repeat=9)
     assert len(json.loads(out)["attributes"]) == 8
     report("plar reduce tic_tac_toe.csv, second run, whole process : import numba, polars", ours, reference, 1.5)
 

@@ -53,6 +53,8 @@ class Granules:
         Cut points of the conditions whose values are numbers of bins.
     text : bool
         Whether the values are as written in a text file, so that numbers are text too.
+    consistent : bool or None
+        Whether no two granules agree on all conditions; None where that was not looked at.
     """
 
     conditions: tuple[str, ...]
@@ -66,6 +68,7 @@ class Granules:
     names: tuple[str, ...] = ()
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
     text: bool = False
+    consistent: bool | None = None
 
     def __post_init__(self) -> None:
         """Fill in the names."""
@@ -112,7 +115,7 @@ class Granules:
         named = list(conditions)
         k = len(named)
         named += decision
-        counts = settle(named, counts, missing=missing, grouped=grouped)
+        counts, consistent = settle(named, k, counts, missing=missing, grouped=grouped)
         classes, decision_values = combine([column for _, column in named[k:]])
         return Granules(
             conditions=tuple(name for name, _ in named[:k]),
@@ -126,6 +129,7 @@ class Granules:
             names=tuple(names),
             cuts=cuts or {},
             text=text,
+            consistent=consistent,
         )
 
     @property
@@ -174,9 +178,9 @@ class Granules:
         kept = self.positions(attributes)
         columns, classes, counts = [self.columns[j] for j in kept], self.classes, self.counts
         dictionaries = tuple(self.dictionaries[j] for j in kept)
-        merged = merge_equal([(classes, self.n_classes), *zip(columns, map(len, dictionaries), strict=True)], counts)
-        if merged is not None:
-            first, counts = merged
+        coded = zip(columns, map(len, dictionaries), strict=True)
+        first, counts, consistent = merge_equal(coded, [(classes, self.n_classes)], counts)
+        if first is not None:
             columns, classes = [codes[first] for codes in columns], classes[first]
         conditions = tuple(self.conditions[j] for j in kept)
         return replace(
@@ -187,6 +191,7 @@ class Granules:
             classes=classes,
             counts=counts,
             cuts={name: self.cuts[name] for name in conditions if name in self.cuts},
+            consistent=consistent,
         )
 
     def for_one_search(self) -> Granules:

@@ -67,6 +67,8 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     >>> found.consistent, len(set(found.labels.tolist())), len(set(found.leaves.tolist()))
     (False, 2, 3)
     """
+    if partition is None and granules.consistent:
+        partition = np.arange(len(granules), dtype=np.uint32), np.arange(len(granules) + 1, dtype=np.uint32)
     order, starts = partition or distinct(granules.coded, len(granules))
     sizes = np.diff(starts)
     n_pure = int((sizes == 1).sum())

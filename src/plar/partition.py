@@ -154,8 +154,12 @@ def _split(
     return int(kept), int(classes), int(left)
 
 
-def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | None = None) -> tuple[Index, Index]:
+def distinct(
+    columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | None = None, starts: Index | None = None
+) -> tuple[Index, Index]:
     """Partition rows by all columns together: equal rows share a class, in which they keep the order of `rows`.
+
+    With `starts`, refine the partition that an earlier call returned.
 
     The rows that are alone in their class come first. They are done with as soon as they are alone, so high-entropy
     tables take a few columns and no hashing.
@@ -167,8 +171,11 @@ def distinct(columns: Iterable[tuple[Codes, int]], n_rows: int, rows: Index | No
     [[0, 2], [1]]
     """
     keys = np.arange(n_rows, dtype=np.uint32)
-    order, starts = keys if rows is None else rows, np.array([0, n_rows] if n_rows else [0], np.uint32)
-    alone = []
+    order = keys if rows is None else rows
+    if starts is None:
+        starts = np.array([0, n_rows] if n_rows else [0], np.uint32)
+    n_alone = np.uint32((np.diff(starts) == 1).sum())
+    alone, order, starts = [order[:n_alone]], order[n_alone:], starts[n_alone:] - n_alone
     for group in joined(columns):
         if len(order) < 2:
             break

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_codes
 from plar.errors import NoRows, TableError
-from plar.partition import Codes, Index, distinct
+from plar.parallel import in_threads
+from plar.partition import Codes, distinct
 
 Counts: TypeAlias = NDArray[np.int64]
 #: counts are exact up to this many objects
@@ -74,16 +75,22 @@ def _without_missing(named: list[tuple[str, Column]], counts: Counts, missing: s
 
 
 def settle(
-    named: list[tuple[str, Column]], counts: Counts | None = None, *, missing: str = "value", grouped: bool = False
-) -> Counts:
-    """Leave each distinct row of coded columns once, in place, and return how many objects it stands for.
+    named: list[tuple[str, Column]],
+    n_conditions: int,
+    counts: Counts | None = None,
+    *,
+    missing: str = "value",
+    grouped: bool = False,
+) -> tuple[Counts, bool | None]:
+    """Leave each distinct row of coded columns once, in place; return how many objects each stands for.
 
-    `counts` says how many each given row stands for (default: one), `missing` what happens to rows that lack a value,
-    and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
+    Also returned: whether rows that agree on the conditions, the first columns, agree on the decision; None where that
+    was not looked at. `counts` says how many each given row stands for (default: one), `missing` what happens to rows
+    that lack a value, and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
 
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
-    >>> settle(named).tolist(), named[0][1].codes.tolist()
-    ([2, 1], [0, 1])
+    >>> settle(named, 1), named[0][1].codes.tolist()
+    ((array([2, 1]), True), [0, 1])
     """
     n_rows = len(named[-1][1].codes)
     if not n_rows:
@@ -100,21 +107,30 @@ def settle(
     if not len(counts):
         raise NoRows("No row is left: all were dropped for a missing value. Pass missing='value'.")
     if grouped and not any(column.merged for _, column in named):
-        return counts
-    merged = merge_equal(((column.codes, len(column.values)) for _, column in reversed(named)), counts)
-    if merged is None:
-        return counts
-    first, counts = merged
-    for j, (name, column) in enumerate(named):
-        named[j] = name, Column(column.codes[first], column.values, column.merged)
-    return counts
+        return counts, None
+    columns = [(column.codes, len(column.values)) for _, column in named]
+    first, counts, consistent = merge_equal(columns[:n_conditions][::-1], columns[n_conditions:], counts)
+    if first is not None:
+        taken = in_threads(lambda column: column.codes[first], (column for _, column in named), len(first))
+        for j, ((name, column), codes) in enumerate(zip(named, taken, strict=True)):
+            named[j] = name, Column(codes, column.values, column.merged)
+    return counts, consistent
 
 
-def merge_equal(columns: Iterable[tuple[Codes, int]], counts: Counts) -> tuple[Index, Counts] | None:
-    """The first of equal rows, in table order, and the sums of their counts; None where no two are equal."""
-    order, starts = distinct(columns, len(counts))
+def merge_equal(
+    conditions: Iterable[tuple[Codes, int]], decision: Iterable[tuple[Codes, int]], counts: Counts
+) -> tuple[NDArray[np.intp] | None, Counts, bool]:
+    """The first of equal rows, in table order, the sums of their counts, and whether the table is consistent.
+
+    The first is None where no two rows are equal.
+    """
+    order, starts = distinct(conditions, len(counts))
+    n_combinations = len(starts)
+    order, starts = distinct(decision, len(counts), order, starts)
+    consistent = len(starts) == n_combinations
     if len(starts) - 1 == len(counts):
-        return None
-    first = order[starts[:-1]]
+        return None, counts, consistent
+    begins = starts[:-1].astype(np.intp)
+    first = order[begins].astype(np.intp)
     place = np.argsort(first)
-    return first[place], np.add.reduceat(counts[order], starts[:-1].astype(np.intp))[place]
+    return first[place], np.add.reduceat(counts[order], begins)[place], consistent

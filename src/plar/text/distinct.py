@@ -25,6 +25,8 @@ _TOGETHER = 32
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ZERO, _ONE, _TWO, _EIGHT, _HALF, _LOW = (np.uint64(n) for n in (0, 1, 2, 8, 32, 0xFFFFFFFF))
 _EACH, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+#: a slot is where the upper half of a hash says, at two words each; bits of a count, above which stands a place
+_BELOW, _PLACE = np.uint64(31), np.uint64(34)
 _LINE_ENDS = np.uint64(0x0A0A0A0A0A0A0A0A)
 
 
@@ -36,7 +38,7 @@ def longer(array: NDArray[Any], kept: int, size: int) -> NDArray[Any]:
 
 
 class Distinct:
-    r"""A set of strings of bytes.
+    r"""A set of strings of bytes, with room for so many bytes from the start: the system gives memory as it is used.
 
     Examples
     --------
@@ -50,33 +52,33 @@ class Distinct:
     ([2, 1], b'ab\nc\n')
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_bytes: int = 0) -> None:
         self.made = self.filled = 0
-        self.arena = np.empty(0, np.uint8)
-        self._slots, self._entries = np.zeros(0, np.uint64), np.zeros(4, np.uint64)
+        self.arena = np.empty(n_bytes, np.uint8)
+        self._slots = np.zeros(0, np.uint64)
 
     @property
     def counts(self) -> Words:
         """How often each string was seen."""
-        return self._entries[3 : 2 * self.made + 2 : 2]
+        counts = np.empty(self.made, np.uint64)
+        _list_counts(self._slots, counts)
+        return counts
 
     def add(self, data: Bytes, bounds: Words, hashes: Words, keep: bool = True) -> tuple[Index, Index]:
         """Return the number of each string, in the order of their first appearance, and which strings are new.
 
-        The bytes of new ones stand behind one another in `arena`, from `filled` on. Where they are not to be kept, that
-        does not move, and they have no number of their own.
+        No string may be the beginning of another one. The bytes of new ones stand behind one another in `arena`, from
+        `filled` on. Where they are not to be kept, that does not move, and they have no number of their own.
         """
         n, size = len(bounds) - 1, int(bounds[-1] - bounds[0]) + SPARE
-        if 2 * (self.made + n) + 4 > len(self._entries):
-            self._entries = longer(self._entries, 2 * self.made + 3, 8 * (self.made + n) + 4)
-        if 2 * (self.made + n) > len(self._slots):  # which are few, so that they stay in a cache
-            before, self._slots = self._slots, np.zeros(1 << (3 * (self.made + n)).bit_length(), np.uint64)
+        if 3 * (self.made + n) > len(self._slots):  # two words each; few, because new memory is slow too
+            before, self._slots = self._slots, np.zeros(2 << (2 * (self.made + n)).bit_length(), np.uint64)
             _rehash(before, self._slots)
         if self.filled + size > len(self.arena):
             self.arena = longer(self.arena, self.filled, 4 * (self.filled + size))
         numbers, new = np.empty((2, n), np.uint32)
         state = np.array([self.made, self.filled, 0], np.uint64)
-        _add(data, bounds, hashes, keep, self._slots, self._entries, self.arena, numbers, new, state)
+        _add(data, bounds, hashes, keep, self._slots, self.arena, numbers, new, state)
         if keep:
             self.made, self.filled = int(state[0]), int(state[1])
         return numbers, new[: int(state[2])]
@@ -180,7 +182,6 @@ def _add(
     hashes: Words,
     keep: bool,
     slots: Words,
-    entries: Words,
     arena: Bytes,
     numbers: Index,
     new: Index,
@@ -188,59 +189,58 @@ def _add(
 ) -> None:
     """Number the strings between bounds; there must be room for all of them.
 
-    A slot holds the upper half of a hash, which says where it is looked for, and the string's number plus one. An entry
-    has two words, which are needed together: where the string begins in the arena, each where the last one ends, and
-    how often it was seen. The first entry stands for none. In `state`, in and out: strings kept, their bytes; out: new.
+    A slot has two words: the upper half of a hash, which says where it is looked for, and the string's number plus one;
+    where the string begins in the arena, and how often it was seen. In `state`, in and out: strings kept, their bytes;
+    out: new.
     """
-    mask = np.uint64(len(slots)) - _ONE
+    mask = np.uint64(len(slots)) - _TWO
     n, to, fresh, last = state[0], state[1], _ZERO, np.uint64(len(bounds)) - _ONE
     for begin in range(_ZERO, last, np.uint64(_TOGETHER)):
         stop = min(begin + np.uint64(_TOGETHER), last)
         # memory is slow to answer, so it is asked for all of these strings before any of them is looked for
         for k in range(begin, stop):
-            prefetch(slots, (hashes[k] >> _HALF) & mask)
+            prefetch(slots, (hashes[k] >> _BELOW) & mask)
         for k in range(begin, stop):
-            prefetch(entries, _TWO * (slots[(hashes[k] >> _HALF) & mask] & _LOW))
-        for k in range(begin, stop):
-            place = entries[_TWO * (slots[(hashes[k] >> _HALF) & mask] & _LOW)]
+            place = slots[((hashes[k] >> _BELOW) & mask) + _ONE] >> _PLACE
             prefetch(arena, place)
             prefetch(arena, place + np.uint64(64))
+            prefetch(arena, place + bounds[k + _ONE] - bounds[k])
         for k in range(begin, stop):
             own, start, end = hashes[k] >> _HALF, bounds[k], bounds[k + _ONE]
-            at = own & mask
+            at = (hashes[k] >> _BELOW) & mask
             while slots[at] != _ZERO:
-                g = _TWO * (slots[at] & _LOW)
-                if (
-                    slots[at] >> _HALF == own
-                    and entries[g + _TWO] - entries[g] == end - start
-                    and _equal(data, start, end, arena, entries[g])
-                ):
+                if slots[at] >> _HALF == own and _equal(data, start, end, arena, slots[at + _ONE] >> _PLACE):
                     break
-                at = (at + _ONE) & mask
+                at = (at + _TWO) & mask
             if slots[at] != _ZERO:
-                g = slots[at] & _LOW
-                entries[_TWO * g + _ONE] += _ONE
-                numbers[k] = g - _ONE
+                slots[at + _ONE] += _ONE
+                numbers[k] = (slots[at] & _LOW) - _ONE
                 continue
             for i in range(end - start):
                 arena[to + i] = data[start + i]
             numbers[k], new[fresh] = n, k
             fresh += _ONE
-            to += end - start
             if keep:
                 n += _ONE
-                slots[at] = (own << _HALF) | n
-                entries[_TWO * n + _ONE], entries[_TWO * (n + _ONE)] = _ONE, to
+                slots[at], slots[at + _ONE] = (own << _HALF) | n, (to << _PLACE) | _ONE
+            to += end - start
     state[0], state[1], state[2] = n, to, fresh
 
 
 @jit
 def _rehash(slots: Words, to: Words) -> None:
     """Put what is in slots into others, which are empty."""
-    mask = np.uint64(len(to)) - _ONE
-    for slot in slots:
-        if slot != _ZERO:
-            at = (slot >> _HALF) & mask
+    mask = np.uint64(len(to)) - _TWO
+    for i in range(_ZERO, np.uint64(len(slots)), _TWO):
+        if slots[i] != _ZERO:
+            at = (slots[i] >> _BELOW) & mask
             while to[at] != _ZERO:
-                at = (at + _ONE) & mask
-            to[at] = slot
+                at = (at + _TWO) & mask
+            to[at], to[at + _ONE] = slots[i], slots[i + _ONE]
+
+
+@jit
+def _list_counts(slots: Words, counts: Words) -> None:
+    for i in range(_ZERO, np.uint64(len(slots)), _TWO):
+        if slots[i] != _ZERO:
+            counts[(slots[i] & _LOW) - _ONE] = slots[i + _ONE] & ((_ONE << _PLACE) - _ONE)

@@ -9,6 +9,8 @@ from plar.text.distinct import SPARE, Bytes, Distinct, Index, Words, find_lines,
 
 #: rows of which some must be equal, and the share of distinct rows up to which it pays to look for equal ones
 _TRIED, _DISTINCT = 1 << 14, 0.75
+#: bytes of a chunk, which are added at once
+_ROOM = 1 << 20
 _NONE = 0xFFFFFFFF
 
 
@@ -23,12 +25,15 @@ class Repeats:
         self._clear()
 
     def _clear(self) -> None:
-        self._rows, self._lines, self._seen = Distinct(), Distinct(), 0
+        room = self._most + _ROOM
+        self._rows, self._lines, self._seen = Distinct(room), Distinct(room), 0
         #: chunk, its first new row, its new rows
         self._runs: list[tuple[int, int, int]] = []
         #: the row that each line became, chunk by chunk, and those of the chunk that is read now
         self._became: list[Index] = []
         self._now = np.empty(0, np.uint32)
+        #: how often more each row was seen, of those that were kept as bytes before there were too many codes
+        self._counted = np.empty(0, np.uint64)
 
     @property
     def full(self) -> bool:
@@ -66,10 +71,9 @@ class Repeats:
     def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
         """Add rows, of at most so many codes; `lines`: which of the new lines each comes from, if from them."""
         if n_codes > 256 and self._type.itemsize == 1:
-            kept, counts = self._kept, self._rows.counts
-            self._rows, self._type = Distinct(), np.dtype(np.uint32)
+            kept, self._counted = self._kept, self._rows.counts - np.uint64(1)
+            self._rows, self._type = Distinct(self._most + _ROOM), np.dtype(np.uint32)
             self._rows.add(*self._strings(kept))
-            self._rows.counts[:] = counts
         before = self._rows.made
         numbers, new = self._rows.add(*self._strings(rows))
         if len(new):
@@ -92,10 +96,12 @@ class Repeats:
 
     def take(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64], list[tuple[int, int, int]]]:
         """Return the distinct rows, their counts, and (chunk, first row, rows) of where they were first; begin anew."""
+        counts = self._rows.counts
+        counts[: len(self._counted)] += self._counted
         if self._became:
-            became, counts = np.concatenate(self._became), self._lines.counts
+            became, again = np.concatenate(self._became), self._lines.counts - np.uint64(1)
             rows = became != _NONE  # others are blank, or comments
-            np.add.at(self._rows.counts, became[rows], counts[rows] - np.uint64(1))
-        taken = self._kept, self._rows.counts.astype(np.int64), self._runs
+            np.add.at(counts, became[rows], again[rows])
+        taken = self._kept, counts.astype(np.int64), self._runs
         self._clear()
         return taken
