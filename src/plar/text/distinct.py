@@ -20,6 +20,8 @@ Counts: TypeAlias = NDArray[np.int64]
 
 #: bytes behind data that may be looked at
 SPARE = 8
+#: bytes of strings that are many
+_MANY = 1 << 25
 #: strings that are looked for together
 _TOGETHER = 32
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -38,7 +40,7 @@ def longer(array: NDArray[Any], kept: int, size: int) -> NDArray[Any]:
 
 
 class Distinct:
-    r"""A set of strings of bytes, with room for so many bytes from the start: the system gives memory as it is used.
+    r"""A set of strings of bytes; once there are many, room for `n_bytes` is reserved, so that none is moved again.
 
     Examples
     --------
@@ -54,7 +56,7 @@ class Distinct:
 
     def __init__(self, n_bytes: int = 0) -> None:
         self.made = self.filled = 0
-        self.arena = np.empty(n_bytes, np.uint8)
+        self.arena, self._most = np.empty(0, np.uint8), n_bytes
         self._slots = np.zeros(0, np.uint64)
 
     @property
@@ -75,7 +77,8 @@ class Distinct:
             before, self._slots = self._slots, np.zeros(2 << (2 * (self.made + n)).bit_length(), np.uint64)
             _rehash(before, self._slots)
         if self.filled + size > len(self.arena):
-            self.arena = longer(self.arena, self.filled, 4 * (self.filled + size))
+            needed = 4 * (self.filled + size)
+            self.arena = longer(self.arena, self.filled, needed if needed < _MANY else max(needed // 4, self._most))
         numbers, new = np.empty((2, n), np.uint32)
         state = np.array([self.made, self.filled, 0], np.uint64)
         _add(data, bounds, hashes, keep, self._slots, self.arena, numbers, new, state)
