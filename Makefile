@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHONS := 3.11 3.12 3.13
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench paper docs soak clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection paper docs soak clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -52,6 +52,10 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
+
+# Whether the choice holds beyond the table: noise, planted decisions, junk columns; QUICK=1 takes a tenth of the tables.
+bench-selection: $(VENV)/.dev
+	$(BIN)/python -W ignore benchmarks/selection.py
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
 paper: $(VENV)/.dev .bench/skrough/.ready

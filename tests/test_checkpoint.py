@@ -228,9 +228,9 @@ def test_damage_is_refused(tmp_path: Path) -> None:
 
     for length in (0, 1, len(good) // 2, len(good) - 2):
         refused(good[:length])
-    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":2,"checksum":"","state":[]}', b"[" * 100_000):
+    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":3,"checksum":"","state":[]}', b"[" * 100_000):
         refused(text)
-    refused(good.replace(b'"plar_checkpoint":2', b'"plar_checkpoint":3'), "has the version 3, this plar knows 2")
+    refused(good.replace(b'"plar_checkpoint":3', b'"plar_checkpoint":4'), "has the version 4, this plar knows 3")
     for _ in range(300):
         place = pick.randrange(len(good))
         bad = bytearray(good)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,24 @@ def test_curve_starts_before_the_first_step_and_ends_at_the_level_of_all() -> No
     found = plar.reduce(EXAMPLE, "x_wins")
     axes: Any = found.plot().axes
     left, right = axes
-    level, curve = left.get_lines()
+    level, curve, by_chance = left.get_lines()
     assert list(curve.get_xdata()) == list(range(len(found.steps) + 1))
     assert curve.get_ydata()[0] == pytest.approx(plar.theta(EXAMPLE, [], decision="x_wins"), abs=1e-9)
     assert curve.get_ydata()[-1] == level.get_ydata()[0] == found.theta_all
+    assert list(by_chance.get_xdata()) == [8]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["chance does as well"]
+    assert [patch.get_facecolor()[3] for patch in right.patches[:8]] == [1.0] * 7 + [0.0]
     assert "Θ(D|C) = 0, all 9 columns" in [text.get_text() for text in left.texts]
     assert [label.get_text() for label in right.get_yticklabels()] == list(found.attributes)
     bars = [patch.get_width() for patch in right.patches[: len(found.attributes)]]
     assert bars == [step.significance for step in found.steps]
+
+
+def test_earlier_versions_knew_nothing_of_chance() -> None:
+    found = plar.reduce(EXAMPLE, "x_wins")
+    left: Any = replace(found, steps=tuple(replace(step, p_value=None) for step in found.steps)).plot().axes[0]
+    assert len(left.get_lines()) == 2
+    assert left.get_legend() is None
 
 
 def test_core_is_marked_and_shows_its_inner_significance() -> None:

@@ -22,7 +22,8 @@ import plar
 from plar.datasets import random_table
 from plar.reduct import from_dict
 from plar.report import page
-from plar.report.words import visible
+from plar.report.reproduce import python_call, shell_command
+from plar.report.words import chance_words, visible
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install 'plar[report]'")
 
@@ -125,6 +126,106 @@ def test_words(table: Mapping[str, Any], options: Mapping[str, Any], words: list
         assert expected in text
 
 
+def steps_of(p_values: list[float | None], **changed: Any) -> plar.Reduct:
+    """A reduct of steps with such p-values, of three rows for each combination."""
+    names = tuple(f"c{j}" for j in range(len(p_values) + 1))
+    found = plar.reduce({name: [0, 1] for name in names} | {"y": [0, 1]}, "y")
+    steps = tuple(replace(found.steps[0], attribute=name, p_value=p) for name, p in zip(names, p_values, strict=False))
+    return replace(found, steps=steps, attributes=names[:-1], n_objects=30, n_combinations=10, **changed)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "words"),
+    [
+        ([0.0], "The only step beats chance."),
+        ([0.0, 0.05], "Both steps beat chance."),
+        ([0.0] * 7, "All 7 steps beat chance."),
+        ([0.06], "No step beats chance: a random decision would do as well."),
+        ([0.0] * 4 + [1.0] * 13, "4 of 17 steps beat chance; from step 5 on, a random decision would do as well."),
+        ([0.0, 1.0], "1 of 2 steps beats chance; in step 2, a random decision would do as well."),
+        ([1.0, 0.0], "In step 1, a random decision would do as well. 1 later step beats chance."),
+        (
+            [0.0, 0.0, 1.0, 0.0, 1.0, 0.0],
+            "The first 2 of 6 steps beat chance; in step 3, a random decision would do as well. "
+            "2 later steps beat chance.",
+        ),
+    ],
+)
+def test_steps_and_chance(p_values: list[float | None], words: str) -> None:
+    found = steps_of(p_values)
+    assert chance_words(found) == [words, "There are 3.0 rows for each combination of the chosen values."]
+    assert words in str(found)
+    assert words in Text(found._repr_html_()).text
+    assert words in told(found)
+
+
+def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
+    old = steps_of([None, None])
+    for found in (old, replace(old, n_combinations=None)):
+        for shown in (str(found), found._repr_html_(), page(found).split("<script")[0].split("</style>")[1]):
+            assert not re.search(r"chance|p-value|combination of", shown)
+
+
+@pytest.mark.parametrize(
+    ("bins", "words"),
+    [
+        ("quantile:2", "What was tested is the binned table."),
+        ("mdlp", "cuts by mdlp have seen the decision: p-values are too small."),
+        ({"c0": "mdlp"}, "p-values are too small."),
+    ],
+)
+def test_bins_and_chance(bins: Any, words: str) -> None:
+    assert words in told(steps_of([0.0], cuts={"c0": (0.5,)}, settings={"bins": bins}))
+
+
+def test_alpha() -> None:
+    found = plar.reduce(EXAMPLE, "x_wins", alpha=0.05)
+    assert "Neither of the 2 attributes left beats chance at 0.05." in str(found)
+    text = told(found)
+    for words in ("7 of 9 columns chosen They tell less", "The goal was to beat chance.", "Every p-value is 1"):
+        assert words in text
+    assert "Something is lost" not in text
+    assert "something is lost" not in found._repr_html_()
+    near = replace(found, rejected={"middle_left": 0.0501, "middle_right": 1.0})
+    assert "The least p-values: middle_left 0.0501 and 1 for all others." in told(near)
+
+
+def test_what_was_not_tested() -> None:
+    pair = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "c": [0, 1, 1] * 12, "d": [0, 1, 1, 0] * 9}
+    assert "Taken untested: 2 core columns and 1 asked for." in told(plar.reduce(pair, "d", include=["c"]))
+    nothing = plar.reduce(pair, "d", alpha=0.05)
+    assert "None of the 3 attributes beats chance at 0.05." in str(nothing)
+    for words in ("No column beats chance", "The search did not begin with them.", "core, left out"):
+        assert words in told(nothing)
+    asked = plar.reduce(pair, "d", alpha=0.05, include=["a"])
+    assert "Taken untested: 1 column asked for." in told(asked)
+
+
+def test_what_chance_would_do_as_well_is_passed_over() -> None:
+    table = {"id": range(60), "a": [0, 1] * 30, "d": [0, 1] * 29 + [1, 0]}
+    found = plar.reduce(table, "d", alpha=0.05)
+    assert found.attributes == ("a",)
+    assert "passed over: id" in told(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ""),
+        ({"start": "core"}, ""),
+        ({"start": "empty"}, "--start empty"),
+        ({"alpha": 0.05, "start": "empty"}, "--alpha 0.05"),
+        ({"alpha": 0.01, "start": "core"}, "--alpha 0.01 --start core"),
+    ],
+)
+def test_alpha_and_start_are_repeated_where_they_were_asked_for(options: dict[str, Any], words: str) -> None:
+    found = plar.reduce(EXAMPLE, "x_wins", **options)
+    assert (shell_command(found) or "").partition("--measure SCE")[2].strip() == words
+    ran: dict[str, Any] = {}
+    exec(python_call(found), ran)
+    assert without_times(ran["r"]) == without_times(found)
+
+
 def test_measure_of_the_users_own() -> None:
     own = plar.Measure("<b>minority", lambda counts: counts.sum() - counts.max(), normaliser=lambda n: n)
     found = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 0, 1], "d": [0, 1, 1, 1]}, "d", measure=own)
@@ -180,6 +281,7 @@ def test_the_command_and_the_call_give_the_same_reduct(tmp_path: Path, reading: 
         "bins": {names[1]: [1.5, 2.5]},
     }
     search: Any = {"measure": "LCE", "include": [names[2]], "max_attributes": 2, "minimal": True}
+    search |= {"alpha": 0.2, "start": "core"} if reading else {}
     if reading:
         found = plar.reduce(plar.read_table(file, decision, **table, **reading), **search)
     else:

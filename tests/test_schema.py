@@ -68,6 +68,9 @@ def test_every_reduct_fits(sample: Sample) -> None:
     [
         {"include": [0], "max_attributes": 2},
         {"epsilon": 0.5, "tolerance": 0.1, "minimal": True},
+        {"alpha": 0.05},
+        {"alpha": 0.01, "start": "core"},
+        {"start": "empty"},
         {"conditions": ["top_left", "top_right"], "na": ["b"], "missing": "drop"},
     ],
 )
@@ -85,6 +88,7 @@ def test_bins_fit(bins: Any) -> None:
 def test_what_is_wrong_is_refused() -> None:
     found = as_read(plar.reduce(TABLE, "x_wins"))
     faults: list[dict[str, Any]] = [{"theta": "0"}, {"more": 1}, {"steps": [{}]}, {"settings": {}}, {"n_objects": -1}]
+    faults += [{"n_combinations": 0}, {"rejected": {"a": 2}}, {"steps": [{**found["steps"][0], "p_value": 1.5}]}]
     for wrong in faults:
         assert not VALIDATOR.is_valid({**found, **wrong})
     del found["core"]
@@ -95,6 +99,7 @@ def test_what_is_wrong_is_refused() -> None:
     ("command", "words"),
     [
         ("reduce", (TABLE, "-d", "x_wins")),
+        ("relevant", (TABLE, "-d", "x_wins")),
         ("core", (TABLE, "-d", "x_wins")),
         ("theta", (TABLE, "-d", "x_wins", "-a", "top_left")),
         ("engines", ()),

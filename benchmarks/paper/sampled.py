@@ -71,6 +71,10 @@ class SampledEvaluation:
         self.value_all: float = truth.value_all
         assert clock.ask(lambda: held.theta_all, 1, 1) == self.theta_all
 
+    def tables(self, candidates: Sequence[int]) -> Any:
+        """The tables of plar."""
+        return self._truth.tables(candidates)
+
     @property
     def theta(self) -> int:
         """Θ(D|R)."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from plar.granules import Granules
     from plar.measures import Measure
     from plar.reduct import Certificate, Reduct, Step, load
+    from plar.relevance import Relevant, relevant
     from plar.tables import DecisionTable
 
 __version__ = "0.1.0"
@@ -43,6 +44,7 @@ __all__ = [
     "PlarError",
     "PlarWarning",
     "Reduct",
+    "Relevant",
     "Step",
     "TableError",
     "UnknownNameError",
@@ -54,6 +56,7 @@ __all__ = [
     "measures",
     "read_table",
     "reduce",
+    "relevant",
     "significance",
     "theta",
 ]
@@ -61,6 +64,7 @@ __all__ = [
 _HOMES = {
     **dict.fromkeys(("core", "granulate", "read_table", "reduce", "significance", "theta"), "api"),
     **dict.fromkeys(("Certificate", "Reduct", "Step", "load"), "reduct"),
+    **dict.fromkeys(("Relevant", "relevant"), "relevance"),
     **{"Granules": "granules", "Measure": "measures", "DecisionTable": "tables"},
 }
 

@@ -22,7 +22,7 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
-from plar.run import granulated, opened, prepared
+from plar.run import granulated, opened, prepared, warn_supervised_bins
 from plar.search import OnStep, Options, Progress, core_of, find_reduct
 from plar.tables import DecisionTable, open_table
 
@@ -52,6 +52,8 @@ def reduce(
     tolerance: float = 0.0,
     max_attributes: int | None = None,
     minimal: bool = False,
+    alpha: float | None = None,
+    start: str | None = None,
     equivalent: bool = False,
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
@@ -112,6 +114,13 @@ def reduce(
         Stop at this many attributes. If the core is larger, its most significant part is taken.
     minimal : bool
         Try to remove each attribute in the end, the last first. `include` stays.
+    alpha : float, optional
+        Take only attributes that beat chance at this level, 0.05 for example: each candidate is tested against random
+        decisions within the rows that the chosen attributes do not tell apart, and its p-value is multiplied by the
+        number of candidates. The search ends when none is left that does.
+    start : {"core", "empty"}, optional
+        What the search begins with, beside `include`: by default the core, and with `alpha` nothing, because the core
+        knows nothing of chance.
     equivalent : bool
         Also find the conditions that carry the same information, for `Reduct.equivalent` and the report.
     n_jobs : int, optional
@@ -153,7 +162,7 @@ def reduce(
     reading = ReadOptions.of(locals())
     deadline = perf_counter() + (math.inf if time_limit is None else as_seconds(time_limit))
     chosen_measure = as_measure(measure)
-    options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal)
+    options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal, alpha, start)
     for name, given in (("progress", progress), ("on_step", on_step)):
         if given is not None and not callable(given):
             raise ParameterError(f"The {name!r} parameter must be a function. Got {given!r} instead.")
@@ -165,6 +174,8 @@ def reduce(
         prepared(data, reading, engine, n_jobs, attributes=include, seconds=seconds, progress=tell) as ready,
     ):
         granules, options = ready.granules, replace(options, include=ready.attributes)
+        if alpha is not None:
+            warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(granules), granules.n_objects, ready.memory)
         return find_reduct(

@@ -19,7 +19,7 @@ from plar.files import as_path, check_place, checksum, expanded, remove_strays, 
 from plar.measures import OWN, Measure
 from plar.reduct import Step, from_json
 
-_VERSION = 2
+_VERSION = 3
 _DAMAGED = "is damaged, or no checkpoint. Name another file, or delete it"
 #: Θ is a sum of three machine words
 _LARGEST = 1 << 192

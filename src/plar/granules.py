@@ -19,10 +19,10 @@ from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
 from plar.columns import positions_of
-from plar.errors import TableError
+from plar.errors import NoRows, TableError
 from plar.files import find_files
 from plar.granule_files import holds_granules, read_granules, write_granules
-from plar.partition import Codes, Index
+from plar.partition import Codes, Index, distinct
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
 
@@ -132,6 +132,18 @@ class Granules:
             consistent=consistent,
         )
 
+    def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
+        """How many combinations of values some attributes have: classes of U/P.
+
+        Examples
+        --------
+        >>> import plar
+        >>> plar.granulate({"a": ["x", "y", "y"], "b": [1, 1, 2], "d": [1, 1, 1]}, "d").n_combinations("a")
+        2
+        """
+        coded = [(self.columns[j], len(self.dictionaries[j])) for j in self.positions(attributes)]
+        return len(distinct(coded, len(self))[1]) - 1
+
     @property
     def nbytes(self) -> int:
         """Bytes of codes, classes and counts: what the table takes, its values apart."""
@@ -193,6 +205,31 @@ class Granules:
             cuts={name: self.cuts[name] for name in conditions if name in self.cuts},
             consistent=consistent,
         )
+
+    def with_counts(self, counts: Any) -> Granules:
+        """The same granules with other multiplicities, whole numbers; those of 0 go. Nothing is read again.
+
+        Examples
+        --------
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y", "y"], "d": [1, 1, 1]}, "d")
+        >>> granules.with_counts([4, 0]).n_objects
+        4
+        """
+        given = np.asarray(counts)
+        if given.shape != self.counts.shape or given.dtype.kind not in "biu" or (given < 0).any():
+            raise TableError(
+                f"with_counts takes {len(self)} whole numbers from 0 on, one a granule. "
+                f"Got {given.dtype} of shape {given.shape}."
+            )
+        check_objects(float(given.sum(dtype=np.float64)))
+        if not given.any():
+            raise NoRows("All counts are 0, so that no granule is left. Check them.")
+        conditions, decision = self.named_columns()
+        made = Granules.from_columns(
+            conditions, decision, given.astype(np.int64), grouped=True, names=self.names, cuts=self.cuts, text=self.text
+        )
+        return replace(made, consistent=self.consistent or None)
 
     def for_one_search(self) -> Granules:
         """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""

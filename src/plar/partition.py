@@ -187,6 +187,56 @@ def distinct(
     return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
 
 
+class Runs(NamedTuple):
+    """Rows of a partition whose classes stand decision by decision: a run is the rows of a class with one decision."""
+
+    #: numbers of objects, in the order of the partition
+    weights: NDArray[np.int64]
+    #: where each run begins, and the first run of each class, both with an end
+    begins: Index
+    first: Index
+
+
+def find_runs(decisions: Index, counts: NDArray[np.int64], order: Index, starts: Index) -> Runs:
+    """Find the runs; decisions and counts are by row.
+
+    >>> decisions, order = np.array([0, 1, 0], np.uint32), np.array([0, 2, 1], np.uint32)
+    >>> runs = find_runs(decisions, np.array([5, 6, 7]), order, np.array([0, 3], np.uint32))
+    >>> runs.weights.tolist(), runs.begins.tolist(), runs.first.tolist()
+    ([5, 7, 6], [0, 2, 3], [0, 2])
+    """
+    weights, begins = np.empty(len(order), np.int64), np.empty(len(order) + 1, np.uint32)
+    first = np.empty(len(starts), np.uint32)
+    n = _find_runs(decisions, counts, order, starts, weights, begins, first)
+    return Runs(weights, begins[: n + 1], first)
+
+
+@jit
+def _find_runs(
+    decisions: Index,
+    counts: NDArray[np.int64],
+    order: Index,
+    starts: Index,
+    weights: NDArray[np.int64],
+    runs: Index,
+    class_runs: Index,
+) -> int:
+    made, one = np.uint64(0), np.uint64(1)
+    for c in range(np.uint64(len(starts)) - one):
+        class_runs[c] = made
+        low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
+        last = np.uint32(0xFFFFFFFF)
+        for i in range(low, high):
+            row = np.uint64(order[i])
+            weights[i] = counts[row]
+            runs[made] = i
+            made += np.uint64(decisions[row] != last)
+            last = decisions[row]
+    class_runs[len(starts) - 1] = made
+    runs[made] = starts[len(starts) - 1]
+    return int(made)
+
+
 def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
     """Deal attributes into two halves, each with the many-valued ones first: they shrink a partition fastest."""
     falling = sorted(attributes, key=lambda a: -n_values[a])

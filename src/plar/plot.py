@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from plar.errors import ParameterError, PlarError
-from plar.report.words import chosen, counted, number, shortened, start_words, thetas
+from plar.report.words import chosen, counted, number, p_values_of, shortened, start_words, thetas
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,9 @@ PLAIN = {"parse_math": False, "usetex": False}
 #: inches of the curve
 LOW = 3.6
 CURVE, CORE, LEVEL = "#2f6db5", "#c9781f", "#2a8a57"
+#: above the panel, at its right
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.1}
+LEGEND |= {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 
 
 def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
@@ -54,9 +57,14 @@ def _curve(found: Reduct, ax: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     values = thetas(found)
-    marker = "o" if len(values) <= 30 else "."
+    marker: Any = {"marker": "o", "markersize": 5 if len(values) <= 30 else 2.5, "color": CURVE}
     ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)
-    ax.plot(range(len(values)), values, color=CURVE, marker=marker, markersize=5, linewidth=1.8)
+    ax.plot(range(len(values)), values, linewidth=1.8, **marker)
+    hollow = [k for k, (_, by_chance) in enumerate(p_values_of(found), 1) if by_chance]
+    if hollow:
+        how = {"linestyle": "", "label": "chance does as well", "markerfacecolor": ax.get_facecolor(), **marker}
+        ax.plot(hollow, [values[k] for k in hollow], **how)
+        ax.legend(handletextpad=0.1, **LEGEND)
     label = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
     below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # the curve never comes here
     at = {"xy": (0.02, found.theta_all), "xycoords": ("axes fraction", "data"), **below}
@@ -75,7 +83,9 @@ def _curve(found: Reduct, ax: Any) -> None:
 def _bars(found: Reduct, ax: Any) -> None:
     rows = chosen(found)[:MOST]
     colours = [CORE if row["part"] == "core" else CURVE for row in rows]
-    ax.barh(range(len(rows)), [row["significance"] or 0.0 for row in rows], color=colours, height=0.7)
+    filled = ["none" if row["p"][1] else colour for row, colour in zip(rows, colours, strict=True)]
+    gains = [row["significance"] or 0.0 for row in rows]
+    ax.barh(range(len(rows)), gains, color=filled, edgecolor=colours, height=0.7)
     ax.set_yticks(range(len(rows)), [shortened(row["name"], LONGEST) for row in rows], fontsize="small", **PLAIN)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     for place, row in enumerate(rows):
@@ -86,7 +96,7 @@ def _bars(found: Reduct, ax: Any) -> None:
         if colour in colours:
             ax.barh([0], [0], color=colour, label=label)
     if rows:
-        ax.legend(frameon=False, fontsize="small", loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.1, ncols=2)
+        ax.legend(ncols=2, **LEGEND)
     more = len(found.attributes) - len(rows)
     ax.set_xlabel(f"significance ({more:,} more columns are not shown)" if more else "significance")
     share = f"{len(found.attributes):,} of {counted(len(found.conditions), 'column')}"

@@ -7,8 +7,9 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
+from plar.chance import LEVEL
 from plar.errors import TableError
 from plar.files import as_path, checksum, replacing
 
@@ -26,6 +27,8 @@ _SETTINGS: Mapping[str, Any] = {
     **dict.fromkeys(("weights", "separator"), str | None),
     **dict.fromkeys(("include", "na"), tuple[str, ...]),
     "max_attributes": int | None,
+    "alpha": float | None,
+    "start": str | None,
     "conditions": tuple[str, ...] | None,
 }
 
@@ -48,6 +51,9 @@ class Step:
         The outer significance of every candidate.
     active : int
         Objects still in classes of U/R that are not settled.
+    p_value : float or None
+        How likely a random decision would do as well, times the number of candidates and at most 1; None in results of
+        earlier versions.
     seconds : float
     """
 
@@ -57,6 +63,7 @@ class Step:
     ties: tuple[str, ...]
     candidates: Mapping[str, float]
     active: int
+    p_value: float | None
     seconds: float
 
 
@@ -102,6 +109,8 @@ class Reduct:
     certificate : Certificate
     n_objects, n_granules, n_classes : int
         Rows counted with their weights, distinct rows, distinct decisions.
+    n_combinations : int or None
+        How many combinations of values the chosen attributes have: classes of U/R. None in results of earlier versions.
     cardinalities, missing : mapping of str to int
         Number of distinct values of each condition; of objects that lack a value, where some do, also in the decision.
     cuts : mapping of str to tuple of float
@@ -112,6 +121,8 @@ class Reduct:
         The options of `plar.reduce` that decide the result, as they were given.
     seconds : mapping of str to float
         By phase: read, granulate, core, search, certificate.
+    rejected : mapping of str to float
+        With `alpha`: the p-value of each candidate, where the search ended because none of them beats chance.
     equivalent : tuple of tuples of str, or None
         Conditions that are equal up to the names of their values: any one of a group does for the others. Columns of
         more than 65,536 values are not compared. None unless `plar.reduce` was asked for them; not part of the JSON.
@@ -142,9 +153,11 @@ class Reduct:
     n_objects: int
     n_granules: int
     n_classes: int
+    n_combinations: int | None
     cardinalities: Mapping[str, int]
     missing: Mapping[str, int]
     cuts: Mapping[str, tuple[float, ...]]
+    rejected: Mapping[str, float]
     source: str | None
     settings: Mapping[str, Any]
     seconds: Mapping[str, float]
@@ -166,6 +179,23 @@ class Reduct:
         from plar.report.views import notebook_table
 
         return notebook_table(self)
+
+    @property
+    def n_beyond_chance(self) -> int | None:
+        """How many of the steps, from the first on, beat chance: a random decision would not do as well.
+
+        The level is `alpha`, or 0.05 without. None in results of earlier versions.
+        """
+        if any(step.p_value is None for step in self.steps):
+            return None
+        level = self.settings.get("alpha") or LEVEL
+        by_chance = (i for i, step in enumerate(self.steps) if cast(float, step.p_value) > level)
+        return next(by_chance, len(self.steps))
+
+    @property
+    def objects_per_combination(self) -> float | None:
+        """How many objects there are for each combination of the chosen values: with few, more of them are new."""
+        return self.n_objects / self.n_combinations if self.n_combinations else None
 
     def to_dict(self) -> dict[str, Any]:
         """Turn the result into what JSON can hold; its keys are the fields' names, without `equivalent`."""
@@ -263,7 +293,7 @@ def _seal(found: Mapping[str, Any]) -> str:
 def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     """Make a result of what `Reduct.to_dict` gave."""
     try:
-        made: Reduct = from_json(Reduct, {"equivalent": None, **found})
+        made: Reduct = from_json(Reduct, _with_chance(found))
         named = {*made.attributes, *made.core, *made.certificate.redundant}
         named.update(*((step.attribute, *step.ties, *step.candidates) for step in made.steps))
         if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):
@@ -276,6 +306,16 @@ def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
         return made
     except TypeError as error:
         raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
+
+
+def _with_chance(found: Any) -> Any:
+    """Add what results of earlier versions lack, which knew nothing of chance."""
+    if not isinstance(found, Mapping):
+        return found
+    steps = found.get("steps")
+    if isinstance(steps, (list, tuple)):
+        steps = [{"p_value": None, **step} if isinstance(step, Mapping) else step for step in steps]
+    return {"equivalent": None, "n_combinations": None, "rejected": {}, **found, "steps": steps}
 
 
 def _fitted(name: str, kind: Any, value: Any) -> Any:

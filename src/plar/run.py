@@ -74,6 +74,16 @@ def _warn_id_columns(engine: Engine, table: DecisionTable, granules: GranuleHand
         )
 
 
+def warn_supervised_bins(table: DecisionTable) -> None:
+    """Warn that a test against chance is too lenient where the cuts have seen the decision."""
+    spec = table.roles.bins.spec if table.roles.bins else ()
+    if "mdlp" in (spec.values() if isinstance(spec, dict) else (spec,)):
+        warn(
+            "The cuts of bins='mdlp' have seen the decision, so that p-values are too small and alpha is too lenient. "
+            "Cut by quantile or width, or at points of your own (bins='quantile:5')."
+        )
+
+
 @contextmanager
 def prepared(
     data: Any,

@@ -9,24 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from numbers import Integral
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from plar.chance import p_value
 from plar.checkpoint import Journal
 from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
 from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import Interrupted, ParameterError
+from plar.granules import Granules
 from plar.limits import amount
 from plar.measures import OWN, Measure
+from plar.parallel import in_threads
 from plar.reduct import Certificate, Reduct, Step
 
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]
+T = TypeVar("T")
+#: candidates that are tested against chance at a time, and objects of which a test is worth a thread
+_AT_ONCE, _LARGE = 64, 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +47,15 @@ class Options:
     tolerance: float = 0.0
     max_attributes: int | None = None
     minimal: bool = False
+    alpha: float | None = None
+    start: str | None = None
 
     def __post_init__(self) -> None:
+        alpha = None if self.alpha is None else amount(self.alpha)
+        if self.alpha is not None and (alpha is None or not 0 < alpha < 1):
+            raise ParameterError(f"The 'alpha' parameter must be None or between 0 and 1. Got {self.alpha!r} instead.")
+        if self.start not in (None, "core", "empty"):
+            raise ParameterError(f"The 'start' parameter must be None, 'core' or 'empty'. Got {self.start!r} instead.")
         for name in ("epsilon", "tolerance"):
             value = getattr(self, name)
             if amount(value) is None:
@@ -59,7 +75,13 @@ class Options:
         """The options in Python's own types, with the names of those to include."""
         limit = None if self.max_attributes is None else int(self.max_attributes)
         numbers = {"epsilon": float(self.epsilon), "tolerance": float(self.tolerance), "max_attributes": limit}
-        return {"include": include, **numbers, "minimal": bool(self.minimal)}
+        alpha = None if self.alpha is None else float(self.alpha)
+        return {"include": include, **numbers, "minimal": bool(self.minimal), "alpha": alpha, "start": self.begins}
+
+    @property
+    def begins(self) -> str:
+        """What the search begins with: by default the core, which knows nothing of chance, and with alpha nothing."""
+        return self.start or ("core" if self.alpha is None else "empty")
 
 
 def find_reduct(
@@ -88,12 +110,13 @@ def find_reduct(
     search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
     facts = {"source": source, "settings": settings or {}}
     search.find_core(progress or (lambda phase, done, total: None), engine.watch or watch)
-    try:
-        search.add_attributes(on_step)
-        return search.certified(facts, equivalent)
-    except KeyboardInterrupt:
-        search.forget()
-        raise Interrupted(search.certified(facts, equivalent)) from None
+    with search.thread:
+        try:
+            search.add_attributes(on_step)
+            return search.certified(facts, equivalent)
+        except KeyboardInterrupt:
+            search.forget()
+            raise Interrupted(search.certified(facts, equivalent)) from None
 
 
 @dataclass
@@ -108,8 +131,12 @@ class _Search:
     seconds: dict[str, float]
     deadline: float
     complete: bool = False
+    #: p-values of the candidates, once none of them beats chance
+    rejected: dict[str, float] = field(default_factory=dict)
     #: whether the greedy steps are under way, which alone end at the deadline
     in_steps: bool = False
+    #: for what can be computed while the search goes on
+    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     #: when the phase began
     began: float = field(default_factory=perf_counter)
 
@@ -138,7 +165,8 @@ class _Search:
         self.core = core_of(inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
         rises = measure.significances([inner[a].theta - evaluation.theta_all for a in self.core], granules.n_objects)
         self.core_significances = dict(zip((names[a] for a in self.core), rises, strict=True))
-        self.start = _start(self.core, self.include, inner, options.max_attributes)
+        first = self.core if options.begins == "core" else []
+        self.start = _start(first, self.include, inner, options.max_attributes)
         if self.chosen:
             evaluation.select(*self.chosen)
         #: None when it is in an unknown state
@@ -173,6 +201,9 @@ class _Search:
                 if self.complete or len(chosen) >= limit or perf_counter() >= self.deadline:
                     break
                 step = self._step(evaluation, chosen)
+                if step is None:
+                    self.complete = True
+                    break
                 self.journal.add_step(step)
                 self.active = step.active
                 self.tell("search", len(steps), self.active)
@@ -188,8 +219,8 @@ class _Search:
         most = Fraction(float(tolerance)) * Fraction(self.measure.normaliser(self.granules.n_objects) or 1)
         return evaluation.theta - evaluation.theta_all <= most
 
-    def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step:
-        # adds to R, and to those chosen, the first of the attributes of least Θ
+    def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
+        # adds to R, and to those chosen, the first of the attributes of least Θ; with alpha, of those that beat chance
         began = perf_counter()
         names, n, measure = self.granules.conditions, self.granules.n_objects, self.measure
         candidates = [a for a in range(len(names)) if a not in chosen]
@@ -197,17 +228,49 @@ class _Search:
         thetas = evaluation.with_each(candidates)
         bound = min(thetas) + measure.tie_bound(n)
         ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
-        chosen.add(ties[0])
-        gain, *gains = measure.significances([before - theta for theta in (evaluation.select(ties[0]), *thetas)], n)
+        best, alpha = ties[0], self.options.alpha
+        if alpha is None:
+            tested = self._aside(p_value, next(iter(evaluation.tables([best]))), len(candidates))
+        else:
+            theta_of = dict(zip(candidates, thetas, strict=True))
+            p_values = self._tested(evaluation, sorted(candidates, key=theta_of.__getitem__), alpha)
+            best = next(reversed(p_values))
+            if p_values[best] > alpha:
+                self.rejected = {names[a]: p_values[a] for a in candidates}
+                return None
+            ties = [best, *(a for a in candidates if a not in p_values and theta_of[a] == theta_of[best])]
+            tested = partial(p_values.__getitem__, best)
+        chosen.add(best)
+        gain, *gains = measure.significances([before - theta for theta in (evaluation.select(best), *thetas)], n)
         return Step(
-            attribute=names[ties[0]],
+            attribute=names[best],
             theta=self._theta(evaluation),
             significance=gain,
             ties=tuple(names[a] for a in ties),
             candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
             active=evaluation.active,
+            p_value=tested(),
             seconds=perf_counter() - began,
         )
+
+    def _tested(self, evaluation: Evaluation, candidates: Sequence[int], alpha: float) -> dict[int, float]:
+        # p-values in the order of the candidates, up to the first that beats chance
+        test, found = partial(p_value, n_candidates=len(candidates), level=float(alpha)), dict[int, float]()
+        for low in (0, *range(1, len(candidates), _AT_ONCE)):
+            some = candidates[low : low + _AT_ONCE] if low else candidates[:1]
+            for a, p in zip(some, in_threads(test, evaluation.tables(some), self.active if low else 0), strict=False):
+                found[a] = p
+                if p <= alpha:
+                    return found
+                if perf_counter() >= self.deadline:
+                    raise _OutOfTime
+        return found
+
+    def _aside(self, function: Callable[..., T], *args: Any) -> Callable[[], T]:
+        # computes something while the search goes on; what is small is not worth a thread
+        if self.active < _LARGE:
+            return partial(function, *args)
+        return self.thread.submit(copy_context().run, function, *args).result
 
     def forget(self) -> None:
         """Keep only the steps that are done: whatever ran was interrupted."""
@@ -222,6 +285,9 @@ class _Search:
         granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
         chosen = self.chosen
         self.tell("certificate", 0, len(chosen))
+        count: Callable[[], int] | None = None
+        if isinstance(granules, Granules) and not self.options.minimal:  # beside the certificate
+            count = self.thread.submit(granules.n_combinations, [names[a] for a in chosen]).result
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:
@@ -258,6 +324,8 @@ class _Search:
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
             equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
+            rejected=self.rejected,
+            n_combinations=count() if count else granules.n_combinations([names[a] for a in chosen]),
             seconds=self.seconds,
             **facts,
         )

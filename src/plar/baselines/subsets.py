@@ -8,7 +8,7 @@ is settled, and a system needs nothing beside the paper's "map to (B-vector, (de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, Measure, f_of
 from plar.reduct import Reduct
+from plar.strata import Table
 
 Subset = tuple[int, ...]
 #: a cell of a list takes 8 bytes and more
@@ -65,6 +66,7 @@ class SubsetEvaluation(ABC):
             raise TableError(f"The paper's systems know PR, SCE, LCE and CCE, not {measure.name!r}. Use plar.reduce.")
         self._granules, self._measure = granules, measure
         self._labels = label_granules(granules, measure)
+        self._strata = self._labels.strata(granules)
         self.consistent = self._labels.consistent
         self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_classes)
         self._chosen: Subset = ()
@@ -123,8 +125,13 @@ class SubsetEvaluation(ABC):
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._chosen = (*self._chosen, *attributes)
+        self._strata.select(*attributes)
         self.known = {self._chosen: self._judged_now()}
         return self.theta
+
+    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+        """How the values of each candidate meet the decisions; the paper does not test them."""
+        return self._strata.tables(candidates)
 
     def _unrolled(self) -> tuple[list[Any], list[list[Any]]]:
         """The table object by object, as the systems without granulation hold it: tags, and columns of codes.

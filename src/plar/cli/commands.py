@@ -28,7 +28,8 @@ from plar.cli.options import (
 from plar.columns import Word
 from plar.errors import TableError, printable, unknown_name
 
-_WITH_JSON = "reduce, core, theta or engines"
+_WITH_JSON = "reduce, relevant, core, theta or engines"
+_START = "Begin with the core, or with --include alone: core, empty. Default: core, with --alpha empty."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 
 
@@ -42,6 +43,8 @@ def reduce(
     tolerance: Annotated[float, of("Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
     max_attributes: Annotated[int | None, of("Stop at this many attributes.")] = None,
     minimal: Annotated[bool, of("Try to remove each attribute in the end.", "--minimal")] = False,
+    alpha: Annotated[float | None, of("Take only attributes that beat chance at this level, e.g. 0.05.")] = None,
+    start: Annotated[str | None, of(_START, choices=("core", "empty"))] = None,
     as_json: Json = False,
     output: Annotated[
         str | None, of("Write the reduced table; its name says the format, - is stdout.", "--output", "-o")
@@ -72,6 +75,8 @@ def reduce(
                     tolerance=tolerance,
                     max_attributes=max_attributes,
                     minimal=minimal,
+                    alpha=alpha,
+                    start=start,
                     equivalent=report is not None,
                     time_limit=long_run.time_limit,
                     checkpoint=long_run.checkpoint,
@@ -101,6 +106,38 @@ def reduce(
                     display("write", 0, 0)
                 data.sink(found.attributes, path, found.cuts)
             _tell_written(output, telling)
+
+
+def relevant(
+    table: TableOptions,
+    computing: Computing,
+    telling: Telling,
+    alpha: Annotated[float, of("How seldom an attribute that says nothing may be taken.")] = 0.05,
+    include: Annotated[Columns, of_columns("Attributes that the first layer must hold, as a,b. Repeatable.")] = None,
+    max_attributes: Annotated[int | None, of("The most attributes of a layer.")] = None,
+    time_limit: Annotated[str | None, of("End with the layers found after 90s, 10m, 2h, …", metavar="TIME")] = None,
+    memory_limit: MemoryLimit = None,
+    as_json: Json = False,
+) -> None:
+    """Find all attributes that say more about the decision than chance, in layers."""
+    from plar.progress import shown
+
+    with started(table, computing, memory_limit) as (opened, engine), shown(telling.progress) as display:
+        found = plar.relevant(
+            opened(),
+            alpha=alpha,
+            measure=computing.measure,
+            engine=engine,
+            include=include or (),
+            max_attributes=max_attributes,
+            time_limit=time_limit,
+            progress=display,
+            on_step=display.on_step if display else None,
+        )
+    if as_json:
+        _print_json(found.to_dict())
+    else:
+        print(f"{'standard input' if table.file == STREAM else printable(table.file)}: {found}")
 
 
 def core(
@@ -182,7 +219,7 @@ def schema(
     from importlib.resources import files
 
     whole = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
-    known = {"reduce": whole, **{name: whole["$defs"][name] for name in ("core", "theta", "engines")}}
+    known = {"reduce": whole, **{name: whole["$defs"][name] for name in ("relevant", "core", "theta", "engines")}}
     if command not in known:
         raise unknown_name("command", command, known)
     print(json.dumps({"$schema": whole["$schema"], **known[command]}, ensure_ascii=False, indent=1))
@@ -191,6 +228,7 @@ def schema(
 #: every command, with an example of its use
 COMMANDS: dict[Callable[..., None], str] = {
     reduce: "plar reduce examples/tic_tac_toe.csv --decision x_wins",
+    relevant: "plar relevant examples/tic_tac_toe.csv --decision x_wins",
     core: "plar core examples/tic_tac_toe.csv --decision x_wins --measure PR",
     theta: "plar theta examples/tic_tac_toe.csv --decision x_wins --attributes top_left,top_right",
     granulate: "plar granulate examples/tic_tac_toe.csv --decision x_wins -o granules.parquet",

@@ -100,10 +100,12 @@ def settle(
     if missing != "value":
         keep &= _without_missing(named, counts, missing)
     if not keep.all():
-        # column by column, so that no second copy of the table is ever held
-        for j, (name, column) in enumerate(named):
-            named[j] = name, take_codes(column, column.codes[keep])
-        counts = counts[keep]
+        # some columns at a time, so that no second copy of the table is ever held
+        rows = np.flatnonzero(keep)
+        kept = in_threads(lambda column: take_codes(column, column.codes[rows]), (c for _, c in named), len(rows))
+        for j, ((name, _), column) in enumerate(zip(named, kept, strict=True)):
+            named[j] = name, column
+        counts = counts[rows]
     if not len(counts):
         raise NoRows("No row is left: all were dropped for a missing value. Pass missing='value'.")
     if grouped and not any(column.merged for _, column in named):

@@ -11,6 +11,7 @@ from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.options import ReadOptions
+from plar.strata import Table
 from plar.tables import DecisionTable
 
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ class Evaluation(Protocol):
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
+
+    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+        """How the values of each candidate meet the decisions, within the classes of U/R."""
 
 
 class Engine(ABC):

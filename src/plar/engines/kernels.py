@@ -129,27 +129,6 @@ def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
 
 
 @jit
-def find_runs(
-    decisions: Index, counts: Words, order: Index, starts: Index, weights: Words, runs: Index, class_runs: Index
-) -> int:
-    """Find where each run begins, the first run of each class, both with a sentinel, and the rows' weights."""
-    made = np.uint64(0)
-    for c in range(np.uint64(len(starts)) - _ONE):
-        class_runs[c] = made
-        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
-        last = np.uint32(0xFFFFFFFF)
-        for i in range(low, high):
-            row = np.uint64(order[i])
-            weights[i] = counts[row]
-            runs[made] = i
-            made += np.uint64(decisions[row] != last)
-            last = decisions[row]
-    class_runs[len(starts) - 1] = made
-    runs[made] = starts[len(starts) - 1]
-    return int(made)
-
-
-@jit
 def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts: Index, words: Words) -> None:
     """Add the Θ of a partition whose classes stand decision by decision."""
     kind = f[0]

@@ -28,7 +28,8 @@ from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
 from plar.parallel import threads, usable_cores
-from plar.partition import Codes, Index, Split, in_halves, joined, leaving_out_each, smallest_codes, split
+from plar.partition import Codes, Index, Runs, Split, find_runs, in_halves, joined, leaving_out_each, split
+from plar.strata import Table, by_decision
 from plar.tables import DecisionTable
 
 T = TypeVar("T")
@@ -124,8 +125,11 @@ class LocalEvaluation:
         self._root = self._now = self._one_class()
         #: Θ(D|R), and the objects in classes of U/R of more than one label
         self.theta, self.unsettled = self._theta_of(self._root), self._mixed(self._root)
+        self._strata = self._labels.strata(granules)
         #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
         self._known: dict[int, int] = {}
+        #: of U/R, if it has been scored
+        self._runs: Runs | None = None
         #: a user's θ is evaluated column by column
         self._use_lanes = False if measure.kind == OWN else use_lanes
         self._blocks: list[lanes.Block] | None = None
@@ -196,6 +200,7 @@ class LocalEvaluation:
         blocks = [block for block in self._blocks if not wanted.isdisjoint(block.attributes)]
         cells = len(now.order) * (len(columns) + lanes.LANES * len(blocks))
         over = Pass(self._scorer, g.classes, g.counts, now.order, now.starts)
+        self._runs = over.runs
         parts = over.ranges(len(columns) + len(blocks), 1 if cells < _SHARED else self._n_jobs)
 
         def score(task: tuple[int | lanes.Block, slice]) -> list[tuple[int, int]]:
@@ -244,17 +249,27 @@ class LocalEvaluation:
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._now = self._refined(self._now, attributes)
+        self._strata.select(*attributes)
         known = self._known.get(attributes[0]) if len(attributes) == 1 else None
         self.theta = self._theta_of(self._now) if known is None else known
-        self.unsettled, self._known = self._mixed(self._now), {}
+        self.unsettled, self._known, self._runs = self._mixed(self._now), {}, None
         return self.theta
+
+    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+        """How the values of each candidate meet the decisions."""
+        now, g = self._now, self._granules
+        if self._measure.kind in (PURE, OWN) and not self.consistent:  # which drop more classes, or fewer
+            return self._strata.tables(candidates)
+        runs = self._runs or find_runs(g.classes, g.counts, now.order, now.starts)
+        columns = map(self._column, candidates)
+        return (Table(codes[now.order].astype(np.uint32), n_values, runs) for codes, n_values in columns)
 
     def _column(self, attribute: int) -> tuple[Codes, int]:
         return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
 
     def _one_class(self) -> _Partition:
         g, leaves = self._granules, self._labels.leaves
-        order = np.argsort(smallest_codes(g.classes, g.n_classes), kind="stable").astype(np.uint32)
+        order = by_decision(g.classes)
         whole = np.array([0, len(order)], np.uint32)
         if (leaves == leaves[0]).all():
             return _Partition(order[:0], whole[:1], self._sum(order, whole))

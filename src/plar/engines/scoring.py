@@ -15,7 +15,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Codes, Index, split
+from plar.partition import Codes, Index, find_runs, split
 
 
 class Scorer:
@@ -52,10 +52,9 @@ class Pass:
         self._scorer = scorer
         self._rows = classes, counts
         self._order, self._starts = order, starts
-        self._weights = np.empty(len(order), np.int64)
-        runs, self._class_runs = np.empty(len(order) + 1, np.uint32), np.empty(len(starts), np.uint32)
-        n_runs = kernels.find_runs(classes, counts, order, starts, self._weights, runs, self._class_runs)
-        self._runs, self._rows_a_run = runs[: n_runs + 1], np.uint64(len(order) // max(n_runs, 1))
+        self.runs = find_runs(classes, counts, order, starts)
+        self._weights, self._runs, self._class_runs = self.runs
+        self._rows_a_run = np.uint64(len(order) // max(len(self._runs) - 1, 1))
 
     def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
         """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""

@@ -15,10 +15,26 @@ from plar.errors import PlarError
 from plar.limits import shown_seconds
 from plar.report.curve import curve
 from plar.report.reproduce import python_call, shell_command
-from plar.report.words import LONGEST, MEASURES, aligned, bar, chosen, counted, number, percent, shortened, visible
+from plar.report.words import (
+    LONGEST,
+    MEASURES,
+    aligned,
+    bar,
+    chance_words,
+    chosen,
+    counted,
+    level_of,
+    number,
+    p_values_of,
+    p_words,
+    per_combination,
+    percent,
+    shortened,
+    visible,
+)
 
 if TYPE_CHECKING:
-    from plar.reduct import Reduct
+    from plar.reduct import Reduct, Step
 
 #: rows of a table that are shown at first
 ROWS = 50
@@ -59,6 +75,11 @@ def page(found: Reduct, command: str | None = None) -> str:
         wide=curve(found),
         narrow=curve(found, 340, 260),
         chosen=chosen(found),
+        chance=chance_words(found),
+        level=level_of(found),
+        begins=found.settings.get("start", "core"),
+        per_combination=per_combination(found),
+        rejected=_rejected(found),
         steps=_steps(found),
         columns=columns[:ROWS],
         first_round=_first_round(found)[:ROWS],
@@ -109,20 +130,36 @@ def _columns(found: Reduct) -> list[dict[str, Any]]:
 def _steps(found: Reduct) -> list[dict[str, Any]]:
     gains = aligned([step.significance for step in found.steps])
     thetas = aligned([step.theta for step in found.steps])
+    p_values = p_values_of(found) or [("", False)] * len(found.steps)
+    passed = [_passed_over(step) if found.settings.get("alpha") else [] for step in found.steps]
     return [
         {
             "step": step,
             "significance": gain,
             "theta": theta,
+            "p": p,
+            "passed": over,
             "ties": [name for name in step.ties if name != step.attribute],
-            "next": _runners_up(step.candidates, set(step.ties)),
+            "next": _runners_up(step.candidates, {*step.ties, *over}),
         }
-        for step, gain, theta in zip(found.steps, gains, thetas, strict=True)
+        for step, gain, theta, p, over in zip(found.steps, gains, thetas, p_values, passed, strict=True)
     ]
 
 
-def _runners_up(candidates: Mapping[str, float], ties: set[str]) -> list[tuple[str, str, float]]:
-    best = sorted((-value, name) for name, value in candidates.items() if name not in ties and value)
+def _rejected(found: Reduct) -> list[tuple[str, str, float]]:
+    """The columns left that came near to beating chance, the nearest first."""
+    near = sorted((p, name) for name, p in found.rejected.items() if p < 1)
+    return [(name, p_words(p, level_of(found)), p) for p, name in near]
+
+
+def _passed_over(step: Step) -> list[str]:
+    """Candidates that would have been taken, if they beat chance."""
+    value = step.candidates[step.attribute]
+    return [name for name, other in step.candidates.items() if other >= value and name not in step.ties]
+
+
+def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tuple[str, str, float]]:
+    best = sorted((-value, name) for name, value in candidates.items() if name not in left_out and value)
     return [(name, number(-value), -value) for value, name in best[:RUNNERS_UP]]
 
 

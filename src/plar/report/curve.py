@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from plar.report.words import counted, number, shortened, start_words, thetas
+from plar.report.words import counted, number, p_values_of, shortened, start_words, thetas
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
@@ -67,10 +67,11 @@ def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
     lines.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     radius = 4.5 if len(values) <= 30 else 2.5
     names = ["start", *(shortened(step.attribute) for step in found.steps)]
+    p_values = [("", False), *(p_values_of(found) or [("", False)] * len(found.steps))]
     lines += [
-        f'<circle class="dot" cx="{a:.1f}" cy="{b:.1f}" r="{radius}">'
-        f"<title>{k}: {escape(name)}, Θ(D|R) = {value!r}</title></circle>"
-        for k, ((a, b), name, value) in enumerate(zip(points, names, values, strict=True))
+        f'<circle class="dot{" chance" * by_chance}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"><title>'
+        f"{k}: {escape(name)}, Θ(D|R) = {value!r}{f', p-value {escape(p)}' if p else ''}</title></circle>"
+        for k, ((a, b), name, value, (p, by_chance)) in enumerate(zip(points, names, values, p_values, strict=True))
     ]
     fall = f"from {number(values[0])} to {number(values[-1])} in {counted(len(values) - 1, 'step')}"
     words = f"Θ(D|R) falls {fall}; Θ(D|C) is {number(found.theta_all)}."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: settings with their defaults: those of reading, and of the search
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
-_SEARCH = {"include": (), "epsilon": 0.0, "tolerance": 0.0, "max_attributes": None, "minimal": False}
+_SEARCH = {"include": (), "epsilon": 0.0, "tolerance": 0.0, "max_attributes": None, "minimal": False, "alpha": None}
 #: the longest call on one line
 _WIDTH = 100
 
@@ -53,6 +53,8 @@ def python_call(found: Reduct) -> str:
 
 def _asked(found: Reduct, defaults: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The settings that differ from their defaults."""
+    if "alpha" in defaults:
+        defaults = {**defaults, "start": "core" if found.settings.get("alpha") is None else "empty"}
     for name, default in defaults.items():
         value = found.settings.get(name, default)
         if value != default and value not in ([], (), {}):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from plar.errors import printable
 from plar.limits import shown_seconds
-from plar.report.words import chosen, counted, shortened, visible
+from plar.report.words import chance_words, chosen, counted, p_values_of, shortened, visible
 
 if TYPE_CHECKING:
-    from plar.reduct import Reduct, Step
+    from plar.reduct import Reduct
 
 #: rows of the table
 MOST = 30
@@ -25,18 +25,20 @@ def summary(found: Reduct) -> str:
     facts += ["one decision only: nothing to tell apart"] if found.n_classes == 1 else []
     facts += ["consistent" if found.consistent else "inconsistent: equal objects with different decisions"]
     end = "" if found.complete else "; stopped before the goal was met"
-    told = "exactly as much as all of them together"
+    told = "these attributes tell exactly as much as all of them together"
     if not certificate.preserved:
-        told = f"less than all of them together ({found.theta_all:.6g})"
+        less = "these attributes tell less than" if found.attributes else "without attributes less is known than with"
+        told = f"{less} all of them together ({found.theta_all:.6g})"
     lines = [
         ", ".join(facts),
         f"{len(found.conditions):,} attributes → {len(found.attributes):,}, measure {found.measure}{end}",
         "",
         f"core    {_listed(found.core)}",
         f"reduct  {_listed(found.attributes)}",
-        *_steps(found.steps),
+        *_steps(found),
         "",
-        f"Θ(D|R) = {found.theta:.6g}: these attributes tell {told}.",
+        f"Θ(D|R) = {found.theta:.6g}: {told}.",
+        *chance_words(found, "attribute"),
     ]
     if certificate.redundant:
         lines.append(f"Individually removable (use --minimal): {_listed(certificate.redundant)}.")
@@ -51,42 +53,49 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(printable, names)) or "(empty)"
 
 
-def _steps(steps: Sequence[Step]) -> list[str]:
-    if not steps:
+def _steps(found: Reduct) -> list[str]:
+    if not found.steps:
         return []
-    shown = [printable(step.attribute) for step in steps]
+    shown = [printable(step.attribute) for step in found.steps]
+    p_values = [f"  {p:>8}" for p, _ in p_values_of(found)]
     width = max(9, *(len(name) for name in shown))
-    lines = ["", f"  step  {'attribute':<{width}}  significance        Θ(D|R)   still mixed  ties"]
-    for i, (name, step) in enumerate(zip(shown, steps, strict=True), 1):
+    title = "   p-value" if p_values else ""
+    lines = ["", f"  step  {'attribute':<{width}}  significance        Θ(D|R)   still mixed{title}  ties"]
+    for i, (name, step, p) in enumerate(zip(shown, found.steps, p_values or [""] * len(shown), strict=True), 1):
         ties = f"  {_listed(step.ties[1:4])}{' …' if len(step.ties) > 4 else ''}" if len(step.ties) > 1 else ""
         lines.append(
-            f"{i:>6}  {name:<{width}}  {step.significance:>12.6g}  {step.theta:>12.6g}  {step.active:>12,}{ties}"
+            f"{i:>6}  {name:<{width}}  {step.significance:>12.6g}  {step.theta:>12.6g}  {step.active:>12,}{p}{ties}"
         )
     return lines
 
 
 def notebook_table(found: Reduct) -> str:
     """Write the table as HTML; names are escaped."""
-    rows = [_row("th", "#", "column", "chosen as", "significance", "values")]
+    known = bool(p_values_of(found))
+    rows = [_row("th", "#", "column", "chosen as", "significance", *["p-value"] * known, "values")]
     for i, row in enumerate(chosen(found)[:MOST], 1):
         gain = "" if row["significance"] is None else row["significance"]
         exact = f'<span title="{gain}">{escape(row["written"])}</span>'
         values = "–" if row["values"] is None else f"{row['values']:,}"
-        rows.append(_row("td", str(i), _name(row["name"]), row["part"], exact, values))
+        p = [escape(row["p"][0])] * known
+        rows.append(_row("td", str(i), _name(row["name"]), row["part"], exact, *p, values))
     if len(found.attributes) > MOST:
         more = f"… and {len(found.attributes) - MOST:,} more"
-        rows.append(f'<tr><td colspan="5" style="text-align:left;{_CELL}">{more}</td></tr>')
+        rows.append(f'<tr><td colspan="6" style="text-align:left;{_CELL}">{more}</td></tr>')
+    alpha = found.settings.get("alpha")  # with it, the goal is to beat chance
     facts = [
         counted(found.n_objects, "row"),
         f"measure {escape(shortened(found.measure))}",
-        "nothing is lost" if found.certificate.preserved else "something is lost",
+        *([f"alpha {alpha:g}"] if alpha else []),
+        *(["nothing is lost"] if found.certificate.preserved else [] if alpha else ["something is lost"]),
         "minimal" if found.certificate.minimal else "not minimal",
     ]
     return (
         '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
         '<caption style="text-align:left;padding:.3em 0">'
         f"<b>{counted(len(found.conditions), 'column')} → {len(found.attributes):,}</b> for "
-        f'{", ".join(map(_name, found.decision))}<br><span style="opacity:.7">{" · ".join(facts)}</span></caption>'
+        f'{", ".join(map(_name, found.decision))}<br><span style="opacity:.7">{" · ".join(facts)}'
+        f"{''.join(f'<br>{words}' for words in chance_words(found))}</span></caption>"
         f"<thead>{rows[0]}</thead><tbody>{''.join(rows[1:])}</tbody></table>"
     )
 
@@ -96,6 +105,6 @@ def _name(name: str) -> str:
 
 
 def _row(tag: str, *cells: str) -> str:
-    sides = ("right", "left", "left", "right", "right")
-    made = (f'<{tag} style="text-align:{a};{_CELL}">{text}</{tag}>' for a, text in zip(sides, cells, strict=True))
+    sides = ("right", "left", "left", "right", "right", "right")
+    made = (f'<{tag} style="text-align:{a};{_CELL}">{text}</{tag}>' for a, text in zip(sides, cells, strict=False))
     return f"<tr>{''.join(made)}</tr>"

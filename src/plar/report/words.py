@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from plar.chance import LEVEL
 from plar.errors import printable
 
 if TYPE_CHECKING:
@@ -102,8 +103,89 @@ def bar(value: float | None, largest: float) -> str:
     return f"{100 * value / largest:.1f}%" if value and largest > 0 and value > 0 else "0.0%"
 
 
+def p_words(p: float, level: float = LEVEL) -> str:
+    """Write a p-value with two digits, or as many as show on which side of the level it is.
+
+    >>> p_words(1e-9), p_words(0.0018), p_words(0.0402), p_words(0.0501), p_words(1.0)
+    ('<0.001', '0.0018', '0.04', '0.0501', '1')
+    """
+    least = min(0.001, level)
+    shown = (f"{p:.{digits}g}" for digits in (2, 4, 17))
+    return f"<{least:g}" if p < least else next(text for text in shown if (float(text) > level) == (p > level))
+
+
+def level_of(found: Reduct) -> float:
+    """The level that p-values are compared to."""
+    return found.settings.get("alpha") or LEVEL
+
+
+def p_values_of(found: Reduct) -> list[tuple[str, bool]]:
+    """The p-value of each step in words, and whether chance does as well; empty for results of earlier versions."""
+    known, level = [step.p_value for step in found.steps if step.p_value is not None], level_of(found)
+    return [(p_words(p, level), p > level) for p in known] if len(known) == len(found.steps) else []
+
+
+def chance_words(found: Reduct, noun: str = "column") -> list[str]:
+    """Say which steps beat chance, what was not tested, and how thin the table is; nothing for earlier versions.
+
+    >>> import plar
+    >>> for words in chance_words(plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", start="empty")):
+    ...     print(words)
+    No step beats chance: a random decision would do as well.
+    There are 1.5 rows for each combination of the chosen values.
+    """
+    if found.n_combinations is None or found.n_beyond_chance is None:
+        return []
+    words, n, left = [], len(found.steps), len(found.rejected)
+    if n:
+        words.append(_steps_and_chance(found.n_beyond_chance, [not by_chance for _, by_chance in p_values_of(found)]))
+    if left:
+        rest = f"{'None' if left > 2 else 'Neither'} of the {left:,} {noun}s{' left' * bool(found.attributes)} beats"
+        rest = f"The only {noun}{' left' * bool(found.attributes)} does not beat" if left == 1 else rest
+        words.append(f"{rest} chance at {level_of(found):g}.")
+    parts = [row["part"] for row in chosen(found)]
+    core, asked = parts.count("core"), parts.count("asked for")
+    untested = [counted(core, f"core {noun}")] * bool(core)
+    untested += [f"{asked:,} asked for" if core else f"{counted(asked, noun)} asked for"] * bool(asked)
+    if untested:
+        words.append(f"Taken untested: {' and '.join(untested)}.")
+    if found.cuts and (n or left):
+        bins = found.settings.get("bins")
+        seen = any("mdlp" in str(rule) for rule in (bins.values() if isinstance(bins, Mapping) else [bins]))
+        too_small = ", whose cuts by mdlp have seen the decision: p-values are too small" if seen else ""
+        words.append(f"What was tested is the binned table{too_small}.")
+    if rows := per_combination(found):
+        are = "is 1 row" if rows == "1" else f"are {rows} rows"
+        words.append(f"There {are} for each combination of the chosen values.")
+    return words
+
+
+def _steps_and_chance(k: int, beat: list[bool]) -> str:
+    n, later = len(beat), sum(beat[k + 1 :])
+    if k == n:
+        return f"{'Both' if n == 2 else f'All {n:,}'} steps beat chance." if n > 1 else "The only step beats chance."
+    if not any(beat):
+        return "No step beats chance: a random decision would do as well."
+    before = f"{k:,} of {n:,} steps {'beats' if k == 1 else 'beat'} chance; " if k else ""
+    where = f"from step {k + 1:,} on" if not later and k < n - 1 else f"{'in' if k else 'In'} step {k + 1:,}"
+    after = f" {counted(later, 'later step')} {'beats' if later == 1 else 'beat'} chance." if later else ""
+    if later and k:
+        before = f"The first {before}" if k > 1 else f"The first of {n:,} steps beats chance; "
+    return f"{before}{where}, a random decision would do as well.{after}"
+
+
+def per_combination(found: Reduct) -> str:
+    """Rows for each combination of the chosen values; empty without such, and for results of earlier versions."""
+    if not found.n_combinations or not found.attributes:
+        return ""
+    rows, each = found.n_objects, found.n_combinations  # as large as somebody may have written into a file
+    return f"{rows / each:.{int(rows != each)}f}" if rows < 10 * each else f"{rows // each:,}"
+
+
 def chosen(found: Reduct) -> list[dict[str, Any]]:
     """The columns of the reduct: why each is there, and its significance, inner for the core, else when selected.
+
+    The core is what the search began with; where it began without, its columns are as any other.
 
     >>> import plar
     >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", measure="PR", include=["a"])
@@ -111,8 +193,10 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
     [('b', 'core', '0.6667'), ('a', 'asked for', '–')]
     """
     steps = {step.attribute: f"step {i}" for i, step in enumerate(found.steps, 1)}
-    parts = {**steps, **dict.fromkeys(found.core, "core")}
-    gains = {**{step.attribute: step.significance for step in found.steps}, **found.core_significances}
+    core = {} if found.settings.get("start") == "empty" else found.core_significances
+    parts = {**steps, **dict.fromkeys(core, "core")}
+    gains = {**{step.attribute: step.significance for step in found.steps}, **core}
+    p_values = dict(zip(steps, p_values_of(found), strict=False))
     known = {name: gains[name] for name in found.attributes if name in gains}
     written = dict(zip(known, aligned(list(known.values())), strict=True))
     same = {name: [other for other in group if other != name] for group in found.equivalent or () for name in group}
@@ -123,6 +207,7 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
             "significance": known.get(name),
             "written": written.get(name, "–"),
             "bar": bar(known.get(name), max(known.values(), default=0.0)),
+            "p": p_values.get(name, ("–", False)),
             "values": found.cardinalities.get(name),
             "missing": found.missing.get(name, 0),
             "intervals": intervals(found.cuts[name]) if name in found.cuts else None,

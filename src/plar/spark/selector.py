@@ -53,6 +53,8 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "na": (_strings, "further spellings of missing"),
     "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
     "minimal": (TypeConverters.toBoolean, "try to remove each selected column in the end"),
+    "alpha": (_float, "select only columns that beat chance at this level; if not set, chance does not count"),
+    "start": (_string, "begin with the 'core' or 'empty'; if not set, with the core, and with alpha empty"),
     "layout": (_string, "how granules lie on the cluster, which changes no result: 'auto', 'columns' or 'rows'"),
     "partitions": (_int, "pieces that granules are held in, which change no result; if not set, by cores and data"),
 }
@@ -221,6 +223,9 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     bins : str or mapping, optional
         How numbers are compared in `fit`; `transform` keeps them as they are.
     minimal : bool
+    alpha : float, optional
+        Select only columns that beat chance at this level.
+    start : {"core", "empty"}, optional
     layout : {"auto", "columns", "rows"}
     partitions : int, optional
         These two are of `plar.engines.SparkEngine`; the result does not depend on them.
@@ -249,6 +254,8 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         na: Sequence[str] = (),
         bins: str | Mapping[str, str] | None = None,
         minimal: bool = False,
+        alpha: float | None = None,
+        start: str | None = None,
         layout: str = "auto",
         partitions: int | None = None,
     ) -> None:

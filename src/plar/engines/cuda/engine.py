@@ -6,7 +6,7 @@ The kernels are numba's, and f is the local engine's own function, so that both 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -29,6 +29,7 @@ from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
 from plar.partition import Array, joined, leaving_out_each, smallest_codes
+from plar.strata import Table
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -143,6 +144,7 @@ class CudaEvaluation:
         most_values = _SHARED // shared_bytes(32, 1, self._counter)
         self._columns = Columns(granules, most_values, free - needed if memory is None else min(memory, free - needed))
         labels = label_granules(granules, measure)
+        self._strata = labels.strata(granules)
         self.consistent = labels.consistent
         scorer = Scorer(measure, granules.n_objects, granules.n_classes)
         self.theta_all = scorer.total_of_all(granules, labels)
@@ -188,7 +190,12 @@ class CudaEvaluation:
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._now = self._refined(self._now, attributes)
+        self._strata.select(*attributes)
         return self.theta
+
+    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+        """How the values of each candidate meet the decisions, on this machine."""
+        return self._strata.tables(candidates)
 
     def _refined(self, partition: Partition, attributes: Sequence[int]) -> Partition:
         for group in joined((a, self._n_values[a]) for a in attributes):

@@ -29,6 +29,7 @@ from plar.labels import label_granules
 from plar.measures import Measure
 from plar.partition import Array, Codes, Index, distinct
 from plar.spark_calls import spark_call
+from plar.strata import Table
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
@@ -141,6 +142,19 @@ class ColumnsEvaluation(LocalEvaluation):
         """R ← R ∪ {a, …}, whose columns come in one job; returns Θ(D|R)."""
         self._fetched.fetch(attributes)
         return super().select(*attributes)
+
+    @spark_call
+    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+        """How the values of each candidate meet the decisions; columns that are not here come in one job."""
+        fetched = self._fetched
+        here = {a: codes for a, codes in (fetched.offered | fetched).items() if a in candidates}
+        if away := [a for a in candidates if a not in here]:
+            here |= self._column_blocks.fetch(away)
+        fetched.offered = here
+        tables = list(super().tables(candidates))
+        for a in candidates:  # which are not in R yet
+            fetched.pop(a, None)
+        return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         blocks, held = self._column_blocks, self._held

@@ -17,6 +17,7 @@ from plar.engines.spark.granulate import dealt_out, exchanged
 from plar.engines.spark.pieces import Coding, Piece, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
+from plar.partition import distinct
 from plar.roles import Roles
 from plar.spark_calls import spark_call
 
@@ -122,6 +123,13 @@ class SparkGranules:
         coarse = SparkGranules(conditions, self.decision, self.names, pieces, coding, lacking, cuts=cuts)
         self.coarse.append(coarse)
         return coarse
+
+    @spark_call
+    def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
+        """How many combinations of values some attributes have: classes of U/P."""
+        coarse = self.coarsen(attributes)  # where equal ones are never in two pieces
+        coding = coarse.coding
+        return int(coarse.pieces.map(lambda piece: len(distinct(piece.coded(coding), piece.n_rows)[1]) - 1).sum())
 
     def with_roles(self, roles: Roles) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
-from plar.engines import kernels
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
@@ -29,8 +28,9 @@ from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt,
 from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
-from plar.partition import Array, Index, distinct, split
+from plar.partition import Array, Index, distinct, find_runs, split
 from plar.spark_calls import spark_call
+from plar.strata import Table
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
@@ -130,6 +130,18 @@ class RowsEvaluation:
         return [thetas[a] for a in candidates]
 
     @spark_call
+    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+        """How the values of each candidate meet the decisions, counted on the cluster, in one job."""
+        now, wanted = self._now, tuple(candidates)
+        parts = [rdd.map(partial(_whole_tables, now=now, candidates=wanted)) for rdd in self._whole]
+        if self._spread is not None:
+            count = partial(_tables, now=now, numbers=self._numbers, candidates=wanted, n=1)
+            parts.append(self._spread.map(lambda piece: (0, [cells for _, cells in count(piece)])))
+        with explained("test the candidates"):
+            found = self._held.pieces.context.union(parts).collect()
+        return [_one_table(a, found, len(self._numbers), now.coding.cardinalities[a]) for a in candidates]
+
+    @spark_call
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._now = self._now._replace(selected=(*self._now.selected, *attributes))
@@ -209,6 +221,31 @@ def _whole_scores(piece: Piece, now: Now, candidates: tuple[int, ...]) -> list[t
     return list(zip(candidates, thetas, strict=False))
 
 
+def _whole_tables(piece: Piece, now: Now, candidates: tuple[int, ...]) -> tuple[int, list[Any]]:
+    """Count the classes of a piece, and (class, value, decision) for every candidate, in those of several decisions."""
+    if not piece.n_rows:
+        return 0, []
+    order, starts, _ = _classes(piece, now)
+    return len(starts) - 1, [(a, *_cells(piece, now, a, order, starts)) for a in candidates]
+
+
+def _one_table(candidate: int, parts: Sequence[tuple[int, list[Any]]], n_spread: int, n_values: int) -> Table:
+    """Put the counts of one candidate together; spread classes have numbers that mean the same in all pieces."""
+    found, first = [], n_spread
+    for n_classes, tables in parts:
+        for a, classes, *cells in tables:
+            if a == candidate:
+                found.append((classes + np.uint32(first if n_classes else 0), *cells))
+        first += n_classes
+    nothing = (np.empty(0, np.uint32),) * 3 + (np.empty(0, np.int64),)
+    classes, values, decisions, counts = (np.concatenate(column) for column in zip(nothing, *found, strict=True))
+    order = np.lexsort((decisions, classes)).astype(np.uint32)
+    starts = np.append(np.flatnonzero(np.diff(classes[order].astype(np.int64), prepend=-1)), len(order)).astype(
+        np.uint32
+    )
+    return Table.of(values, decisions, counts, order, starts, n_values)
+
+
 # -- tasks on spread classes -------------------------------------------------------------------------------
 
 
@@ -246,10 +283,8 @@ def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -
 
 def _runs(piece: Piece, order: Index, starts: Index) -> tuple[Index, Index, NDArray[np.int64]]:
     """Counts by class and decision: number of the class, decision, count."""
-    weights = np.empty(len(order), np.int64)
-    runs, class_runs = np.empty(len(order) + 1, np.uint32), np.empty(len(starts), np.uint32)
-    n_runs = kernels.find_runs(piece.classes, piece.counts, order, starts, weights, runs, class_runs)
-    firsts = runs[:n_runs].astype(np.intp)
+    weights, runs, class_runs = find_runs(piece.classes, piece.counts, order, starts)
+    firsts = runs[:-1].astype(np.intp)
     of_class = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(class_runs))
     return of_class, piece.classes[order[firsts]], np.add.reduceat(weights, firsts)
 
@@ -291,23 +326,30 @@ def _tables(
     if not piece.n_rows:
         return
     order, starts, keys = _classes(piece, now)
-    class_of = np.empty(piece.n_rows, np.uint32)
-    class_of[order] = np.repeat(np.array([numbers[key] for key in keys], np.uint32), np.diff(starts))
-    rows = np.arange(piece.n_rows, dtype=np.uint32)
+    numbered = np.array([numbers[key] for key in keys], np.uint32)
     for a in candidates:
-        codes, n_values = piece.column(coding, a), coding.cardinalities[a]
-        after = split([(codes, n_values)], rows, order, starts)
-        refined = np.concatenate([after.order, after.gone])
-        bounds = np.concatenate([after.starts[:-1], after.gone_starts + np.uint32(len(after.order))])
-        of_cell, decisions, weights = _runs(piece, refined, bounds)
-        firsts = refined[bounds[:-1]][of_cell]
-        cells = class_of[firsts], codes[firsts].astype(np.uint32), decisions, weights
+        n_values = coding.cardinalities[a]
+        cells = _cells(piece, now, a, order, starts)
+        cells = numbered[cells[0]], *cells[1:]
         if len(numbers) * n_values * coding.n_classes <= _FEW_CELLS:
             yield a % n, (a, *cells)
         else:
             number: Hashes = cells[0].astype(np.uint64) * np.uint64(n_values) + cells[1] + np.uint64(a)
             for bucket, some in dealt(number, n):
                 yield bucket, (a, *(cell[some] for cell in cells))
+
+
+def _cells(piece: Piece, now: Now, attribute: int, order: Index, starts: Index) -> tuple[Index, Index, Index, Any]:
+    """Count (class, value, decision) in a piece: the four columns of a table."""
+    class_of = np.empty(piece.n_rows, np.uint32)
+    class_of[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))
+    rows, codes = np.arange(piece.n_rows, dtype=np.uint32), piece.column(now.coding, attribute)
+    after = split([(codes, now.coding.cardinalities[attribute])], rows, order, starts)
+    refined = np.concatenate([after.order, after.gone])
+    bounds = np.concatenate([after.starts[:-1], after.gone_starts + np.uint32(len(after.order))])
+    of_cell, decisions, weights = _runs(piece, refined, bounds)
+    firsts = refined[bounds[:-1]][of_cell]
+    return class_of[firsts], codes[firsts].astype(np.uint32), decisions, weights
 
 
 def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tuple[int, int]]]:

@@ -1,4 +1,4 @@
-"""scikit-learn: `ReductSelector`, which selects the columns that tell as much about y as all of them together."""
+"""`ReductSelector`, which selects the columns that tell as much about y as all of them together."""
 
 from __future__ import annotations
 
@@ -36,8 +36,6 @@ try:
 except ImportError:
     raise EngineUnavailable("plar.sklearn needs scikit-learn 1.6 or later. Try: pip install 'plar[sklearn]'.") from None
 
-__all__ = ["ReductSelector"]
-
 
 def _fixed_bins(selector: ReductSelector) -> bool:
     bins = selector.bins
@@ -59,7 +57,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         Missing is a value of its own, or rows with missing values do not count in the fit, or they are an error.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
         How numbers become bins. `transform` then gives the numbers of the bins, from 0.
-    engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, n_jobs
+    alpha : float, optional
+        Select only features that beat chance at this level, for example 0.05, as prediction wants.
+    engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, start, n_jobs
         These, and more about the others, as of `plar.reduce`.
 
     Attributes
@@ -114,9 +114,11 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         bins: Spec | None = None,
         numeric: str | int | Iterable[str | int] = (),
         minimal: bool = False,
+        alpha: float | None = None,
+        start: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.measure, self.engine, self.n_jobs = measure, engine, n_jobs
+        self.measure, self.engine, self.n_jobs, self.alpha, self.start = measure, engine, n_jobs, alpha, start
         self.include, self.epsilon, self.tolerance = include, epsilon, tolerance
         self.max_attributes, self.minimal = max_attributes, minimal
         self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
@@ -163,7 +165,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         library, reduct, options = _library(X), self.reduct_, ReadOptions(na=self.na)
-        if not reduct.attributes:
+        if not self.get_support().any():
             warnings.warn("No feature was selected: none of them tells anything about y.", stacklevel=2)
             return np.empty((len(X), 0), float if library else X.dtype)
         rows = open_rows(X, options)
@@ -239,7 +241,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _granulate(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Granules:
         as_measure(self.measure)
         as_engine(self.engine, self.n_jobs)
-        Options(tuple(column_list(self.include)), self.epsilon, self.tolerance, self.max_attributes, self.minimal)
+        Options(tuple(column_list(self.include)), **self._stop_rule())
         if y is None:
             raise TableError("ReductSelector requires y to be passed, but the target y is None.")
         X, y = self._checked(X, reset=reset), _labels(y)
@@ -263,18 +265,26 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         """Find the reduct and the scores."""
         how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
-        stop: dict[str, Any] = {name: getattr(self, name) for name in ("epsilon", "tolerance", "max_attributes")}
         include = self._included(granules)
-        reduct = reduce(granules, include=include, missing=self.missing, minimal=self.minimal, **how, **stop)
-        # the granules were made with these
+        reduct = reduce(granules, include=include, missing=self.missing, **how, **self._stop_rule())
+        return self._recorded(reduct), self._scores(reduct, granules, how)
+
+    def _stop_rule(self) -> dict[str, Any]:
+        names = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start")
+        return {name: getattr(self, name) for name in names}
+
+    def _recorded(self, reduct: Reduct) -> Reduct:
+        """The result with the settings of its granules."""
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
         read = {"na": list(ReadOptions(na=self.na).na), "bins": None if bins is None else bins.spec, "y": True}
-        reduct = replace(reduct, settings={**reduct.settings, **read})
+        return replace(reduct, settings={**reduct.settings, **read})
+
+    def _scores(self, reduct: Reduct, granules: Granules, how: Mapping[str, Any]) -> NDArray[np.float64]:
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
         if len(scores) < len(reduct.conditions):
             scores = significance(granules, reduct.attributes, **how) | scores
-        return reduct, np.array([scores[name] for name in reduct.conditions])
+        return np.array([scores[name] for name in reduct.conditions])
 
 
 def _library(X: Any) -> str | None:

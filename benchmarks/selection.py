@@ -1,0 +1,223 @@
+"""Does the choice hold beyond the table? Pure noise, planted decisions, and the paper's tables with junk added.
+
+    python benchmarks/selection.py                  # all rows (make bench-selection); QUICK=1: fewer tables
+    python benchmarks/selection.py noise planted    # some rows
+
+Figures go to .bench/selection.json. Seeds are fixed: table number i of a regime is the same for everybody.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from bars import best, data_folder, report, run, timed_steps
+
+import plar
+from plar import datasets
+from plar.chance import p_value
+from plar.engines import LocalEngine
+from plar.measures import SCE
+
+QUICK = bool(os.environ.get("QUICK"))
+TABLES = 100 if QUICK else 1000
+ALPHA = 0.05
+Regime = Callable[[np.random.Generator], tuple[Any, Any, dict[str, Any]]]
+
+
+def _values(pick: np.random.Generator, n: int, k: int, values: int, classes: int) -> tuple[Any, Any]:
+    return pick.integers(0, values, (k, n)).astype(np.uint8).T, pick.integers(0, classes, n)
+
+
+def few_values(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    return *_values(pick, 200, 20, 3, 2), {}
+
+
+def many_values(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    return *_values(pick, 300, 20, 60, 3), {}
+
+
+def ids(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    # nearly one value a row
+    x = np.stack([pick.permutation(200) // pick.integers(1, 3) for _ in range(20)], axis=1)
+    return x, pick.integers(0, 2, 200), {}
+
+
+def rare_decision(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    x, _ = _values(pick, 500, 20, 4, 2)
+    return x, (pick.permutation(500) < 10).astype(int), {}
+
+
+def thirty_decisions(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    return *_values(pick, 400, 20, 4, 30), {}
+
+
+def thirty_strata(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    # chance is tested within the classes of a column that goes with the decision
+    x, _ = _values(pick, 600, 20, 3, 2)
+    strata = pick.integers(0, 30, 600)
+    y = (pick.random(600) < np.linspace(0.1, 0.9, 30)[strata]).astype(int)
+    return np.column_stack([strata, x]), y, {"include": [0]}
+
+
+def few_rows(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    n = int(pick.integers(8, 26))
+    return *_values(pick, n, 20, int(pick.integers(2, 5)), 2), {}
+
+
+def _rare(pick: np.random.Generator, n: int, k: int, ones: int) -> tuple[Any, Any, dict[str, Any]]:
+    x = np.zeros((k, n), np.uint8)
+    x[np.arange(k)[:, None], np.argpartition(pick.random((k, n), np.float32), ones, axis=1)[:, :ones]] = 1
+    return x.T, (pick.permutation(n) < ones).astype(int), {}
+
+
+def rare_of_500(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    return _rare(pick, 1000, 500, 20)
+
+
+def rare_of_5000(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    return _rare(pick, 2000, 5000, 20)
+
+
+REGIMES: tuple[Regime, ...] = (
+    few_values, many_values, ids, rare_decision, thirty_decisions, thirty_strata, few_rows, rare_of_500, rare_of_5000
+)  # fmt: skip
+
+
+def noise() -> None:
+    """Tables in which nothing says anything: at most 66 of 1,000 may select an attribute."""
+    for number, regime in enumerate(REGIMES):
+        selected = 0
+        for i in range(TABLES):
+            x, y, options = regime(np.random.default_rng([number, i]))
+            found = plar.reduce(x, y=y, alpha=ALPHA, max_attributes=1 + len(options), **options)
+            selected += len(found.steps) > 0
+        report(f"noise, {regime.__name__.replace('_', ' ')}: tables that select something : tables",
+               selected, TABLES, 0.066, "")  # fmt: skip
+
+
+def planted() -> None:
+    """Nine of 500 bits decide, with 3 % noise; an id stands beside them."""
+    pick = np.random.default_rng(9)
+    bits = pick.integers(0, 2, (6000, 500)).astype(np.uint8)
+    used = np.sort(pick.choice(500, 9, replace=False))
+    b = bits[:, used].astype(bool)
+    rules = {
+        "majority": b.sum(axis=1) >= 5,
+        "disjunction": b[:, :3].all(axis=1) | b[:, 3:6].all(axis=1) | b[:, 6:].all(axis=1),
+    }
+    for name, clean in rules.items():
+        y = clean ^ (pick.random(6000) < 0.03)
+        table = {**{f"b{j}": bits[:3000, j] for j in range(500)}, "id": np.arange(3000)}
+        found = plar.reduce(table, y=y[:3000], alpha=ALPHA)
+        assert "id" not in found.attributes
+        chosen = [int(a[1:]) for a in found.attributes]
+        right = len(set(chosen) & set(used.tolist()))
+        accuracy = _forest(bits[:3000][:, chosen], y[:3000], bits[3000:][:, chosen], clean[3000:])
+        report(f"planted {name}: 7 bits of nine : found", 7, right, 1, "")
+        report(f"planted {name}: other columns : one", len(chosen) - right, 1, 1, "")
+        report(f"planted {name}: accuracy 0.9 : of a forest on new rows", 0.9, accuracy, 1, "")
+
+
+def _forest(x: Any, y: Any, new: Any, truth: Any) -> float:
+    from sklearn.ensemble import RandomForestClassifier
+
+    if not x.shape[1]:  # the most frequent decision
+        values, counts = np.unique(y, return_counts=True)
+        return float((truth == values[counts.argmax()]).mean())
+    return float(RandomForestClassifier(100, random_state=0, n_jobs=-1).fit(x, y).score(new, truth))
+
+
+def junk() -> None:
+    """The paper's tables with an id and five columns of noise added: what a forest makes of the chosen columns."""
+    from sklearn.model_selection import StratifiedKFold
+
+    data_folder()
+    lost: dict[str, list[float]] = {"alpha": [], "relevant": []}
+    for name in (name for name in datasets.names() if name != "kdd99"):
+        granules = plar.granulate(datasets.load(name))
+        codes = np.repeat(np.column_stack(granules.columns).astype(np.int64), granules.counts, axis=0)
+        y = np.repeat(granules.classes, granules.counts)
+        pick = np.random.default_rng(7)
+        rows = pick.permutation(len(y))[: 2000 if QUICK else 20_000]
+        codes, y = codes[rows], y[rows]
+        noise = np.stack([pick.integers(0, v, len(y)) for v in (2, 3, 5, 10, 50)], axis=1)
+        x = np.column_stack([codes, np.arange(len(y)), noise])
+        k = codes.shape[1]
+        known = np.isin(y, np.flatnonzero(np.bincount(y) >= 3))
+        x, y = x[known], y[known]
+        scores: dict[str, list[float]] = {"all": [], "plain": [], "alpha": [], "relevant": []}
+        sizes: dict[str, list[int]] = {"alpha": [], "relevant": []}
+        for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(x, y):
+            chosen = {
+                "all": list(range(k)),
+                "plain": _places(plar.reduce(x[train], y=y[train])),
+                "alpha": _places(plar.reduce(x[train], y=y[train], alpha=ALPHA)),
+                "relevant": _places(plar.relevant(x[train], y=y[train], alpha=ALPHA)),
+            }
+            for how, places in chosen.items():
+                scores[how].append(_forest(x[train][:, places], y[train], x[test][:, places], y[test]))
+            for how, found in sizes.items():
+                found.append(len(chosen[how]))
+                assert k not in chosen[how], f"{name}: the id was chosen by {how}"
+        means = {how: float(np.mean(some)) for how, some in scores.items()}
+        for how in lost:
+            lost[how].append(means["all"] - means[how])
+        print(f"      {name}: all {means['all']:.3f}, plain {means['plain']:.3f}, alpha {means['alpha']:.3f} "
+              f"({np.mean(sizes['alpha']):.1f} columns), relevant {means['relevant']:.3f} "
+              f"({np.mean(sizes['relevant']):.1f})", flush=True)  # fmt: skip
+    for how, bar in (("alpha", 0.045), ("relevant", 0.015)):
+        report(f"nine tables with junk, accuracy lost by {how} : allowed", float(np.mean(lost[how])), bar, 1, "")
+
+
+def _places(found: Any) -> list[int]:
+    return sorted(int(a[1:]) for a in found.attributes)
+
+
+def sdss() -> None:
+    """What the test costs where a step is long: SDSS shape, ten planted attributes."""
+    n, k = (32_000, 1200) if QUICK else (320_000, 5201)
+    x, _ = datasets.random_table(n, k, values=8, classes=2, seed=3)
+    used = np.arange(10) * (k // 10) + 3
+    x[:, used] //= 4  # two values, so that a class of U/R still has rows when nine are chosen
+    y = x[:, used].sum(axis=1) >= 5
+    granules = plar.granulate(x, y=y.astype(np.uint8))
+    del x
+    names = {granules.conditions[a] for a in used}
+    found = plar.reduce(granules, alpha=ALPHA, max_attributes=10)
+    assert set(found.attributes) == names, found.attributes
+    evaluation = LocalEngine().open(granules, SCE)
+    times, chosen = timed_steps(evaluation, k, 10)
+    assert {granules.conditions[a] for a in chosen} == names
+    report("SDSS shape, ten planted attributes, alpha : plain steps to the same ten",
+           sum(step.seconds for step in found.steps), sum(times), 2)  # fmt: skip
+    evaluation, tested = LocalEngine().open(granules, SCE), 0.0
+    p_value(next(iter(evaluation.tables(chosen))), k)  # compiles
+    for i, a in enumerate(chosen):
+        began = time.perf_counter()
+        p_value(next(iter(evaluation.tables([a]))), k - i)
+        tested += time.perf_counter() - began
+        evaluation.select(a)
+    report("SDSS shape, p-values of ten steps : the steps", tested, sum(times), 0.05)
+
+
+def counts() -> None:
+    """A hundred searches with other multiplicities of the same granules, which are not read again."""
+    granules = plar.granulate(datasets.load("kdd99", data_folder()))
+    pick = np.random.default_rng(0)
+    one = best(lambda: plar.reduce(granules), 3)
+    shares = granules.counts / granules.n_objects
+    n, seconds = 10 if QUICK else 100, 0.0
+    for _ in range(n):
+        drawn = pick.multinomial(granules.n_objects, shares)
+        began = time.perf_counter()
+        assert plar.reduce(granules.with_counts(drawn)).n_objects == granules.n_objects
+        seconds += time.perf_counter() - began
+    report(f"KDD99 10 %, {n} searches with other counts : {n} × one search", seconds, n * one, 1)
+
+
+if __name__ == "__main__":
+    run((noise, planted, junk, sdss, counts), "selection.json")

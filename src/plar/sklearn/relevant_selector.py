@@ -1,0 +1,101 @@
+"""`RelevantSelector`, which selects all columns that say more about y than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.bin_rules import Spec
+from plar.engines.base import Engine
+from plar.granules import Granules
+from plar.measures import Measure
+from plar.reduct import Reduct
+from plar.relevance import Relevant, relevant
+from plar.sklearn.reduct_selector import ReductSelector
+
+
+class RelevantSelector(ReductSelector):
+    """Selects all columns that say more about y than chance: `plar.relevant`.
+
+    Parameters
+    ----------
+    alpha : float
+        How seldom a feature that says nothing may be selected.
+    measure, engine, include, max_attributes, missing, na, bins, numeric, n_jobs
+        As of `ReductSelector`; `max_attributes` is for each layer.
+
+    Attributes
+    ----------
+    relevant_ : Relevant
+        The result of `plar.relevant`, with its layers.
+    p_values_ : (n_features_in_,) array of float
+        Of the selected features when they were taken (0 for those of `include`), of the others in the end.
+    ranking_ : (n_features_in_,) array of int
+        The layer of each feature, from 1 on, and one shared last rank for all that are not selected.
+    reduct_, core_, scores_
+        Of the first layer; see `ReductSelector`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plar.sklearn import RelevantSelector
+    >>> a, b = np.arange(200) % 2, np.arange(200) // 2 % 2
+    >>> RelevantSelector().fit(np.column_stack([a, b, a]), a).ranking_
+    array([1, 3, 2])
+    """
+
+    def __init__(
+        self,
+        measure: str | Measure = "SCE",
+        *,
+        alpha: float = 0.05,
+        engine: str | Engine = "auto",
+        include: str | int | Iterable[str | int] = (),
+        max_attributes: int | None = None,
+        missing: str = "value",
+        na: str | Iterable[str] = (),
+        bins: Spec | None = None,
+        numeric: str | int | Iterable[str | int] = (),
+        n_jobs: int | None = None,
+    ) -> None:
+        self.measure, self.engine, self.n_jobs, self.alpha = measure, engine, n_jobs, alpha
+        self.include, self.max_attributes = include, max_attributes
+        self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
+
+    @property
+    def relevant_(self) -> Relevant:
+        """The result of `plar.relevant`."""
+        self._result()
+        return self._layers
+
+    @property
+    def p_values_(self) -> NDArray[np.float64]:
+        """The p-value of every feature; see the class."""
+        taken = {step.attribute: step.p_value or 0.0 for layer in self.relevant_.layers for step in layer.steps}
+        known = {**self.relevant_.rejected, **taken}
+        return np.array([known.get(name, 0.0) for name in self.reduct_.conditions])
+
+    @property
+    def ranking_(self) -> NDArray[np.intp]:
+        """The layer of every feature; see the class."""
+        layers = self.relevant_.layers
+        ranking = np.full(self.n_features_in_, len(layers) + 1)
+        for number, layer in enumerate(layers, 1):
+            ranking[self._places(layer.attributes)] = number
+        return ranking
+
+    def _stop_rule(self) -> dict[str, Any]:
+        return {"max_attributes": self.max_attributes, "alpha": self.alpha}
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        selected = set(self.relevant_.attributes)
+        return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
+
+    def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
+        how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
+        include = self._included(granules)
+        self._layers = relevant(granules, include=include, missing=self.missing, **how, **self._stop_rule())
+        return self._recorded(self._layers.first), self._scores(self._layers.first, granules, how)

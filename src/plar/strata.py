@@ -1,0 +1,87 @@
+"""Classes of U/R that hold several decisions, and how a candidate's values meet the decisions within them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.partition import Codes, Index, Runs, find_runs, joined, smallest_codes, split
+
+
+def by_decision(decisions: Index) -> Index:
+    """Rows in the order of their decisions."""
+    codes = smallest_codes(decisions, int(decisions.max(initial=0)) + 1)  # few values are sorted faster
+    return np.argsort(codes, kind="stable").astype(np.uint32)
+
+
+class Table(NamedTuple):
+    """A candidate against the decision, within classes: rows stand class by class, decision by decision."""
+
+    #: codes of the values, as many as there may be, and the rows of each class and decision
+    values: Index
+    n_values: int
+    runs: Runs
+
+    @staticmethod
+    def of(
+        values: Codes, decisions: Index, counts: NDArray[np.int64], order: Index, starts: Index, n_values: int
+    ) -> Table:
+        """Make a table of columns by row, and of an order of the rows in which classes begin at `starts`."""
+        return Table(values[order].astype(np.uint32), n_values, find_runs(decisions, counts, order, starts))
+
+
+class Strata:
+    """The classes of U/R for a growing R that another attribute can still split, those of one decision left out.
+
+    `decisions` and `counts` are by granule; `classes` gives, by granule, numbers of U/C, but one number for all classes
+    of one decision; `column` gives codes of an attribute and its number of values. Nothing is done until a table is
+    asked for.
+
+    Examples
+    --------
+    >>> decisions, counts = np.array([0, 1, 0], np.uint32), np.array([5, 5, 5])
+    >>> columns = [(np.array([0, 0, 1], np.uint8), 2), (np.array([0, 1, 1], np.uint8), 2)]
+    >>> strata = Strata(decisions, counts, lambda: decisions, columns.__getitem__)
+    >>> strata.select(0)
+    >>> [table.values.tolist() for table in strata.tables([1])]
+    [[0, 1]]
+    """
+
+    def __init__(
+        self,
+        decisions: Index,
+        counts: NDArray[np.int64],
+        classes: Callable[[], Index],
+        column: Callable[[int], tuple[Codes, int]],
+    ) -> None:
+        self._decisions, self._counts, self._of_all, self._column = decisions, counts, classes, column
+        self._partition: tuple[Index, Index] | None = None
+        self._new: list[int] = []
+
+    def select(self, *attributes: int) -> None:
+        """R ← R ∪ {a, …}."""
+        self._new += attributes
+
+    def tables(self, candidates: Iterable[int]) -> Iterator[Table]:
+        """How the values of each candidate meet the decisions."""
+        order, starts = self._refined()
+        runs = find_runs(self._decisions, self._counts, order, starts)
+        for a in candidates:
+            values, n_values = self._column(a)
+            yield Table(values[order].astype(np.uint32), n_values, runs)
+
+    def _refined(self) -> tuple[Index, Index]:
+        if self._partition is None:
+            self._classes = self._of_all()
+            order = by_decision(self._decisions)
+            several = bool((self._classes != self._classes[0]).any())
+            self._partition = order if several else order[:0], np.array([0, len(order)][: 1 + several], np.uint32)
+        for group in joined(map(self._column, self._new)):
+            order, starts = self._partition
+            if len(order):
+                self._partition = split(group, self._classes, order, starts)[:2]
+        self._new = []
+        return self._partition
