@@ -30,7 +30,7 @@ from test_checkpoint import table as text_table
 from test_invariance import facts
 
 import plar
-from plar import baselines
+from plar import baselines, chance
 from plar.chance import _drawn, association, p_value
 from plar.engines import LocalEngine
 from plar.measures import as_measure
@@ -323,8 +323,11 @@ DRAWN: list[list[tuple[tuple[int, ...], tuple[int, ...]]]] = [
 
 
 @pytest.mark.parametrize("each", DRAWN)
-def test_draws_follow_the_exact_law(each: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> None:
+def test_draws_follow_the_exact_law(
+    each: list[tuple[tuple[int, ...], tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At every W that is possible, those that equal it counted."""
+    monkeypatch.setattr(chance, "_DRAWS", 10_000)
     classes = [next(iter(as_cells(*one))) for one in each]
     law = reduce(together, map(law_by_margins, classes))
     table = as_table(classes)

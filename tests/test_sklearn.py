@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plar
-from plar.sklearn import ReductSelector
+from plar.sklearn import ReductSelector, RelevantSelector
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -52,7 +52,14 @@ def as_polars(frame: pd.DataFrame) -> pl.DataFrame:
 TABLES = {"pandas": FRAME, "polars": as_polars(FRAME), "numpy": FRAME.to_numpy(), "list": FRAME.to_numpy().tolist()}
 
 
-@parametrize_with_checks([ReductSelector(), ReductSelector("PR", max_attributes=2, minimal=True)])  # type: ignore[untyped-decorator]
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        ReductSelector(),
+        ReductSelector("PR", max_attributes=2, minimal=True),
+        ReductSelector(alpha=0.999),
+        RelevantSelector(alpha=0.999),
+    ]
+)
 def test_scikit_learn_s_own_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -156,8 +156,8 @@ def relevant(
         layers=tuple(layers),
         attributes=tuple(a for layer in layers for a in layer.attributes),
         # a layer that was complete before its first step says as much as nothing
-        rejected=(found.rejected or dict.fromkeys(rest, 1.0)) if not found.steps else {},
+        rejected=(found.rejected or dict.fromkeys(rest, 1.0)) if found.complete and not found.steps else {},
         alpha=float(alpha),
-        complete=not found.steps or not rest,
+        complete=not rest or (found.complete and not found.steps),
         first=first,
     )

@@ -1,0 +1,114 @@
+"""All attributes that beat chance: layers of chance reducts, the same from Python, the shell and scikit-learn."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+
+import plar
+from plar.sklearn import ReductSelector, RelevantSelector
+
+RNG = np.random.default_rng(5)
+BITS = RNG.integers(0, 2, (600, 12))
+#: three bits vote; one of them stands there twice, and another one but for some rows
+TABLE: dict[str, Any] = {
+    **{f"b{j}": BITS[:, j] for j in range(12)},
+    "twice": 1 - BITS[:, 0],
+    "nearly": BITS[:, 1] ^ (RNG.random(600) < 0.05),
+    "id": np.arange(600),
+    "d": np.where(BITS[:, :3].sum(axis=1) >= 2, "yes", "no"),
+}
+
+
+def test_layers_are_chance_reducts_of_what_is_left() -> None:
+    found = plar.relevant(TABLE, "d")
+    left = [name for name in TABLE if name != "d"]
+    for layer in found.layers:
+        alone = plar.reduce(TABLE, "d", conditions=left, alpha=0.05)
+        assert (layer.attributes, layer.steps[0].p_value) == (alone.attributes, alone.steps[0].p_value)
+        assert layer.conditions == tuple(left)
+        left = [name for name in left if name not in layer.attributes]
+    last = plar.reduce(TABLE, "d", conditions=left, alpha=0.05)
+    assert (last.attributes, last.rejected) == ((), found.rejected)
+    assert set(found.rejected) == set(left)
+    assert found.attributes == tuple(name for layer in found.layers for name in layer.attributes)
+    assert {"b0", "b1", "b2", "twice", "nearly"} <= set(found.attributes)
+    assert "id" not in found.attributes
+    assert found.complete
+
+
+def test_nothing_is_relevant() -> None:
+    found = plar.relevant({"a": [0, 1, 0, 1], "d": [0, 0, 1, 1]}, "d")
+    assert (found.layers, found.attributes, found.rejected) == ((), (), {"a": 1.0})
+    assert found.first.attributes == ()
+    assert "0 of 1 attributes beat chance" in str(found)
+
+
+def test_include_and_limits() -> None:
+    found = plar.relevant(TABLE, "d", include=["id"], max_attributes=2)
+    assert "id" in found.layers[0].attributes
+    assert all(len(layer.attributes) <= 2 for layer in found.layers)
+    stopped = plar.relevant(TABLE, "d", time_limit=1e-9)
+    assert not stopped.complete
+    for bad in (None, 0, 1, "x"):
+        with pytest.raises(plar.ParameterError, match="'alpha' parameter must be"):
+            plar.relevant(TABLE, "d", alpha=bad)  # type: ignore[arg-type]
+
+
+def test_what_is_shown_and_taken() -> None:
+    found = plar.relevant(TABLE, "d")
+    assert (
+        repr(found)
+        == f"<Relevant: {len(found.attributes)} of 15 attributes beat chance, in {len(found.layers)} layers>"
+    )
+    assert "layer 1" in str(found)
+    assert "rejected; those of the least p-values" in str(found)
+    frame = pl.DataFrame(TABLE)
+    assert set(found.transform(frame).columns) == {*found.attributes, "d"}
+
+
+def test_in_the_shell(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    pl.DataFrame(TABLE).write_csv(file)
+    run = [sys.executable, "-m", "plar"]
+    done = subprocess.run([*run, "relevant", str(file), "-d", "d", "--json"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    schema = subprocess.run([*run, "schema", "relevant"], capture_output=True, text=True, check=True).stdout
+    whole = subprocess.run([*run, "schema"], capture_output=True, text=True, check=True).stdout
+    jsonschema.validate(told, {**json.loads(whole), **json.loads(schema)})
+    found = plar.relevant(file, "d")
+    assert tuple(told["attributes"]) == found.attributes
+    assert told["rejected"] == found.rejected
+    done = subprocess.run([*run, "relevant", str(file), "-d", "d", "--alpha", "2"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "Error: The 'alpha' parameter must be None or between 0 and 1. Got 2.0 instead.\n"
+
+
+def test_selectors() -> None:
+    frame = pl.DataFrame(TABLE).to_pandas()
+    X, y = frame.drop(columns="d"), frame["d"]
+    found = plar.relevant(frame, "d")
+    selector = RelevantSelector().fit(X, y)
+    assert set(selector.get_feature_names_out()) == set(found.attributes)
+    assert selector.relevant_.layers[0].attributes == found.layers[0].attributes
+    places = {name: j for j, name in enumerate(X.columns)}
+    assert all(selector.ranking_[places[name]] == 1 for name in found.layers[0].attributes)
+    assert selector.ranking_[places["id"]] == len(found.layers) + 1
+    assert all(selector.p_values_[places[name]] <= 0.05 for name in found.attributes)
+    assert selector.p_values_[places["id"]] == found.rejected["id"]
+    again = pickle.loads(pickle.dumps(selector))
+    assert (again.transform(X) == selector.transform(X)).all()
+    chance = ReductSelector(alpha=0.05).fit(X, y)
+    assert set(chance.get_feature_names_out()) == set(found.layers[0].attributes)
+    batches = RelevantSelector().partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    assert batches.relevant_.attributes == found.attributes
