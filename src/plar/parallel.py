@@ -20,9 +20,9 @@ _asked: ContextVar[int | None] = ContextVar("asked", default=None)
 
 
 @contextmanager
-def threads(n: int) -> Iterator[None]:
-    """Work with so many threads."""
-    before = _asked.set(n)
+def threads(n: int | None) -> Iterator[None]:
+    """Work with so many threads; with None or -1 as many as usual."""
+    before = _asked.set(n if n and n > 0 else None)
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from plar.granule_files import holds_granules
 from plar.granules import Granules
 from plar.limits import check_memory, shown_bytes
 from plar.options import ReadOptions
+from plar.parallel import threads
 from plar.search import Progress
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
@@ -103,21 +104,22 @@ def prepared(
     seconds = {} if seconds is None else seconds
     made: Any = None
     try:
-        began = perf_counter()
-        if progress:
-            progress("read", 0, 0)
-        table = opened(data, options, chosen)
-        wanted = table.columns(attributes)
-        seconds["read"] = perf_counter() - began
-        granules = granulated(table, chosen, seconds=seconds, progress=progress)
-        made = None if granules is table.rows.data else granules
-        if isinstance(made, Granules):
-            granules = made = made.for_one_search()
-        memory = None
-        if isinstance(granules, Granules) and (need := chosen.memory_need(granules)) is not None:
-            memory = granules.nbytes, need
-            check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(memory[0])},", need)
-        yield Prepared(chosen, table, granules, wanted, memory)
+        with threads(chosen.n_jobs):
+            began = perf_counter()
+            if progress:
+                progress("read", 0, 0)
+            table = opened(data, options, chosen)
+            wanted = table.columns(attributes)
+            seconds["read"] = perf_counter() - began
+            granules = granulated(table, chosen, seconds=seconds, progress=progress)
+            made = None if granules is table.rows.data else granules
+            if isinstance(made, Granules):
+                granules = made = made.for_one_search()
+            memory = None
+            if isinstance(granules, Granules) and (need := chosen.memory_need(granules)) is not None:
+                memory = granules.nbytes, need
+                check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(memory[0])},", need)
+            yield Prepared(chosen, table, granules, wanted, memory)
     finally:
         if made is not None:
             chosen.release(made)

@@ -73,6 +73,8 @@ class Engine(ABC):
     name: str
     #: called with the progress of each pass, if the engine reports any
     watch: Watch | None = None
+    #: threads on this machine; None: all cores
+    n_jobs: int | None = None
     #: whether the engine reads files where it runs
     reads_paths = False
 

@@ -199,7 +199,9 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
     p_values = dict(zip(steps, p_values_of(found), strict=False))
     known = {name: gains[name] for name in found.attributes if name in gains}
     written = dict(zip(known, aligned(list(known.values())), strict=True))
-    same = {name: [other for other in group if other != name] for group in found.equivalent or () for name in group}
+    taken = set(found.attributes)
+    groups = [(name, group) for group in found.equivalent or () for name in group if name in taken]
+    same = {name: [other for other in group if other != name] for name, group in groups}
     return [
         {
             "name": name,
