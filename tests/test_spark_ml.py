@@ -39,6 +39,8 @@ OPTIONS: dict[str, Any] = {
     "na": ["?"],
     "bins": {"b": "width:2"},
     "minimal": True,
+    "alpha": 0.05,
+    "start": "core",
     "layout": "rows",
     "partitions": 2,
 }
