@@ -153,7 +153,7 @@ def junk() -> None:
         sizes: dict[str, list[int]] = {"alpha": [], "relevant": []}
         for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(x, y):
             chosen = {
-                "all": list(range(k)),
+                "all": list(range(x.shape[1])),
                 "plain": _places(plar.reduce(x[train], y=y[train])),
                 "alpha": _places(plar.reduce(x[train], y=y[train], alpha=ALPHA)),
                 "relevant": _places(plar.relevant(x[train], y=y[train], alpha=ALPHA)),
@@ -211,6 +211,7 @@ def counts() -> None:
     one = best(lambda: plar.reduce(granules), 3)
     shares = granules.counts / granules.n_objects
     n, seconds = 10 if QUICK else 100, 0.0
+    granules.with_counts(np.arange(len(granules)) % 2)  # compiles
     for _ in range(n):
         drawn = pick.multinomial(granules.n_objects, shares)
         began = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import Column, take_codes
+from plar.coding.codes import Column, take_rows
 from plar.errors import NoRows, TableError
 from plar.parallel import in_threads
 from plar.partition import Codes, distinct
@@ -102,7 +102,7 @@ def settle(
     if not keep.all():
         # some columns at a time, so that no second copy of the table is ever held
         rows = np.flatnonzero(keep)
-        kept = in_threads(lambda column: take_codes(column, column.codes[rows]), (c for _, c in named), len(rows))
+        kept = in_threads(lambda column: take_rows(column, rows), (c for _, c in named), len(rows))
         for j, ((name, _), column) in enumerate(zip(named, kept, strict=True)):
             named[j] = name, column
         counts = counts[rows]

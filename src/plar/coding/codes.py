@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from plar.coding.factorize import Places, dense, factorize, gather, narrow_floats, narrow_integers
 from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
+from plar.jit import jit
 from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
 from plar.partition import Array, Codes, Index, smallest_codes
@@ -98,14 +99,23 @@ def recode(codes: Array, values: Iterable[Any]) -> Column:
     return Column(smallest_codes(lut[codes] if merged else codes, len(places)), list(places), merged)
 
 
-def take_codes(column: Column, codes: Codes) -> Column:
-    """Keep some rows of a column, given by their codes, and only the values that still occur."""
-    used = np.bincount(codes, minlength=len(column.values)) > 0
+def take_rows(column: Column, rows: NDArray[np.intp]) -> Column:
+    """Keep some rows of a column, and only the values that still occur."""
+    codes, used = np.empty(len(rows), column.codes.dtype), np.zeros(len(column.values), np.bool_)
+    _take(column.codes, rows, codes, used)
     if used.all():
         return Column(codes, column.values, column.merged)
     lut = (np.cumsum(used) - 1).astype(np.uint32)
     values = [value for value, kept in zip(column.values, used, strict=True) if kept]
     return Column(smallest_codes(lut[codes], len(values)), values, column.merged)
+
+
+@jit
+def _take(codes: Codes, rows: NDArray[np.intp], taken: Codes, used: NDArray[np.bool_]) -> None:
+    for i in range(np.uint64(len(rows))):
+        code = codes[rows[i]]
+        taken[i] = code
+        used[code] = True
 
 
 def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
