@@ -56,7 +56,6 @@ TABLES = {"pandas": FRAME, "polars": as_polars(FRAME), "numpy": FRAME.to_numpy()
     [
         ReductSelector(),
         ReductSelector("PR", max_attributes=2, minimal=True),
-        ReductSelector(alpha=0.999),
         RelevantSelector(alpha=0.999),
     ]
 )

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.jit import jit
-from plar.parallel import in_threads
 
 T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]
-#: rows of a part that one thread refines
-_PART = 1 << 15
 #: dictionary codes of one column, in the smallest unsigned type that holds them
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
@@ -181,40 +176,15 @@ def distinct(
         starts = np.array([0, n_rows] if n_rows else [0], np.uint32)
     n_alone = np.uint32((np.diff(starts) == 1).sum())
     alone, order, starts = [order[:n_alone]], order[n_alone:], starts[n_alone:] - n_alone
-    groups = list(joined(columns))
-    # the first group makes many classes, which are then divided among threads; into how many parts, the rows alone say
-    for some in (groups[:1], groups[1:]):
-        parts = [(order[lows[0] : lows[-1]], lows - lows[0]) for lows in _parts(starts)]
-        refined = list(in_threads(partial(_refined, groups=some, keys=keys), parts, len(order)))
-        alone += [singles for part in refined for singles in part[0]]
-        order = np.concatenate([part[1] for part in refined])
-        sizes = np.concatenate([np.diff(part[2]) for part in refined])
-        starts = np.append(0, np.cumsum(sizes)).astype(np.uint32)
-    singles = np.concatenate([*alone, order[:0]])
-    n_singles = np.uint32(len(singles))
-    every = np.concatenate([singles, order])
-    return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
-
-
-def _parts(starts: Index) -> list[Index]:
-    """Cut a partition between classes, into parts of some rows each."""
-    n_rows = int(starts[-1])
-    marks = np.linspace(0, n_rows, max(1, min(n_rows // _PART, 64)) + 1)
-    cuts = np.unique(np.searchsorted(starts, marks))
-    return [starts[low : high + 1] for low, high in pairwise(cuts)] or [starts]
-
-
-def _refined(
-    part: tuple[Index, Index], groups: Sequence[Sequence[tuple[Codes, int]]], keys: Index
-) -> tuple[list[Index], Index, Index]:
-    """Rows that are alone after a refinement, and the partition of the others."""
-    alone, (order, starts) = [], part
-    for group in groups:
+    for group in joined(columns):
         if len(order) < 2:
             break
         order, starts, gone, _ = split(group, keys, order, starts)
         alone.append(gone)
-    return alone, order, starts
+    singles = np.concatenate([*alone, order[:0]])
+    n_singles = np.uint32(len(singles))
+    every = np.concatenate([singles, order])
+    return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
 
 
 class Runs(NamedTuple):

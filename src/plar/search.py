@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from numbers import Integral
 from time import perf_counter
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from plar.chance import p_value
 from plar.checkpoint import Journal
 from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
 from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import Interrupted, ParameterError
-from plar.granules import Granules
 from plar.limits import amount
 from plar.measures import OWN, Measure
 from plar.parallel import in_threads
@@ -33,9 +30,8 @@ from plar.reduct import Certificate, Reduct, Step
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]
-T = TypeVar("T")
-#: candidates that are tested against chance at a time, and objects of which a test is worth a thread
-_AT_ONCE, _LARGE = 64, 1 << 14
+#: candidates that are tested against chance at a time
+_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +106,12 @@ def find_reduct(
     search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
     facts = {"source": source, "settings": settings or {}}
     search.find_core(progress or (lambda phase, done, total: None), engine.watch or watch)
-    with search.thread:
-        try:
-            search.add_attributes(on_step)
-            return search.certified(facts, equivalent)
-        except KeyboardInterrupt:
-            search.forget()
-            raise Interrupted(search.certified(facts, equivalent)) from None
+    try:
+        search.add_attributes(on_step)
+        return search.certified(facts, equivalent)
+    except KeyboardInterrupt:
+        search.forget()
+        raise Interrupted(search.certified(facts, equivalent)) from None
 
 
 @dataclass
@@ -135,8 +130,6 @@ class _Search:
     rejected: dict[str, float] = field(default_factory=dict)
     #: whether the greedy steps are under way, which alone end at the deadline
     in_steps: bool = False
-    #: for what can be computed while the search goes on
-    thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     #: when the phase began
     began: float = field(default_factory=perf_counter)
 
@@ -230,7 +223,7 @@ class _Search:
         ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
         best, alpha = ties[0], self.options.alpha
         if alpha is None:
-            tested = self._aside(p_value, next(iter(evaluation.tables([best]))), len(candidates))
+            p_values = {best: p_value(next(iter(evaluation.tables([best]))), len(candidates))}
         else:
             theta_of = dict(zip(candidates, thetas, strict=True))
             p_values = self._tested(evaluation, sorted(candidates, key=theta_of.__getitem__), alpha)
@@ -239,7 +232,6 @@ class _Search:
                 self.rejected = {names[a]: p_values[a] for a in candidates}
                 return None
             ties = [best, *(a for a in candidates if a not in p_values and theta_of[a] == theta_of[best])]
-            tested = partial(p_values.__getitem__, best)
         chosen.add(best)
         gain, *gains = measure.significances([before - theta for theta in (evaluation.select(best), *thetas)], n)
         return Step(
@@ -249,7 +241,7 @@ class _Search:
             ties=tuple(names[a] for a in ties),
             candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
             active=evaluation.active,
-            p_value=tested(),
+            p_value=p_values[best],
             seconds=perf_counter() - began,
         )
 
@@ -266,12 +258,6 @@ class _Search:
                     raise _OutOfTime
         return found
 
-    def _aside(self, function: Callable[..., T], *args: Any) -> Callable[[], T]:
-        # computes something while the search goes on; what is small is not worth a thread
-        if self.active < _LARGE:
-            return partial(function, *args)
-        return self.thread.submit(copy_context().run, function, *args).result
-
     def forget(self) -> None:
         """Keep only the steps that are done: whatever ran was interrupted."""
         self.evaluation = None
@@ -285,9 +271,6 @@ class _Search:
         granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
         chosen = self.chosen
         self.tell("certificate", 0, len(chosen))
-        count: Callable[[], int] | None = None
-        if isinstance(granules, Granules) and not self.options.minimal:  # beside the certificate
-            count = self.thread.submit(granules.n_combinations, [names[a] for a in chosen]).result
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:
@@ -325,7 +308,7 @@ class _Search:
             cuts=dict(granules.cuts),
             equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
             rejected=self.rejected,
-            n_combinations=count() if count else granules.n_combinations([names[a] for a in chosen]),
+            n_combinations=granules.n_combinations([names[a] for a in chosen]),
             seconds=self.seconds,
             **facts,
         )
