@@ -738,6 +738,7 @@ def test_spark(spark: Any, layout: str) -> None:
             assert facts(plar.reduce(narrow, alpha=alpha, engine=on_spark)) == expected
 
 
+@pytest.mark.skipif(TURNS == 1, reason="in the nightly run: a table takes Spark seconds")
 def test_spark_in_one_piece(spark: Any) -> None:
     from plar.engines import SparkEngine
 
@@ -757,6 +758,7 @@ def test_the_papers_systems(system: Callable[..., plar.Reduct], measure: str) ->
         assert facts(system(sample.frame(), **call)) == facts(plar.reduce(sample.frame(), **call))
 
 
+@pytest.mark.skipif(TURNS == 1, reason="in the nightly run: a table takes Spark seconds")
 def test_the_papers_systems_on_spark(spark: Any) -> None:
     sample = inconsistent(3, 60)
     granules = plar.granulate(sample.frame(), **sample.roles).coarsen(["a1", "a3"])
