@@ -31,7 +31,8 @@ from test_invariance import facts
 
 import plar
 from plar import baselines, chance
-from plar.chance import _drawn, association, p_value
+from plar.association import association
+from plar.chance import _drawn, p_value
 from plar.engines import LocalEngine
 from plar.measures import as_measure
 from plar.partition import smallest_codes

@@ -1,8 +1,7 @@
 """Whether an attribute says more about the decision than chance: a permutation test with exact moments.
 
-Within each class of U/R, the values of the candidate and the decisions are matched at random. The statistic W is the
-gain in Gini impurity (Goodman and Kruskal's τ, unnormalised); its mean and variance over all matchings are exact. No
-result depends on the order of rows, values, decisions or classes, to the last bit, and nobody chooses a seed.
+Within each class of U/R, the values of the candidate and the decisions are matched at random. The result is the same
+for everybody, to the last bit, and nobody chooses a seed.
 
 References
 ----------
@@ -14,11 +13,11 @@ from __future__ import annotations
 
 import math
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from plar.association import Ints, Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
 from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.parallel import in_threads, usable_cores
@@ -35,42 +34,8 @@ _CELLS = 10_000_000
 _DENSE = 100_000
 #: logarithms of binomials are good enough up to so many objects; above, so many can be drawn one by one
 _MANY, _ONE_BY_ONE = 1 << 26, 1 << 12
-#: draws of one task, and bits of a fraction in a sum of fixed point
-_BATCH, _FRACTION = 1 << 10, 86
-
-#: classes of up to so many objects are counted without rounding; of each such number, 2^50 over it
-_SMALL = 4096
-_INVERSE: Final = np.rint(2.0**50 / np.maximum(np.arange(_SMALL + 1), 1)).astype(np.int64)
-
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float64]
-_Words = NDArray[np.uint64]
-
-
-class Association(NamedTuple):
-    """W of a table, and its mean and variance over all ways to match values and decisions."""
-
-    statistic: float
-    mean: float
-    variance: float
-
-
-def association(table: Table) -> Association:
-    """Measure how a candidate goes with the decision, within classes.
-
-    Examples
-    --------
-    >>> values, decisions, counts = np.array([0, 1], np.uint8), np.array([0, 1], np.uint32), np.array([2, 2])
-    >>> order, starts = np.array([0, 1], np.uint32), np.array([0, 2], np.uint32)
-    >>> association(Table.of(values, decisions, counts, order, starts, 2))
-    Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
-    """
-    moments, words = np.zeros((2, len(table.runs.first) - 1)), np.zeros((2, 2), np.uint64)
-    _moments(table.values, table.runs, _rooms(table), _INVERSE, moments, words)
-    gained, subtracted = ((int(high) << 64) + int(low) for low, high in words)
-    statistic = math.ldexp(max(gained - subtracted, 0), -_FRACTION)
-    mean, variance = (_ordered_sum(np.sort(terms)) for terms in moments)
-    return Association(statistic, mean, variance)
+#: draws of one task
+_BATCH = 1 << 10
 
 
 def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
@@ -119,7 +84,7 @@ def _drawn(table: Table, statistic: float, n_candidates: int, level: float, boun
     return n_candidates * (reached + 1) / most
 
 
-def _canonical_margins(table: Table) -> tuple[_Ints, int]:
+def _canonical_margins(table: Table) -> tuple[Ints, int]:
     """Margins of the classes that matter, in an order that they alone decide, and how much a draw takes.
 
     Class by class: how many values and decisions it has, the number of objects of each value, and of each decision, the
@@ -133,29 +98,8 @@ def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
     """Margins of each class that matters, how much a draw takes, and the fewest objects that a cell expects."""
     first = table.runs.first
     flat, bounds = np.empty(2 * (len(table.values) + len(first)), np.int64), np.empty_like(first)
-    n, cells, expected = _margins(table.values, table.runs, _rooms(table), flat, bounds)
+    n, cells, expected = _margins(table.values, table.runs, rooms_for(table), flat, bounds)
     return [flat[bounds[c] : bounds[c + 1]].tolist() for c in range(n)], int(cells), float(expected)
-
-
-class _Rooms(NamedTuple):
-    """Room for what is counted in one class."""
-
-    #: by value, and 0 when the class is done: objects, those of one decision, sum of squares over the decisions (which
-    #: is right for small classes only)
-    by_value: _Ints
-    of_decision: _Ints
-    squares: _Ints
-    #: values that are met, their numbers of objects, and those of the decisions
-    met: NDArray[np.uint32]
-    sizes: _Ints
-    decided: _Ints
-
-
-def _rooms(table: Table) -> _Rooms:
-    largest = int(np.diff(table.runs.begins[table.runs.first]).max(initial=0)) + 1
-    by_value, of_decision, squares = np.zeros((3, table.n_values), np.int64)
-    sizes, decided = np.empty((2, largest), np.int64)
-    return _Rooms(by_value, of_decision, squares, np.empty(largest, np.uint32), sizes, decided)
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------
@@ -181,194 +125,7 @@ def _gamma_tail(shape: float, x: float) -> float:
 
 
 @jit
-def _ordered_sum(terms: _Floats) -> float:
-    total = 0.0
-    for term in terms:
-        total += term
-    return total
-
-
-@jit
-def _add(words: _Words, term: float) -> None:
-    """Add a term of fixed point to a sum of two words, the lower one first."""
-    scaled = term * 2.0 ** (_FRACTION - 64)
-    high = np.uint64(scaled)
-    low = np.uint64((scaled - np.float64(high)) * 2.0**64)
-    words[0] += low
-    words[1] += high + np.uint64(words[0] < low)
-
-
-@jit
-def _product(a: int, b: int) -> tuple[float, float]:
-    """Multiply numbers up to 2^40 without rounding: a float, and what it lacks."""
-    x, y = np.float64(a), np.float64(b)
-    found = x * y
-    a_high, b_high = np.float64(a >> 20 << 20), np.float64(b >> 20 << 20)
-    a_low, b_low = x - a_high, y - b_high
-    return found, ((a_high * b_high - found) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-@jit
-def _deviation(k: int, size: int, own: int, n: int) -> float:
-    """k·n − size·own, without rounding before the difference."""
-    if n < 1 << 31:
-        return np.float64(k * n - size * own)
-    found, lack = _product(k, n)
-    expected, expected_lack = _product(size, own)
-    return (found - expected) + (lack - expected_lack)
-
-
-@jit
-def _count_class(values: Any, weights: _Ints, begins: Any, low: Any, high: Any, rooms: _Rooms) -> tuple[int, int]:
-    """Count the objects of a class, given by its runs, by value and by decision; returns numbers of values, objects."""
-    by_value, cells, squares = rooms.by_value, rooms.of_decision, rooms.squares
-    met, decided = rooms.met, rooms.decided
-    n, n_values = 0, 0
-    for run in range(low, high):
-        begin, end, before = np.int64(begins[run]), np.int64(begins[run + 1]), n
-        for i in range(begin, end):
-            cells[values[i]] += weights[i]
-            n += weights[i]
-        decided[run - low] = n - before
-        # the objects of this decision go to those of their value: row by row, or value by value where these are fewer
-        by_row = end - begin < len(cells)
-        for at in range(begin if by_row else 0, end if by_row else len(cells)):
-            value = np.int64(values[at]) if by_row else at
-            k = cells[value]
-            if k > 0:
-                cells[value] = 0
-                met[n_values] = value
-                n_values += by_value[value] == 0
-                by_value[value] += k
-                squares[value] += k * k
-    return n_values, n
-
-
-@jit
-def _moments(values: Any, runs: Runs, rooms: _Rooms, inverse: _Ints, moments: _Floats, words: _Words) -> None:
-    """Mean and variance of each class, and W of all: two sums of fixed point, and one is to be subtracted."""
-    by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
-    weights, begins, first = runs.weights, runs.begins, runs.first
-    for c in range(len(first) - 1):
-        low, high = np.int64(first[c]), np.int64(first[c + 1])
-        n_decisions = high - low
-        if n_decisions < 2:
-            continue
-        n_values, n = _count_class(values, weights, begins, low, high, rooms)
-        if n_values > 1 and n < len(inverse):
-            moments[0, c], moments[1, c] = _small_class(n_values, n_decisions, n, rooms, inverse, words)
-        elif n_values > 1:
-            for t in range(n_values):
-                sizes[t] = by_value[met[t]]
-            _add_statistic(values, weights, begins, low, n_decisions, n, rooms, words[0])
-            _sort(sizes, n_values)
-            _sort(decided, n_decisions)
-            moments[0, c], moments[1, c] = _class_moments(sizes, n_values, decided, n_decisions, np.float64(n))
-        for t in range(n_values):
-            by_value[met[t]] = 0
-            squares[met[t]] = 0
-
-
-@jit
-def _add_statistic(
-    values: Any, weights: _Ints, begins: Any, low: Any, n_decisions: Any, n: int, rooms: _Rooms, words: _Words
-) -> None:
-    # the cell of value v and decision j adds (k − s·n_j/N)²/s, and all cells of j without an object n_j²·Σs/N²
-    by_value, of_decision, decided = rooms.by_value, rooms.of_decision, rooms.decided
-    square = np.float64(n) * np.float64(n)
-    for j in range(n_decisions):
-        begin, end, own, rest = np.int64(begins[low + j]), np.int64(begins[low + j + 1]), decided[j], n
-        for i in range(begin, end):
-            of_decision[values[i]] += weights[i]
-        by_row = end - begin < len(of_decision)
-        for at in range(begin if by_row else 0, end if by_row else len(of_decision)):
-            value = np.int64(values[at]) if by_row else at
-            k, size = of_decision[value], by_value[value]
-            if k > 0:
-                of_decision[value] = 0
-                rest -= size
-                deviation = _deviation(k, size, own, n)
-                _add(words, deviation * deviation / square / np.float64(size))
-        _add(words, np.float64(own) * np.float64(own) / square * np.float64(rest))
-
-
-@jit
-def _small_class(
-    n_values: int, n_decisions: Any, n: int, rooms: _Rooms, inverse: _Ints, words: _Words
-) -> tuple[float, float]:
-    """The same as of other classes; whole numbers are exact and can be added in any order."""
-    by_value, squares, met, decided = rooms.by_value, rooms.squares, rooms.met, rooms.decided
-    unit, over = 2.0**-50, 0
-    for t in range(n_values):
-        size = by_value[met[t]]
-        over += inverse[size]
-        _add(words[0], np.float64(squares[met[t]]) / np.float64(size))
-    pairs, triples, square = 0, 0, 0
-    for j in range(n_decisions):
-        own = decided[j]
-        square += own * own
-        pairs += own * (own - 1)
-        triples += own * (own - 1) * (own - 1)
-    _add(words[1], np.float64(square) / np.float64(n))
-    count, size = np.float64(n), np.float64(n_values)
-    two, h = count * (count - 1), np.float64(over) * unit
-    apart = np.float64(n * n - square)
-    mean, variance = (size - 1) * apart / two, 0.0
-    if n > 2:
-        spread, skew = h - size * size / count, np.float64(n * triples - pairs * pairs) / count
-        variance = 4 * spread * skew / ((count - 1) * (count - 2) * (count - 2))
-        if n > 3:
-            se = (size - h) - (count - size) ** 2 / two - 2 * spread / (count - 2)
-            sf = np.float64(pairs) * apart / two - 2 * skew / (count - 2)
-            variance += 2 * se * sf / (count * (count - 3))
-    return mean, max(variance, 0.0)
-
-
-@jit
-def _class_moments(sizes: _Ints, n_sizes: int, decided: _Ints, n_decisions: Any, n: float) -> tuple[float, float]:
-    """Mean and variance of W of one class; the sizes in an order of their own, because the sums are of floats."""
-    n_values, two = np.float64(n_sizes), n * (n - 1)
-    pairs, apart, inverse, inner = 0.0, 0.0, 0.0, 0.0
-    for j in range(n_decisions):
-        own = np.float64(decided[j])
-        pairs += own * (own - 1)
-        apart += own * (n - own)
-    for t in range(n_sizes):
-        size = np.float64(sizes[t])
-        inverse += 1 / size
-        inner += (size - 1) / size
-    mean, variance = (n_values - 1) * apart / two, 0.0
-    if n > 2:
-        spread, skew = inverse - n_values * n_values / n, 0.0
-        for j in range(n_decisions):
-            own = np.float64(decided[j])
-            skew += own * (own - 1 - pairs / n) ** 2
-        variance = 4 * spread * skew / ((n - 1) * (n - 2) ** 2)
-        if n > 3:
-            se = inner - (n - n_values) ** 2 / two - 2 * spread / (n - 2)
-            sf = pairs * apart / two - 2 * skew / (n - 2)
-            variance += 2 * se * sf / (n * (n - 3))
-    return mean, max(variance, 0.0)
-
-
-@jit
-def _sort(numbers: _Ints, n: Any) -> None:
-    """Sort the first n in place, by Shell's method: it compiles faster than others run."""
-    gap = np.int64(1)
-    while gap < n // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, n):
-            number, at = numbers[i], np.int64(i)
-            while at >= gap and numbers[at - gap] > number:
-                numbers[at] = numbers[at - gap]
-                at -= gap
-            numbers[at] = number
-        gap //= 3
-
-
-@jit
-def _margins(values: Any, runs: Runs, rooms: _Rooms, flat: _Ints, bounds: Any) -> tuple[Any, Any, Any]:
+def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
     """Write the margins of the classes of several values and decisions; returns how many, and more of them."""
     by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     found, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
@@ -376,12 +133,12 @@ def _margins(values: Any, runs: Runs, rooms: _Rooms, flat: _Ints, bounds: Any) -
     for c in range(len(runs.first) - 1):
         low, high = np.int64(runs.first[c]), np.int64(runs.first[c + 1])
         n_decisions = high - low
-        n_values, n = _count_class(values, runs.weights, runs.begins, low, high, rooms)
+        n_values, n = count_class(values, runs.weights, runs.begins, low, high, rooms)
         if n_values > 1 and n_decisions > 1:
             for t in range(n_values):
                 sizes[t] = by_value[met[t]]
-            _sort(sizes, n_values)
-            _sort(decided, n_decisions)
+            sort_first(sizes, n_values)
+            sort_first(decided, n_decisions)
             expected = min(expected, np.float64(sizes[0]) * np.float64(decided[0]) / np.float64(n))
             flat[at], flat[at + 1] = n_values, n_decisions
             at += 2
@@ -411,13 +168,13 @@ def _cost(few: int, n: int) -> int:
 
 
 @jit
-def _uniform(state: _Words) -> float:
+def _uniform(state: Words) -> float:
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.float64(mix(state[0]) >> np.uint64(11)) * 2.0**-53
 
 
 @jit
-def _draw(margins: _Ints, least: float, key: np.uint64, first: int, reached: Any) -> None:
+def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any) -> None:
     """Whether W of table number `first` and of those behind it reaches `least`; each has random numbers of its own."""
     state, left = np.empty(1, np.uint64), np.empty(len(margins), np.int64)
     for t in range(len(reached)):
@@ -438,7 +195,7 @@ def _draw(margins: _Ints, least: float, key: np.uint64, first: int, reached: Any
                 for j in range(n_decisions):
                     pool -= left[j]
                     k = need if pool == 0 else _hypergeometric(left[j], pool, need, state)
-                    deviation = _deviation(k, size, margins[decided + j], n) / np.float64(n)
+                    deviation = deviation_of(k, size, margins[decided + j], n) / np.float64(n)
                     total += deviation * deviation / np.float64(size)
                     left[j] -= k
                     need -= k
@@ -447,7 +204,7 @@ def _draw(margins: _Ints, least: float, key: np.uint64, first: int, reached: Any
 
 
 @jit
-def _hypergeometric(good: int, bad: int, sample: int, state: _Words) -> int:
+def _hypergeometric(good: int, bad: int, sample: int, state: Words) -> int:
     """How many of a sample are good, by inversion from the mode outwards; one by one where few are."""
     if good == 0 or sample == 0:
         return 0
