@@ -358,7 +358,7 @@ def test_kill_9(tmp_path: Path, how: str) -> None:
     killed = 0
 
     for _ in range(40):
-        state = json.loads(checkpoint.read_bytes())["state"] if checkpoint.exists() else None
+        state = json.loads(checkpoint.read_bytes())["state"][0] if checkpoint.exists() else None
         known.append(-1 if state is None else len(state["steps"]))
         # the third write of a run dies: so each gets two steps further
         die_at = "3" if how == "before the rename" else "never"

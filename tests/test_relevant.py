@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,82 @@ def test_include_and_limits() -> None:
     assert not stopped.complete
     for bad in (None, 0, 1, "x"):
         with pytest.raises(plar.ParameterError, match="'alpha' parameter must be"):
-            plar.relevant(TABLE, "d", alpha=bad)  # type: ignore[arg-type]
+            plar.relevant(TABLE, "d", alpha=bad)
+
+
+def test_all_options_of_reduce() -> None:
+    ours, theirs = (signature(function).parameters for function in (plar.relevant, plar.reduce))
+    assert list(ours) == list(theirs)
+    assert {name for name in ours if ours[name].default != theirs[name].default} == {"alpha"}
+    assert plar.relevant(TABLE, "d", start="core").layers[0].core == plar.core(TABLE, "d")
+    assert set(plar.core(TABLE, "d")) <= set(plar.relevant(TABLE, "d", start="core").layers[0].attributes)
+    rough = plar.relevant(TABLE, "d", tolerance=0.6)
+    assert rough.complete
+    assert len(rough.layers[0].attributes) < 3
+    # what a minimal layer gives up is taken up by the next ones
+    whole, minimal = plar.relevant(TABLE, "d"), plar.relevant(TABLE, "d", minimal=True)
+    assert set(minimal.attributes) == set(whole.attributes)
+    assert plar.relevant(TABLE, "d", equivalent=True).layers[0].equivalent == (("b0", "twice"),)
+    for name, value in {"epsilon": -1, "checkpoint": 3, "progress": 3, "start": "x"}.items():
+        with pytest.raises(plar.PlarError):
+            plar.relevant(TABLE, "d", **{name: value})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'minimum'"):
+        plar.relevant(TABLE, "d", minimum=True)
+
+
+def test_a_minimal_layer_may_be_empty() -> None:
+    # whom PR sees no gain in, one at a time
+    table = {name: TABLE[name] for name in ("b0", "b3", "b4", "d")}
+    found = plar.relevant(table, "d", measure="PR", minimal=True)
+    assert (found.attributes, found.complete) == ((), True)
+
+
+def test_substitutes_of_what_is_included() -> None:
+    table = {"a": BITS[:, 0], "b": BITS[:, 0], "c": BITS[:, 5], "d": BITS[:, 0]}
+    found = plar.relevant(table, "d", include="b")
+    assert [layer.attributes for layer in found.layers] == [("b",), ("a",)]
+    assert list(found.rejected) == ["c"]
+
+
+def facts(found: plar.Relevant) -> Any:
+    """All that a result says, but for the times."""
+    said = found.to_dict()
+    for layer in said["layers"]:
+        del layer["seconds"]
+        layer["steps"] = [{**step, "seconds": 0} for step in layer["steps"]]
+    return said
+
+
+@pytest.mark.parametrize("start", [None, "core"])
+def test_goes_on_after_any_step(tmp_path: Path, start: str | None) -> None:
+    options: dict[str, Any] = {"include": "b7", "minimal": True, "start": start}
+    whole = plar.relevant(TABLE, "d", **options)
+    total = sum(len(layer.steps) for layer in whole.layers)
+    assert len(whole.layers) >= 2
+    for done in range(1, total + 1):
+        path, steps = tmp_path / f"{done}.json", list[plar.Step]()
+
+        def stop(step: plar.Step, done: int = done, steps: list[plar.Step] = steps) -> None:
+            steps.append(step)
+            if len(steps) == done:
+                raise KeyboardInterrupt
+
+        with pytest.raises(plar.Interrupted) as interrupted:
+            plar.relevant(TABLE, "d", checkpoint=path, on_step=stop, **options)
+        some = interrupted.value.reduct
+        assert not some.complete
+        assert sum(len(layer.steps) for layer in some.layers) == done
+        new: list[plar.Step] = []
+        assert facts(plar.relevant(TABLE, "d", checkpoint=path, on_step=new.append, **options)) == facts(whole)
+        assert len(new) == total - done
+        before = path.read_bytes()
+        assert facts(plar.relevant(TABLE, "d", checkpoint=path, **options)) == facts(whole)
+        assert path.read_bytes() == before
+    with pytest.raises(plar.TableError, match=r"alpha 0\.05 there, 0\.01 now"):
+        plar.relevant(TABLE, "d", checkpoint=path, alpha=0.01, **options)
+    # its first layer is a chance reduct
+    first = plar.reduce(TABLE, "d", checkpoint=path, alpha=0.05, **options)
+    assert first.attributes == whole.layers[0].attributes
 
 
 def test_what_is_shown_and_taken() -> None:
@@ -89,6 +165,15 @@ def test_in_the_shell(tmp_path: Path) -> None:
     found = plar.relevant(file, "d")
     assert tuple(told["attributes"]) == found.attributes
     assert told["rejected"] == found.rejected
+    words = ["--drop", "id", "--start", "core", "-o", str(tmp_path / "o.csv"), "--checkpoint", str(tmp_path / "c.json")]
+    done = subprocess.run([*run, "relevant", str(file), "-d", "d", *words], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, f"Wrote {tmp_path / 'o.csv'}.\n")
+    assert done.stdout.startswith(f"{file}: {len(found.attributes)} of 14 attributes beat chance at 0.05\n")
+    assert set(pl.read_csv(tmp_path / "o.csv").columns) == {*found.attributes, "d"}
+    piped = subprocess.run(
+        [*run, "relevant", "-", "-d", "d", "--json"], input=file.read_text(), capture_output=True, text=True
+    )
+    assert {layer["source"] for layer in json.loads(piped.stdout)["layers"]} == {"-"}
     done = subprocess.run([*run, "relevant", str(file), "-d", "d", "--alpha", "2"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr == "Error: The 'alpha' parameter must be None or between 0 and 1. Got 2.0 instead.\n"

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from time import perf_counter
 from typing import Any, cast
 
 from plar.bin_rules import Spec
-from plar.checkpoint import Journal
 from plar.columns import ColumnName as Column
-from plar.columns import column_list
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import ParameterError, TableError
 from plar.granules import Granules
-from plar.limits import as_bytes, as_seconds, memory_limited
+from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
-from plar.run import granulated, opened, prepared, warn_supervised_bins
-from plar.search import OnStep, Options, Progress, core_of, find_reduct
+from plar.run import granulated, opened, prepared, searching
+from plar.search import OnStep, Options, Progress, core_of
 from plar.tables import DecisionTable, open_table
 
 __all__ = ["core", "granulate", "read_table", "reduce", "significance", "theta"]
@@ -159,40 +154,8 @@ def reduce(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
-    reading = ReadOptions.of(locals())
-    deadline = perf_counter() + (math.inf if time_limit is None else as_seconds(time_limit))
-    chosen_measure = as_measure(measure)
-    options = Options(tuple(column_list(include)), epsilon, tolerance, max_attributes, minimal, alpha, start)
-    for name, given in (("progress", progress), ("on_step", on_step)):
-        if given is not None and not callable(given):
-            raise ParameterError(f"The {name!r} parameter must be a function. Got {given!r} instead.")
-    seconds: dict[str, float] = {}
-    journal = Journal(checkpoint)
-    with (
-        memory_limited(as_bytes(memory_limit)),
-        followed(verbose, progress, on_step) as (tell, tell_step, display),
-        prepared(data, reading, engine, n_jobs, attributes=include, seconds=seconds, progress=tell) as ready,
-    ):
-        granules, options = ready.granules, replace(options, include=ready.attributes)
-        if alpha is not None:
-            warn_supervised_bins(ready.table)
-        if display:
-            display.granulated(len(granules), granules.n_objects, ready.memory)
-        return find_reduct(
-            granules,
-            chosen_measure,
-            ready.engine,
-            options,
-            seconds=seconds,
-            source=ready.table.path,
-            settings={**options.plain(list(ready.attributes)), **ready.table.settings()},
-            progress=tell,
-            on_step=tell_step,
-            journal=journal,
-            deadline=deadline,
-            watch=display.watch if display else None,
-            equivalent=equivalent,
-        )
+    with searching(locals()) as search:
+        return search.find(search.ready.granules, search.options)
 
 
 @shows_reading

@@ -1,7 +1,8 @@
 """What a search has found so far, kept in a file, so that a killed run can resume.
 
 The file is JSON with a checksum. It describes the data and what was asked of them, by which it is refused where it does
-not fit; then come the core and every step done. It does not depend on the engine: one can resume what another began.
+not fit; then come the core and every step done. `plar.relevant` searches several times, and has one such description a
+layer. It does not depend on the engine: one can resume what another began.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LARGEST = 1 << 192
 
 
 class Journal:
-    """The core and the steps of one search as they are found; without a path they are kept in memory only.
+    """The core and the steps of a search as they are found, or of several; without a path they are kept in memory only.
 
     A file that is there is read; `begin` then checks whether it belongs to the search.
     """
@@ -36,21 +37,31 @@ class Journal:
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
         self._path = None if path is None else expanded(as_path(path))
+        #: searches of the file that have not begun here, and what it has of the present one
+        self._later: list[dict[str, Any]] = []
         self._found: dict[str, Any] | None = None
+        #: what is written: searches that are done, and the present one, whose steps are encoded once
+        self._done: list[str] = []
         self._head: dict[str, Any] = {}
-        #: the steps as they are written: each is encoded once
         self._encoded: list[str] = []
         if self._path is not None:
             check_place(self._path)
             remove_strays(self._path)  # what a killed run was writing
-            self._found = _read(self._path)
-        #: whether the core, and perhaps more, was found by an earlier run
-        self.resumed = self._found is not None
+            self._later = _read(self._path)
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the core, and perhaps more, was found by an earlier run."""
+        return self._found is not None
 
     def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
-        """Describe the search, and take what is known of it from the file; that of another search is refused."""
+        """Describe the next search, and take what is known of it from the file; that of another search is refused."""
+        self.inner, self.steps = None, []
         if self._path is None:
             return
+        if self._head:
+            self._done.append(self._present())
+        self._encoded, self._found = [], self._later.pop(0) if self._later else None
         self._head = {
             "data": {
                 "objects": granules.n_objects,
@@ -114,28 +125,33 @@ class Journal:
     def _write(self) -> None:
         if self._path is None:
             return
-        state = f'{_encoded(self._head)[:-1]},"steps":[{",".join(self._encoded)}]}}'
+        state = f"[{','.join([*self._done, self._present()])}]"
         text = f'{{"plar_checkpoint":{_VERSION},"checksum":"{checksum(state.encode())}","state":{state}}}\n'
         with replacing(self._path, durable=True) as temporary:
             temporary.write_text(text, encoding="ascii")
 
+    def _present(self) -> str:
+        return f'{_encoded(self._head)[:-1]},"steps":[{",".join(self._encoded)}]}}'
 
-def _read(path: Path) -> dict[str, Any] | None:
-    """The state that a file holds; None where there is no file."""
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """The searches that a file holds; none where there is no file."""
     try:
         found = json.loads(path.read_bytes())
-        version, state = found["plar_checkpoint"], dict(found["state"])
-        if version == _VERSION and found["checksum"] != checksum(_encoded(state).encode()):
+        version, searches = found["plar_checkpoint"], found["state"]
+        if version == _VERSION and (
+            not isinstance(searches, list) or found["checksum"] != checksum(_encoded(searches).encode())
+        ):
             raise ValueError
     except FileNotFoundError:
-        return None
+        return []
     except OSError as error:
         raise TableError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _refusal(path, _DAMAGED) from None
     if version != _VERSION:
         raise _refusal(path, f"has the version {version!r}, this plar knows {_VERSION}. Delete it")
-    return state
+    return list(searches)
 
 
 def _refusal(path: Path | None, why: str) -> TableError:

@@ -62,7 +62,7 @@ class EngineFailed(PlarError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
 
-    Its `reduct` is the result so far, with its certificate.
+    Its `reduct` is the result so far, with its certificate; of `plar.relevant`, the layers so far.
     """
 
     def __init__(self, reduct: Any) -> None:

@@ -64,7 +64,8 @@ class Display:
 
     def on_step(self, step: Step) -> None:
         """Print what a greedy step found."""
-        facts = f"Θ(D|R) {step.theta:.6g}", f"{step.active:,} objects still mixed"
+        chance = [] if step.p_value is None else [f"p-value {step.p_value:.2g}"]
+        facts = f"Θ(D|R) {step.theta:.6g}", f"{step.active:,} objects still mixed", *chance
         pace = _pace(len(step.candidates), "candidates", step.seconds)
         self._tell(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
 

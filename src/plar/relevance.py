@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from time import perf_counter
 from typing import Any
 
+from plar.api import reduce
 from plar.chance import LEVEL
-from plar.columns import ColumnName as Column
-from plar.columns import column_list
-from plar.engines.base import Engine
-from plar.errors import ParameterError, printable
-from plar.limits import as_bytes, as_seconds, memory_limited
-from plar.measures import Measure, as_measure
-from plar.options import ReadOptions, shows_reading
-from plar.progress import followed
+from plar.errors import Interrupted, ParameterError, printable
+from plar.options import takes_options_of
 from plar.reduct import Reduct
-from plar.run import prepared, warn_supervised_bins
-from plar.search import OnStep, Options, Progress, find_reduct
+from plar.run import searching
 
 __all__ = ["Relevant", "relevant"]
 
@@ -76,35 +69,26 @@ class Relevant:
         found = {name: value for name, value in asdict(self).items() if name not in ("layers", "first")}
         return {**found, "layers": [layer.to_dict() for layer in self.layers]}
 
+    @property
+    def cuts(self) -> Mapping[str, tuple[float, ...]]:
+        """The cut points of binned columns; see `Reduct`."""
+        return self.first.cuts
+
     def transform(self, data: Any) -> Any:
         """Take the relevant columns of any table that has them; see `Reduct.transform`."""
         return replace(self.first, attributes=self.attributes).transform(data)
 
 
-@shows_reading
-def relevant(
-    data: Any,
-    decision: Column | Sequence[Column] | None = None,
-    y: Any = None,
-    *,
-    alpha: float = LEVEL,
-    measure: str | Measure = "SCE",
-    engine: str | Engine = "auto",
-    include: Column | Iterable[Column] = (),
-    max_attributes: int | None = None,
-    n_jobs: int | None = None,
-    memory_limit: int | str | None = None,
-    time_limit: float | str | None = None,
-    verbose: bool = False,
-    progress: Progress | None = None,
-    on_step: OnStep | None = None,
-    **reading: Any,
-) -> Relevant:
-    """Find all attributes that beat chance; parameters as of `reduce`, `max_attributes` for each layer.
+@takes_options_of(reduce, alpha=LEVEL)
+def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = LEVEL, **options: Any) -> Relevant:
+    """Find all attributes that beat chance; parameters as of `reduce`.
 
     `plar.reduce` with `alpha` leaves out what another attribute says already. Here it is taken again and again, each
     time without the attributes found before, until nothing beats chance: first the needed ones, then their substitutes.
     Attributes that only together say something are not found, since each alone is chance.
+
+    `include` and `start` are for the first layer; `max_attributes`, `tolerance` and `minimal` for each of them. The
+    checkpoint keeps all layers. On Ctrl-C the `reduct` of the exception is a Relevant of those found.
 
     Examples
     --------
@@ -116,48 +100,33 @@ def relevant(
     """
     if alpha is None:
         raise ParameterError("The 'alpha' parameter must be between 0 and 1. Got None instead.")
-    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
-    deadline = perf_counter() + (math.inf if time_limit is None else as_seconds(time_limit))
-    options = Options(tuple(column_list(include)), max_attributes=max_attributes, alpha=alpha)
-    seconds: dict[str, float] = {}
-    with (
-        memory_limited(as_bytes(memory_limit)),
-        followed(verbose, progress, on_step) as (tell, tell_step, display),
-        prepared(data, read, engine, n_jobs, attributes=include, seconds=seconds, progress=tell) as ready,
-    ):
-        granules, layers, options = ready.granules, list[Reduct](), replace(options, include=ready.attributes)
-        rest = granules.conditions
-        warn_supervised_bins(ready.table)
-        while True:
-            found = find_reduct(
-                granules if not layers else ready.granules.coarsen(rest),
-                chosen_measure,
-                ready.engine,
-                options,
-                seconds=seconds,
-                source=ready.table.path,
-                settings={
-                    **options.plain(list(options.include)),
-                    **ready.table.settings(),
-                    **({"conditions": list(rest)} if layers else {}),
-                },
-                progress=tell,
-                on_step=tell_step,
-                deadline=deadline,
-                watch=display.watch if display else None,
-            )
-            first = layers[0] if layers else found
-            layers += [found] if found.attributes else []
-            rest = tuple(a for a in rest if a not in found.attributes)
-            if not found.steps or not rest or perf_counter() >= deadline:
-                break
-            options, seconds = replace(options, include=()), {}
+    with searching({"data": data, "decision": decision, "y": y, "alpha": alpha, **options}) as search:
+        granules = search.ready.granules
+        rest, asked, found = granules.conditions, search.options, list[Reduct]()
+        try:
+            while not found or (rest and found[-1].attributes and perf_counter() < search.deadline):
+                found.append(search.find(granules.coarsen(rest) if found else granules, asked))
+                rest = tuple(a for a in rest if a not in found[-1].attributes)
+                asked = replace(asked, include=(), start=None)
+        except KeyboardInterrupt as stop:
+            found += [stop.reduct] if isinstance(stop, Interrupted) else []
+            if not found:
+                raise
+            raise Interrupted(_relevant(found, rest, float(alpha))) from None
+        return _relevant(found, rest, float(alpha))
+
+
+def _relevant(found: Sequence[Reduct], rest: tuple[str, ...], alpha: float) -> Relevant:
+    """The result of searches, of which the last may have found nothing, when the rest is not in any of them."""
+    layers, last = tuple(layer for layer in found if layer.attributes), found[-1]
+    ended = last.complete and not last.attributes
+    # where Θ is what all of them leave before the first step, they say as much as nothing
+    nothing = dict.fromkeys(rest, 1.0) if last.certificate.preserved else {}
     return Relevant(
-        layers=tuple(layers),
+        layers=layers,
         attributes=tuple(a for layer in layers for a in layer.attributes),
-        # a layer that was complete before its first step says as much as nothing
-        rejected=(found.rejected or dict.fromkeys(rest, 1.0)) if found.complete and not found.steps else {},
-        alpha=float(alpha),
-        complete=not rest or (found.complete and not found.steps),
-        first=first,
+        rejected=(last.rejected or nothing) if ended else {},
+        alpha=alpha,
+        complete=not rest or ended,
+        first=found[0],
     )

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from plar.bins import looks_continuous
+from plar.checkpoint import Journal
+from plar.columns import column_list
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle
-from plar.errors import TableError, printable, warn
+from plar.errors import ParameterError, TableError, printable, warn
 from plar.files import find_files
 from plar.granule_files import holds_granules
 from plar.granules import Granules
-from plar.limits import check_memory, shown_bytes
+from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
+from plar.measures import as_measure
 from plar.options import ReadOptions
 from plar.parallel import threads
-from plar.search import Progress
+from plar.progress import followed
+from plar.reduct import Reduct
+from plar.search import Options, Progress, find_reduct
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
 
@@ -75,7 +81,7 @@ def _warn_id_columns(engine: Engine, table: DecisionTable, granules: GranuleHand
         )
 
 
-def warn_supervised_bins(table: DecisionTable) -> None:
+def _warn_supervised_bins(table: DecisionTable) -> None:
     """Warn that a test against chance is too lenient where the cuts have seen the decision."""
     spec = table.roles.bins.spec if table.roles.bins else ()
     if "mdlp" in (spec.values() if isinstance(spec, dict) else (spec,)):
@@ -125,3 +131,60 @@ def prepared(
             chosen.release(made)
         if chosen is not engine:
             chosen.close()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searching:
+    """A table that is ready to be searched, once or in parts."""
+
+    ready: Prepared
+    options: Options
+    deadline: float
+    seconds: dict[str, float]
+    #: what else `find_reduct` takes
+    how: Mapping[str, Any]
+
+    def find(self, granules: GranuleHandle, options: Options) -> Reduct:
+        """Find the reduct of the granules, or of those without some conditions."""
+        settings = {**options.plain(list(options.include)), **self.ready.table.settings()}
+        if granules is not self.ready.granules:
+            settings["conditions"] = list(granules.conditions)
+        seconds = self.seconds.copy()
+        self.seconds.clear()  # reading is done once
+        return find_reduct(
+            granules,
+            engine=self.ready.engine,
+            options=options,
+            seconds=seconds,
+            source=self.ready.table.path,
+            settings=settings,
+            deadline=self.deadline,
+            **self.how,
+        )
+
+
+@contextmanager
+def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
+    """Prepare a search by the parameters of `plar.reduce`; what is wrong with them is said before the work."""
+    limit, progress, on_step, alpha = (given[name] for name in ("time_limit", "progress", "on_step", "alpha"))
+    deadline = perf_counter() + (math.inf if limit is None else as_seconds(limit))
+    measure, reading = as_measure(given["measure"]), ReadOptions.of(given)
+    options = Options.of({**given, "include": tuple(column_list(given["include"]))})
+    for name in ("progress", "on_step"):
+        if given[name] is not None and not callable(given[name]):
+            raise ParameterError(f"The {name!r} parameter must be a function. Got {given[name]!r} instead.")
+    seconds: dict[str, float] = {}
+    where, include = (given["data"], reading, given["engine"], given["n_jobs"]), given["include"]
+    journal, equivalent = Journal(given["checkpoint"]), given["equivalent"]
+    with (
+        memory_limited(as_bytes(given["memory_limit"])),
+        followed(given["verbose"], progress, on_step) as (tell, tell_step, display),
+        prepared(*where, attributes=include, seconds=seconds, progress=tell) as ready,
+    ):
+        if alpha is not None:
+            _warn_supervised_bins(ready.table)
+        if display:
+            display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
+        how = {"measure": measure, "journal": journal, "equivalent": equivalent, "progress": tell, "on_step": tell_step}
+        how["watch"] = display.watch if display else None
+        yield Searching(ready, replace(options, include=ready.attributes), deadline, seconds, how)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import partial
 from numbers import Integral
@@ -66,6 +66,11 @@ class Options:
                 f"The 'max_attributes' parameter is {limit}, but 'include' alone has {len(set(self.include))} "
                 "attributes. Raise the one or shorten the other."
             )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Take the options from the parameters of a function, which has more of them."""
+        return cls(**{option.name: given[option.name] for option in fields(cls)})
 
     def plain(self, include: list[str]) -> dict[str, Any]:
         """The options in Python's own types, with the names of those to include."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 import plar
-from plar.cli.opening import OUTPUTS, STREAM, check_targets, input_files, started, written
+from plar.cli.opening import STREAM, check_targets, input_files, started, written
 from plar.cli.options import (
-    Columns,
     Computing,
     Epsilon,
     Json,
     LongRun,
     MemoryLimit,
+    Output,
+    OutputFormat,
+    Searching,
     TableOptions,
     Telling,
     of,
@@ -29,8 +33,6 @@ from plar.columns import Word
 from plar.errors import TableError, printable, unknown_name
 
 _WITH_JSON = "reduce, relevant, core, theta or engines"
-_START = "Begin with the core, or with --include alone: core, empty. Default: core, with --alpha empty."
-_OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 
 
 def reduce(
@@ -38,46 +40,69 @@ def reduce(
     computing: Computing,
     telling: Telling,
     long_run: LongRun,
-    include: Annotated[Columns, of_columns("Attributes that the reduct must hold, as a,b. Repeatable.")] = None,
-    epsilon: Epsilon = 0.0,
-    tolerance: Annotated[float, of("Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0,
-    max_attributes: Annotated[int | None, of("Stop at this many attributes.")] = None,
-    minimal: Annotated[bool, of("Try to remove each attribute in the end.", "--minimal")] = False,
+    searching: Searching,
     alpha: Annotated[float | None, of("Take only attributes that beat chance at this level, e.g. 0.05.")] = None,
-    start: Annotated[str | None, of(_START, choices=("core", "empty"))] = None,
     as_json: Json = False,
-    output: Annotated[
-        str | None, of("Write the reduced table; its name says the format, - is stdout.", "--output", "-o")
-    ] = None,
-    output_format: Annotated[str | None, of(_OUTPUT_FORMAT, choices=OUTPUTS)] = None,
+    output: Output = None,
+    output_format: OutputFormat = None,
     report: Annotated[
         str | None, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")
     ] = None,
 ) -> None:
     """Find the core and a reduct of a table."""
+    end = check_targets(table, computing, long_run, output, output_format, report, as_json)
+    find = partial(plar.reduce, alpha=alpha, equivalent=report is not None, **searching.options())
+    with _found(find, table, computing, telling, long_run, output, end, as_json, STREAM in (output, report)) as found:
+        if report:
+            with written(report, ".html") as path:
+                found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
+            _tell_written(report, telling)
+
+
+def relevant(
+    table: TableOptions,
+    computing: Computing,
+    telling: Telling,
+    long_run: LongRun,
+    searching: Searching,
+    alpha: Annotated[float, of("How seldom an attribute that says nothing may be taken.")] = 0.05,
+    as_json: Json = False,
+    output: Output = None,
+    output_format: OutputFormat = None,
+) -> None:
+    """Find all attributes that say more about the decision than chance, in layers."""
+    end = check_targets(table, computing, long_run, output, output_format, None, as_json)
+    find = partial(plar.relevant, alpha=alpha, **searching.options())
+    with _found(find, table, computing, telling, long_run, output, end, as_json, output == STREAM):
+        pass
+
+
+@contextmanager
+def _found(
+    find: Callable[..., Any],
+    table: TableOptions,
+    computing: Computing,
+    telling: Telling,
+    long_run: LongRun,
+    output: str | None,
+    end: str,
+    as_json: bool,
+    aside: bool,
+) -> Iterator[Any]:
+    """Find a reduct, or layers of them; print it, give it, then write the table: no result is lost with a full disk."""
     from plar.progress import shown, tell_resumed
 
-    end = check_targets(table, computing, long_run, output, output_format, report, as_json)
-    aside = STREAM in (output, report)
     with started(table, computing, long_run.memory_limit) as (opened, engine):
         with shown(telling.progress) as display:
-            data = opened()
+            data = replace(opened(), path=table.file)  # which is - for stdin, whatever keeps it meanwhile
             if output:
                 data.rows.check_output(f"stdout{end}" if output == STREAM else output)
             interrupted = False
             try:
-                found = plar.reduce(
+                found = find(
                     data,
                     measure=computing.measure,
                     engine=engine,
-                    include=include or (),
-                    epsilon=epsilon,
-                    tolerance=tolerance,
-                    max_attributes=max_attributes,
-                    minimal=minimal,
-                    alpha=alpha,
-                    start=start,
-                    equivalent=report is not None,
                     time_limit=long_run.time_limit,
                     checkpoint=long_run.checkpoint,
                     progress=display or (None if telling.quiet else tell_resumed),
@@ -85,8 +110,6 @@ def reduce(
                 )
             except plar.Interrupted as stop:
                 found, interrupted = stop.reduct, True
-        if table.file == STREAM:
-            found = replace(found, source=STREAM)
         where = "standard input" if table.file == STREAM else printable(table.file)
         told = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
         print(told, flush=True, file=sys.stderr if aside else sys.stdout)
@@ -95,49 +118,13 @@ def reduce(
             print(f"The steps are kept in {kept}; the same command goes on.", file=sys.stderr)
         if interrupted:
             raise KeyboardInterrupt
-        # after the result is told: it is not to be lost with a full disk
-        if report:
-            with written(report, ".html") as path:
-                found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
-            _tell_written(report, telling)
+        yield found
         if output:
             with shown(telling.progress) as display, written(output, end) as path:
                 if display:
                     display("write", 0, 0)
                 data.sink(found.attributes, path, found.cuts)
             _tell_written(output, telling)
-
-
-def relevant(
-    table: TableOptions,
-    computing: Computing,
-    telling: Telling,
-    alpha: Annotated[float, of("How seldom an attribute that says nothing may be taken.")] = 0.05,
-    include: Annotated[Columns, of_columns("Attributes that the first layer must hold, as a,b. Repeatable.")] = None,
-    max_attributes: Annotated[int | None, of("The most attributes of a layer.")] = None,
-    time_limit: Annotated[str | None, of("End with the layers found after 90s, 10m, 2h, …", metavar="TIME")] = None,
-    memory_limit: MemoryLimit = None,
-    as_json: Json = False,
-) -> None:
-    """Find all attributes that say more about the decision than chance, in layers."""
-    from plar.progress import shown
-
-    with started(table, computing, memory_limit) as (opened, engine), shown(telling.progress) as display:
-        found = plar.relevant(
-            opened(),
-            alpha=alpha,
-            measure=computing.measure,
-            engine=engine,
-            include=include or (),
-            max_attributes=max_attributes,
-            time_limit=time_limit,
-            progress=display,
-            on_step=display.on_step if display else None,
-        )
-    if as_json:
-        _print_json(found.to_dict())
-    else:
-        print(f"{'standard input' if table.file == STREAM else printable(table.file)}: {found}")
 
 
 def core(

@@ -17,16 +17,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plar.cli.options import Computing, LongRun, TableOptions
+from plar.cli.options import OUTPUTS, Computing, LongRun, TableOptions
 from plar.errors import ParameterError, PlarError, TableError, unknown_name
-from plar.files import SUFFIXES, WRITTEN
+from plar.files import SUFFIXES
 
 if TYPE_CHECKING:
     from plar.tables import DecisionTable
 
 #: how stdin and stdout are spelled
 STREAM = "-"
-OUTPUTS = tuple(suffix[1:] for suffix in WRITTEN)
 
 
 @contextmanager

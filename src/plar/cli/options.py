@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -16,11 +16,14 @@ import typer
 
 from plar.columns import Word
 from plar.errors import TableError
+from plar.files import WRITTEN
 from plar.options import ReadOptions
 
 Columns = list[Word] | None
 Texts = list[str] | None
 Text = str | None
+#: what the reduced table can be written as
+OUTPUTS = tuple(suffix[1:] for suffix in WRITTEN)
 #: the shells evaluate what they are offered, and names come from the data
 _HARMLESS = re.compile(r"[\w @%+=.,/-]+")
 
@@ -75,6 +78,7 @@ _ENGINES = ("auto", "local", "spark", "cuda")
 _ENGINE = "Where to compute: auto, local, spark, cuda; see 'plar engines'."
 _CONDITIONS = "Columns to choose from, as a,b,c. Repeatable. Default: all others."
 _FORMAT = "What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv."
+_START = "Begin with the core, or with --include alone: core, empty. Default: core, with --alpha empty."
 _MISSING = "Missing values: 'value' of their own, 'drop' the rows, 'error'."
 
 
@@ -118,6 +122,22 @@ class Computing:
 
 
 @dataclass(frozen=True, slots=True)
+class Searching:
+    """What is searched for, and where it begins and ends."""
+
+    include: Annotated[Columns, of_columns("Attributes that the reduct must hold, as a,b. Repeatable.")] = None
+    epsilon: Epsilon = 0.0
+    tolerance: Annotated[float, of("Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0
+    max_attributes: Annotated[int | None, of("Stop at this many attributes.")] = None
+    minimal: Annotated[bool, of("Try to remove each attribute in the end.", "--minimal")] = False
+    start: Annotated[Text, of(_START, choices=("core", "empty"))] = None
+
+    def options(self) -> dict[str, Any]:
+        """As `plar.reduce` takes them."""
+        return {**asdict(self), "include": self.include or ()}
+
+
+@dataclass(frozen=True, slots=True)
 class LongRun:
     """What a long run may take, and where it is kept."""
 
@@ -139,6 +159,10 @@ class Telling:
     def progress(self) -> bool | None:
         """Whether progress is shown; None: on a terminal."""
         return False if self.quiet else self.verbose or None
+
+
+Output = Annotated[Text, of("Write the reduced table; its name says the format, - is stdout.", "--output", "-o")]
+OutputFormat = Annotated[Text, of("What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv.", choices=OUTPUTS)]
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Spec
+from plar.chance import LEVEL
 from plar.engines.base import Engine
 from plar.granules import Granules
 from plar.measures import Measure
@@ -24,8 +25,8 @@ class RelevantSelector(ReductSelector):
     ----------
     alpha : float
         How seldom a feature that says nothing may be selected.
-    measure, engine, include, max_attributes, missing, na, bins, numeric, n_jobs
-        As of `ReductSelector`; `max_attributes` is for each layer.
+    measure, engine, include, epsilon, tolerance, max_attributes, missing, na, bins, numeric, minimal, start, n_jobs
+        As of `ReductSelector`; `include` and `start` are for the first layer, the limits for each.
 
     Attributes
     ----------
@@ -51,19 +52,36 @@ class RelevantSelector(ReductSelector):
         self,
         measure: str | Measure = "SCE",
         *,
-        alpha: float = 0.05,
         engine: str | Engine = "auto",
         include: str | int | Iterable[str | int] = (),
+        epsilon: float = 0.0,
+        tolerance: float = 0.0,
         max_attributes: int | None = None,
         missing: str = "value",
         na: str | Iterable[str] = (),
         bins: Spec | None = None,
         numeric: str | int | Iterable[str | int] = (),
+        minimal: bool = False,
+        alpha: float = LEVEL,
+        start: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.measure, self.engine, self.n_jobs, self.alpha = measure, engine, n_jobs, alpha
-        self.include, self.max_attributes = include, max_attributes
-        self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
+        super().__init__(
+            measure,
+            engine=engine,
+            include=include,
+            epsilon=epsilon,
+            tolerance=tolerance,
+            max_attributes=max_attributes,
+            missing=missing,
+            na=na,
+            bins=bins,
+            numeric=numeric,
+            minimal=minimal,
+            alpha=alpha,
+            start=start,
+            n_jobs=n_jobs,
+        )
 
     @property
     def relevant_(self) -> Relevant:
@@ -86,9 +104,6 @@ class RelevantSelector(ReductSelector):
         for number, layer in enumerate(layers, 1):
             ranking[self._places(layer.attributes)] = number
         return ranking
-
-    def _stop_rule(self) -> dict[str, Any]:
-        return {"max_attributes": self.max_attributes, "alpha": self.alpha}
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         selected = set(self.relevant_.attributes)
