@@ -635,7 +635,7 @@ def test_out_of_time(seconds: float) -> None:
 def test_out_of_time_while_candidates_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("plar.search.perf_counter", lambda: now[0])
-    monkeypatch.setattr("plar.api.perf_counter", lambda: now[0])
+    monkeypatch.setattr("plar.run.perf_counter", lambda: now[0])
 
     def late(*args: Any, **kwargs: Any) -> float:
         now[0] += 10.0

@@ -147,10 +147,17 @@ def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floa
     """Mean and variance of each class, and W of all: two sums of fixed point, and one is to be subtracted."""
     by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     weights, begins, first = runs.weights, runs.begins, runs.first
+    apart = 0
     for c in range(len(first) - 1):
         low, high = np.int64(first[c]), np.int64(first[c + 1])
         n_decisions = high - low
         if n_decisions < 2:
+            continue
+        begin = np.int64(begins[low])
+        if np.int64(begins[high]) - begin == 2 and weights[begin] + weights[begin + 1] == 2:
+            # the commonest class by far: two objects of two decisions, whose W is 1 or 0 however they are matched
+            moments[0, c] = values[begin] != values[begin + 1]
+            apart += values[begin] != values[begin + 1]
             continue
         n_values, n = count_class(values, weights, begins, low, high, rooms)
         if n_values > 1 and n < len(inverse):
@@ -165,6 +172,7 @@ def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floa
         for t in range(n_values):
             by_value[met[t]] = 0
             squares[met[t]] = 0
+    words[0, 1] += np.uint64(apart) << np.uint64(_FRACTION - 64)
 
 
 @jit

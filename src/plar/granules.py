@@ -22,7 +22,7 @@ from plar.columns import positions_of
 from plar.errors import NoRows, TableError
 from plar.files import find_files
 from plar.granule_files import holds_granules, read_granules, write_granules
-from plar.partition import Codes, Index, distinct
+from plar.partition import Codes, Index, count_distinct
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
 
@@ -142,7 +142,7 @@ class Granules:
         2
         """
         coded = [(self.columns[j], len(self.dictionaries[j])) for j in self.positions(attributes)]
-        return len(distinct(coded, len(self))[1]) - 1
+        return count_distinct(coded, len(self))
 
     @property
     def nbytes(self) -> int:

@@ -83,6 +83,23 @@ def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts:
     return Split(new_order[:kept], new_starts[: classes + 1], new_order[n : 2 * n - kept], gone_starts[: left + 1])
 
 
+def in_order(column: Codes, order: Index) -> Index:
+    """Take a column in the order of the rows of a partition.
+
+    >>> in_order(np.array([7, 8, 9], np.uint8), np.array([2, 0], np.uint32)).tolist()
+    [9, 7]
+    """
+    codes = np.empty(len(order), np.uint32)
+    _gather(column, order, codes)
+    return codes
+
+
+@jit
+def _gather(column: Codes, order: Index, codes: Index) -> None:
+    for i in range(np.uint64(len(order))):
+        codes[i] = column[order[i]]
+
+
 @jit
 def _append(codes: Codes, n_values: int, column: Codes, order: Index) -> None:
     # codes, in the order of the partition, with those of one more column
@@ -185,6 +202,25 @@ def distinct(
     n_singles = np.uint32(len(singles))
     every = np.concatenate([singles, order])
     return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
+
+
+def count_distinct(columns: Sequence[tuple[Codes, int]], n_rows: int) -> int:
+    """How many rows differ by all columns together.
+
+    Examples
+    --------
+    >>> count_distinct([(np.array([0, 1, 0], np.uint8), 2)], 3)
+    2
+    """
+    n_values = math.prod(of_column for _, of_column in columns)
+    if n_values >= 1 << 64:
+        return len(distinct(columns, n_rows)[1]) - 1
+    keys: Array = np.zeros(n_rows, np.uint32 if n_values < 1 << 32 else np.uint64)
+    for column, of_column in columns:
+        keys *= keys.dtype.type(of_column)
+        keys += column
+    keys.sort()
+    return min(n_rows, 1) + int(np.count_nonzero(keys[1:] != keys[:-1]))
 
 
 class Runs(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.partition import Codes, Index, Runs, find_runs, joined, smallest_codes, split
+from plar.partition import Codes, Index, Runs, find_runs, in_order, joined, smallest_codes, split
 
 
 def by_decision(decisions: Index) -> Index:
@@ -30,7 +30,7 @@ class Table(NamedTuple):
         values: Codes, decisions: Index, counts: NDArray[np.int64], order: Index, starts: Index, n_values: int
     ) -> Table:
         """Make a table of columns by row, and of an order of the rows in which classes begin at `starts`."""
-        return Table(values[order].astype(np.uint32), n_values, find_runs(decisions, counts, order, starts))
+        return Table(in_order(values, order), n_values, find_runs(decisions, counts, order, starts))
 
 
 class Strata:
@@ -71,7 +71,7 @@ class Strata:
         runs = find_runs(self._decisions, self._counts, order, starts)
         for a in candidates:
             values, n_values = self._column(a)
-            yield Table(values[order].astype(np.uint32), n_values, runs)
+            yield Table(in_order(values, order), n_values, runs)
 
     def _refined(self) -> tuple[Index, Index]:
         if self._partition is None:

@@ -28,7 +28,7 @@ from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
 from plar.parallel import threads, usable_cores
-from plar.partition import Codes, Index, Runs, Split, find_runs, in_halves, joined, leaving_out_each, split
+from plar.partition import Codes, Index, Runs, Split, find_runs, in_halves, in_order, joined, leaving_out_each, split
 from plar.strata import Table, by_decision
 from plar.tables import DecisionTable
 
@@ -262,7 +262,7 @@ class LocalEvaluation:
             return self._strata.tables(candidates)
         runs = self._runs or find_runs(g.classes, g.counts, now.order, now.starts)
         columns = map(self._column, candidates)
-        return (Table(codes[now.order].astype(np.uint32), n_values, runs) for codes, n_values in columns)
+        return (Table(in_order(codes, now.order), n_values, runs) for codes, n_values in columns)
 
     def _column(self, attribute: int) -> tuple[Codes, int]:
         return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])

@@ -15,7 +15,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Codes, Index, find_runs, split
+from plar.partition import Codes, Index, find_runs, in_order, split
 
 
 class Scorer:
@@ -69,7 +69,7 @@ class Pass:
         s = self._scorer
         if s.own is not None:
             return self._own_column(codes, n_values, part)
-        values, words = codes[self._order].astype(np.uint32, copy=False), np.zeros(3, np.int64)
+        values, words = in_order(codes, self._order), np.zeros(3, np.int64)
         rows = values, self._weights, self._runs, self._class_runs[part]
         if s.kind == PURE:
             kernels.add_pure(*rows, n_values, words)
