@@ -13,7 +13,7 @@ demo: $(VENV)/.base
 test: lint suite
 
 suite: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadgroup
+	$(BIN)/python -m pytest -q --numprocesses=3 --dist=loadgroup
 
 # The suite on every declared Python that is here, each in a place of its own, and on the lowest versions of what plar
 # depends on; for one of them: make suite VENV=.venv-3.12 PYTHON=python3.12
@@ -28,7 +28,7 @@ test-all: lint
 
 # Many more turns of what is random: the fuzz of every format and all that Hypothesis draws.
 nightly: $(VENV)/.dev
-	PLAR_TEST_TURNS=20 $(BIN)/python -m pytest -q --numprocesses=2 --dist=loadgroup
+	PLAR_TEST_TURNS=20 $(BIN)/python -m pytest -q --numprocesses=3 --dist=loadgroup
 
 # The same tests of the CUDA engine as under the simulator, and the suite's own with it as their engine; needs a GPU.
 test-gpu: $(VENV)/.dev

@@ -17,6 +17,9 @@ from plar.engines import Engine
 #: how much longer what is random goes on than in `make test`
 TURNS = int(os.environ.get("PLAR_TEST_TURNS", "1"))
 
+#: for a test that takes longer than it is worth every time
+nightly = pytest.mark.skipif(TURNS == 1, reason="in the nightly run: it takes long")
+
 # random on purpose, with what it takes to repeat a failure printed; the machine may be slow, so no deadline
 settings.register_profile(
     "plar",

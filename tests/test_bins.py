@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from conftest import nightly
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from real import paper
@@ -638,6 +639,7 @@ def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:
     granules.unpersist()
 
 
+@nightly
 def test_spark_takes_many_cuts_and_warns(spark: Any) -> None:
     from plar.engines import SparkEngine
 

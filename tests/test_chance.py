@@ -21,7 +21,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
-from conftest import TURNS
+from conftest import TURNS, nightly
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Sample, tables
@@ -734,12 +734,12 @@ def test_spark(spark: Any, layout: str) -> None:
         for measure in oracle.MEASURES if TURNS > 1 else ("PR",):
             evaluation = on_spark.open(granules, as_measure(measure))
             assert p_values(evaluation, len(sample.conditions), [0, 1]) == expected_p_values(sample, [0, 1])
-        for alpha in (None, 0.05) if TURNS > 1 else (0.05,) if layout == "rows" else ():
+        for alpha in (None, 0.05) if TURNS > 1 else (0.05,) if layout == "columns" else ():
             expected = facts(plar.reduce(narrow, alpha=alpha))
             assert facts(plar.reduce(narrow, alpha=alpha, engine=on_spark)) == expected
 
 
-@pytest.mark.skipif(TURNS == 1, reason="in the nightly run: a table takes Spark seconds")
+@nightly
 def test_spark_in_one_piece(spark: Any) -> None:
     from plar.engines import SparkEngine
 
@@ -759,7 +759,7 @@ def test_the_papers_systems(system: Callable[..., plar.Reduct], measure: str) ->
         assert facts(system(sample.frame(), **call)) == facts(plar.reduce(sample.frame(), **call))
 
 
-@pytest.mark.skipif(TURNS == 1, reason="in the nightly run: a table takes Spark seconds")
+@nightly
 def test_the_papers_systems_on_spark(spark: Any) -> None:
     sample = inconsistent(3, 60)
     granules = plar.granulate(sample.frame(), **sample.roles).coarsen(["a1", "a3"])

@@ -16,7 +16,6 @@ import pytest
 from conftest import TURNS
 
 import plar
-from plar.checkpoint import Journal
 from plar.engines import LocalEngine
 
 PLAR = Path(sys.executable).parent / "plar"
@@ -112,9 +111,8 @@ def test_checkpoints_are_the_same_bytes(files: dict[str, Path], tmp_path: Path) 
     for name, file in files.items():
         path = tmp_path / f"{name}.json"
         plar.reduce(file, "d", checkpoint=path, n_jobs=len(found) + 1)
-        state = json.loads(path.read_bytes())["state"]
-        for step in state["steps"]:
+        (search,) = json.loads(path.read_bytes())["state"]
+        for step in search["steps"]:
             step["seconds"] = None
-        found.add(json.dumps(state))
-        assert Journal(path).resumed
+        found.add(json.dumps(search))
     assert len(found) == 1

@@ -70,7 +70,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        for module in ("api", "search"):
+        for module in ("run", "search"):
             monkeypatch.setattr(f"plar.{module}.perf_counter", lambda: self.now)
 
 

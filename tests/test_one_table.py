@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import ASKED, ENGINES, TURNS
+from conftest import ASKED, ENGINES, TURNS, nightly
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -192,7 +192,7 @@ def test_json(tmp_path_factory: pytest.TempPathFactory, columns: Columns) -> Non
     check_one(ways())
 
 
-@pytest.mark.skipif(TURNS == 1, reason="in the nightly run: a table takes Spark seconds")
+@nightly
 @settings(max_examples=TURNS, suppress_health_check=list(HealthCheck))
 @given(tables(["word", "small", "wide", "float", "bool", "decimal"]))
 def test_spark(tmp_path_factory: pytest.TempPathFactory, spark: Any, columns: Columns) -> None:

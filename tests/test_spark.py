@@ -15,7 +15,7 @@ import numpy as np
 import oracle
 import polars as pl
 import pytest
-from conftest import QUICK_START, TURNS, no_spark
+from conftest import QUICK_START, TURNS, nightly, no_spark
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from real import HERE, granules
@@ -109,6 +109,7 @@ def test_merging_proportional_classes_changes_nothing_and_nearly_proportional_on
 
 
 @pytest.mark.parametrize("layout", LAYOUTS if TURNS > 1 else ["rows"])
+@nightly
 def test_more_columns_than_rows(spark: Any, layout: str) -> None:
     rng = np.random.default_rng(4)
     with shipped(spark, layout=layout, partitions=2) as engine:
@@ -126,6 +127,7 @@ def test_lanes_and_many_values(spark: Any, layout: str) -> None:
         same(plar.granulate(X, y=y), engine, measure="CCE", max_attributes=2)
 
 
+@nightly
 def test_a_huge_class_stays_where_it_is(spark: Any) -> None:
     rng = np.random.default_rng(6)
     X = rng.integers(0, 2, (400, 9))
@@ -147,6 +149,7 @@ def test_a_huge_class_stays_where_it_is(spark: Any) -> None:
         assert not homes[-1][1]  # but falls apart in the end
 
 
+@nightly
 def test_empty_partitions(spark: Any) -> None:
     frame = pl.DataFrame({"a": [1, 2, 1], "b": ["x", "x", "y"], "d": [True, False, True]})
     rows = spark.createDataFrame(frame.rows(), frame.columns).repartition(4)
@@ -362,6 +365,7 @@ def test_command_line(tmp_path: Path) -> None:
     assert pl.read_parquet(reduced / "*.parquet").shape == (958, 2)
 
 
+@nightly
 def test_executors_without_plar() -> None:
     bare = Path(sys.base_prefix, "bin", "python3")
     if subprocess.run([bare, "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:

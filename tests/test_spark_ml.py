@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import no_spark
+from conftest import nightly, no_spark
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.classification import DecisionTreeClassifier
 from pyspark.ml.feature import StringIndexer
@@ -284,6 +284,7 @@ print(*model.transform(data).columns, sep=",")
 
 
 @pytest.mark.skipif(find_spec("grpc") is None, reason="Spark Connect is not installed: pip install 'pyspark[connect]'")
+@nightly
 def test_through_spark_connect_models_work_and_fit_says_that_it_does_not(
     model: ReductSelectorModel, tmp_path: Path
 ) -> None:
