@@ -416,7 +416,7 @@ def test_decimal_commas(tmp_path: Path) -> None:
     found = plar.reduce(plar.read_table(file, "d", bins="quantile:2", decimal=","))
     assert found.cuts == {"a": (1.5,)}
     assert found.settings["decimal"] == ","
-    assert found.transform(file)["a"].to_list() == [0, 0, 1, 1]
+    assert found.transform(file, output="bins")["a"].to_list() == [0, 0, 1, 1]
     with pytest.warns(plar.PlarWarning, match=r"'a' \('0,5'\). Pass decimal=',' \(--decimal ,\)"):
         plar.reduce(file, "d", bins="mdlp")
     with pytest.raises(plar.TableError, match=r"'0,5', which is no number. Pass decimal=','"):
@@ -507,22 +507,30 @@ def test_transform_gives_bins_in_the_same_kind(tmp_path: Path) -> None:
     table = {"a": [0.5, None, 2.5, 9.0], "n": [1, 2, 3, 4], "t": ["x", "y", "x", "x"], "d": [0, 0, 1, 1]}
     found = plar.reduce(table, "d", bins={"a": [1.0, 3.0], "n": [2.5]}, include=["a", "n", "t"])
     expected: dict[str, Any] = {"a": [0, None, 1, 2], "n": [0, 0, 1, 1], "t": table["t"], "d": table["d"]}
-    assert found.transform(table) == expected
+    assert found.transform(table, output="bins") == expected
+    assert found.transform(table) == {name: table[name] for name in expected}
     frame = pl.DataFrame(table)
-    assert found.transform(frame).to_dict(as_series=False) == expected
-    assert found.transform(frame.lazy()).collect().to_dict(as_series=False) == expected
-    assert found.transform(frame.to_arrow()).to_pydict() == expected
-    assert isinstance(found.transform(frame.to_arrow()), pa.Table)
+    assert found.transform(frame, output="bins").to_dict(as_series=False) == expected
+    assert found.transform(frame.lazy(), output="bins").collect().to_dict(as_series=False) == expected
+    assert found.transform(frame.to_arrow(), output="bins").to_pydict() == expected
+    assert isinstance(found.transform(frame.to_arrow(), output="bins"), pa.Table)
+    assert found.transform(frame).equals(frame)
+    assert found.transform(frame.lazy()).collect().equals(frame)
+    assert found.transform(frame.to_arrow()).to_pydict() == table
+    with pytest.raises(plar.ParameterError, match="'output' parameter must be 'values' or 'bins'"):
+        found.transform(frame, output="numbers")
     pandas = pd.DataFrame(table, index=[4, 3, 2, 1])
-    kept = found.transform(pandas)
+    kept = found.transform(pandas, output="bins")
+    assert found.transform(pandas).equals(pandas)
     assert kept.index.tolist() == [4, 3, 2, 1]
+    assert (kept["a"].dtype, kept["n"].dtype) == (np.float64, np.int64)  # not pd.NA, which numpy does not know
     assert kept["a"].isna().tolist() == [False, True, False, False]
     assert kept["a"].dropna().tolist() == [0, 1, 2]
     assert kept["n"].tolist() == [0, 0, 1, 1]
     assert pandas["a"].iloc[0] == 0.5
     frame.write_csv(tmp_path / "t.csv")
     text = {name: [None if v is None else v if name in "an" else str(v) for v in c] for name, c in expected.items()}
-    assert found.transform(tmp_path / "t.csv").to_dict(as_series=False) == text
+    assert found.transform(tmp_path / "t.csv", output="bins").to_dict(as_series=False) == text
     for data in (table, pandas, frame, frame.to_arrow(), tmp_path / "t.csv"):
         as_table(data, "d").sink(found.attributes, tmp_path / "out.parquet", found.cuts)
         out = pl.read_parquet(tmp_path / "out.parquet")
@@ -532,9 +540,11 @@ def test_transform_gives_bins_in_the_same_kind(tmp_path: Path) -> None:
 def test_transform_of_matrices() -> None:
     matrix = np.array([[0.5, 1.0, 0.0], [np.nan, 2.0, 0.0], [2.5, 3.0, 1.0]])
     found = plar.reduce(matrix, -1, bins={0: [1.0], 1: [2.0]}, include=["x0", "x1"])
-    assert np.array_equal(found.transform(matrix), np.array([[0, 0, 0], [np.nan, 0, 0], [1, 1, 1]]), equal_nan=True)
+    assert np.array_equal(
+        found.transform(matrix, output="bins"), np.array([[0, 0, 0], [np.nan, 0, 0], [1, 1, 1]]), equal_nan=True
+    )
     small = np.array([[5, 1], [9, 0]], np.uint8)
-    assert plar.reduce(small, -1, bins={0: [7]}).transform(small).tolist() == [[0, 1], [1, 0]]
+    assert plar.reduce(small, -1, bins={0: [7]}).transform(small, output="bins").tolist() == [[0, 1], [1, 0]]
 
 
 def test_transform_names_what_is_no_number(tmp_path: Path) -> None:
@@ -544,7 +554,7 @@ def test_transform_names_what_is_no_number(tmp_path: Path) -> None:
     pl.DataFrame(bad).write_csv(file)
     for data in (bad, pl.DataFrame(bad), pd.DataFrame(bad), file):
         with pytest.raises(plar.TableError, match=r"cannot be cut into bins: it holds '(low|high)'"):
-            found.transform(data)
+            found.transform(data, output="bins")
 
 
 def test_apply_to_one_column() -> None:
@@ -555,31 +565,6 @@ def test_apply_to_one_column() -> None:
     assert bins.apply(np.zeros(2, np.int8), range(200)).dtype == np.int16
     with pytest.raises(plar.TableError, match="Column 'x' cannot be cut into bins: it holds True"):
         bins.apply([True], cuts, "x")
-
-
-# -- the warning -------------------------------------------------------------------------------------------
-
-
-def test_numbers_that_tell_every_row_apart(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    table = {
-        "size": rng.random(60),
-        "id": np.arange(60),
-        "few": rng.integers(0, 3, 60) / 2,
-        "d": rng.integers(0, 2, 60),
-    }
-    frame = pl.DataFrame(table)
-    frame.write_csv(tmp_path / "t.csv")
-    for data in (table, frame, tmp_path / "t.csv"):
-        with pytest.warns(plar.PlarWarning, match=r"value of its own in 'size': such .* bins='mdlp'") as caught:
-            plar.reduce(data, "d")
-        assert len(caught) == 1
-        assert caught[0].filename == __file__
-    with pytest.warns(plar.PlarWarning, match="in 'size', 'more'"):
-        plar.granulate({**table, "more": table["size"] * 2}, "d")
-    plar.reduce(table, "d", bins="mdlp")
-    plar.reduce(table, "d", conditions=["id", "few"])
-    plar.reduce(frame.head(49), "d")
 
 
 # -- engines and real data ---------------------------------------------------------------------------------
@@ -628,7 +613,7 @@ def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:
     local = plar.reduce(plar.read_table(file, "d", bins={"a": [1.0, 2.0]}, decimal=",", na="?"), include=["a"])
     assert found.cuts == local.cuts == {"a": (1.0, 2.0)}
     assert found.cardinalities == local.cardinalities
-    assert [row["a"] for row in found.transform(table).collect()] == [0, 1, None, 2]
+    assert [row["a"] for row in found.transform(table, output="bins").collect()] == [0, 1, None, 2]
     with pytest.raises(plar.TableError, match=r"Column 'b' cannot be cut into bins: it holds"):
         plar.granulate(as_table(rows, "d", bins={"b": "mdlp"}, decimal=","), engine=engine)
     with pytest.warns(plar.PlarWarning, match="Not cut into bins"):

@@ -49,7 +49,7 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
     sklearn = pytest.importorskip("plar.sklearn")
     parameters = inspect.signature(sklearn.ReductSelector).parameters
     shared = READING.keys() & parameters.keys()
-    assert shared == {"missing", "na", "bins", "numeric"}
+    assert shared == {"missing", "na", "bins", "decision_bins", "numeric"}
     assert all(parameters[key].default == READING[key] for key in shared)
     spark = pytest.importorskip("plar.spark")
     parameters = inspect.signature(spark.ReductSelector).parameters
@@ -90,7 +90,12 @@ def test_transform_reads_as_the_fit_did(tmp_path: Path) -> None:
     found = plar.reduce(
         path, -1, header=False, separator=";", decimal=",", na="?", bins={1: [2.0]}, include=[1], weights=None
     )
-    assert found.transform(path).rows() == [("0", 0, "x"), ("1", 1, "y"), ("2", None, "y"), ("3", 1, "x")]
+    assert found.transform(path, output="bins").rows() == [
+        ("0", 0, "x"),
+        ("1", 1, "y"),
+        ("2", None, "y"),
+        ("3", 1, "x"),
+    ]
     assert found.settings["bins"] == {"x1": [2.0]}
     scope: dict[str, Any] = {}
     exec(python_call(found), scope)
@@ -103,9 +108,11 @@ def test_transform_reads_as_the_fit_did(tmp_path: Path) -> None:
 def test_na_counts_where_bins_are_applied() -> None:
     frame = pd.DataFrame({"a": [0.5, "?", 3.0, 9], "d": [0, 1, 1, 0]})
     found = plar.reduce(frame, "d", na="?", bins={"a": [1.0]}, include=["a"])
-    assert found.transform(frame)["a"].isna().tolist() == [False, True, False, False]
+    assert found.transform(frame, output="bins")["a"].isna().tolist() == [False, True, False, False]
     sklearn = pytest.importorskip("plar.sklearn")
-    selector = sklearn.ReductSelector(na="?", bins={"a": [1.0]}, include=["a"]).fit(frame[["a"]], frame["d"])
+    selector = sklearn.ReductSelector(na="?", bins={"a": [1.0]}, include=["a"], output="bins").fit(
+        frame[["a"]], frame["d"]
+    )
     assert selector.transform(frame[["a"]])[:, 0].tolist()[0] == 0
 
 

@@ -103,8 +103,12 @@ def told(found: plar.Reduct) -> str:
             {},
             ["All 2 columns are needed", "2 columns belong"],
         ),
-        ({"a": [0, 1], "d": [1, 1]}, {}, ["No column is needed", "is the same in every row"]),
-        ({"a": [0, 0], "d": [0, 1]}, {}, ["No column is needed", "The table is inconsistent", "tell nothing about d"]),
+        ({"a": [0, 1], "d": [1, 1]}, {}, ["No column is chosen", "is the same in every row"]),
+        (
+            {"a": [0, 0], "d": [0, 1]},
+            {},
+            ["No column is chosen", "The table is inconsistent", "none says anything about d"],
+        ),
         (
             {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]},
             {"max_attributes": 1},

@@ -214,9 +214,9 @@ def test_bins(kind: str) -> None:
         X = X.with_columns(pl.col("a").fill_nan(None))
     y = [0, 0, 1, 2, 1]
     first = "x0" if kind == "numpy" else "a"
-    cut = ReductSelector(bins={first: [2.0, 8.0]})
+    cut = ReductSelector(bins={first: [2.0, 8.0]}, output="bins")
     at_once, grown = cut.fit(X, y), clone(cut).partial_fit(X[:2], y[:2]).partial_fit(X[2:], y[2:])
-    for selector in (at_once, grown, ReductSelector(bins={first: [2.0, 8.0]}).set_output(transform="pandas").fit(X, y)):
+    for selector in (at_once, grown, clone(cut).set_output(transform="pandas").fit(X, y)):
         assert selector.reduct_.cuts == {first: (2.0, 8.0)}
         found = np.asarray(selector.transform(X), dtype=float).ravel()
         np.testing.assert_array_equal(found, [0, 0, 1, np.nan, 2])
@@ -310,7 +310,7 @@ def test_odd_labels_are_refused(labels: Any) -> None:
 
 
 def test_a_quantity_for_y_is_told() -> None:
-    with pytest.warns(UserWarning, match="y holds 60 different numbers in 60 rows"):
+    with pytest.warns(UserWarning, match="The decision 'y' holds 60 different numbers"):
         ReductSelector().fit(FRAME, np.linspace(0, 1, N))
 
 

@@ -84,10 +84,10 @@ def test_ctrl_c_ends_the_sampling_of_a_column(spark: Any, caplog: pytest.LogCapt
         return row
 
     frame = spark.sparkContext.parallelize([("1.5",)], 1).map(slow).toDF("x string")
-    table: Any = Mock(names=("x",), rows=Mock(data=frame))
+    table: Any = Mock(names=("x",), rows=Mock(data=frame), is_granulated=False)
     held = Mock(SparkGranules, conditions=("x",))
     with interrupted_in_a_job(spark, signal.default_int_handler), pytest.raises(KeyboardInterrupt):
-        SparkEngine(session=spark).sample_values(table, held, 0)
+        SparkEngine(session=spark).sample_values(table, held, "x")
     assert_idle(spark)
     assert not caplog.records
 

@@ -12,6 +12,7 @@ from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import ParameterError, TableError
 from plar.granules import Granules
+from plar.guards import warn_many_numbers
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, shows_reading
@@ -40,6 +41,7 @@ def reduce(
     missing: str = "value",
     weights: Column | None = None,
     bins: Spec | None = None,
+    decision_bins: str | Sequence[float] | None = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
     include: Column | Iterable[Column] = (),
@@ -93,6 +95,8 @@ def reduce(
         apart (Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points; else
         all conditions that hold numbers are cut; in text, those whose values are all written as numbers. Default:
         every number is a value of its own.
+    decision_bins : "quantile:k", "width:k" or list of cut points, optional
+        Cut a decision of numbers into classes, as `bins` does conditions.
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
         What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
         CCE the combination conditional entropy.
@@ -186,6 +190,7 @@ def core(
         prepared(data, read, engine, n_jobs, progress=tell) as ready,
     ):
         names = ready.granules.conditions
+        warn_many_numbers(ready.engine, ready.table, ready.granules)
         if tell:
             tell("core", 0, len(names))
         watch = ready.engine.watch or (display.watch if display else None)

@@ -81,6 +81,21 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
     return Bins({name: rule.spec for name, rule in rules.items()}, columns=rules)
 
 
+def parse_decision_bins(spec: Any) -> Rule | None:
+    """Understand how the decision is to be cut; by a decision of its own it cannot be.
+
+    >>> parse_decision_bins("quantile:4"), parse_decision_bins([1, 2.5])
+    (Rule(method='quantile', k=4, cuts=()), Rule(method='cuts', k=0, cuts=(1.0, 2.5)))
+    """
+    rule = None if spec is None else _rule(spec)
+    if rule is not None and rule.method == "mdlp":
+        raise ParameterError(
+            "decision_bins='mdlp' would cut the decision where it changes itself. Choose quantile:k, width:k or a list "
+            "of cut points."
+        )
+    return rule
+
+
 def _rule(asked: Any) -> Rule:
     if not isinstance(asked, str):
         return Rule("cuts", cuts=_given_cuts(asked))

@@ -99,6 +99,17 @@ def looks_continuous(values: Iterable[Any]) -> bool:
     return numbers and any(mark in value for value in some for mark in ".,")
 
 
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Whether values are numbers, by type or, in text, as written; the first thousand tell."""
+    some = [value for value in islice(values, 1000) if value is not None]
+    return bool(some) and all(
+        isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
+        if not isinstance(value, str)
+        else _NUMBER.match(value) or re.match(COMMA_NUMBER, value)
+        for value in some
+    )
+
+
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
     """Bin of every number, -1 for NaN."""
     found = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
@@ -160,6 +171,23 @@ def cut_columns(
         warn_left(found)
 
 
+def cut_decision(
+    column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None = None
+) -> tuple[Column, Cuts]:
+    """Cut a decision of numbers into classes; where there is no cut all rows are of one, and that is warned of."""
+    try:
+        made, cuts = bin_column(column, rule, np.zeros(len(counts), np.uint32), counts, decimal=decimal)
+    except NoNumber as error:
+        raise NoNumber(error.value, name) from None
+    if not cuts or len(made.values) < 2:
+        warn(
+            f"decision_bins={rule.spec!r} puts all numbers of the decision {name!r} into one class, so that there is "
+            "nothing to tell apart. Take more bins, or cut points within its numbers: decision_bins=[…] "
+            "(--decision-bins 1.5,3)."
+        )
+    return made, cuts
+
+
 def _is_comma_number(value: str) -> bool:
     return "," in value and re.match(COMMA_NUMBER, value) is not None
 
@@ -194,7 +222,8 @@ def apply(
 
         return pl.Series(values.name, found).replace(-1, None)
     if root == "pandas" and hasattr(values, "index"):
-        return type(values)(found, index=values.index, name=values.name, dtype="Int64").mask(found < 0)
+        bins = type(values)(found, index=values.index, name=values.name)
+        return bins.where(found >= 0) if (found < 0).any() else bins
     if not isinstance(values, np.ndarray):
         return [None if b < 0 else b for b in found.tolist()]
     if values.dtype.kind == "O":

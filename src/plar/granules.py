@@ -202,7 +202,7 @@ class Granules:
             dictionaries=dictionaries,
             classes=classes,
             counts=counts,
-            cuts={name: self.cuts[name] for name in conditions if name in self.cuts},
+            cuts={name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts},
             consistent=consistent,
         )
 
@@ -260,7 +260,7 @@ class Granules:
             if ours != theirs:
                 odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
                 raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
-        odd = [a for a in self.conditions if self.cuts.get(a) != other.cuts.get(a)]
+        odd = [a for a in (*self.conditions, *self.decision) if self.cuts.get(a) != other.cuts.get(a)]
         if odd:
             raise TableError(
                 f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "

@@ -34,6 +34,7 @@ class ReadOptions:
     missing: str = "value"
     weights: Any = None
     bins: Any = None
+    decision_bins: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense whatever the table is."""
@@ -103,6 +104,13 @@ def takes_options_of(model: Callable[..., Any], **defaults: Any) -> Callable[[Ca
         return call
 
     return taking
+
+
+def wants_bins(output: Any) -> bool:
+    """Whether columns that were cut are to come out as bin numbers."""
+    if output not in ("values", "bins"):
+        raise ParameterError(f"The 'output' parameter must be 'values' or 'bins'. Got {output!r} instead.")
+    return bool(output == "bins")
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -238,23 +238,28 @@ class Reduct:
 
         return plot(self, ax)
 
-    def transform(self, data: Any) -> Any:
+    def transform(self, data: Any, *, output: str = "values") -> Any:
         """Take the chosen columns of any table that has them, and of the decision those that are there.
 
         Files are read with the options of `plar.reduce`: header, separator, decimal, encoding, na.
 
+        Parameters
+        ----------
+        data : table or path
+        output : {"values", "bins"}
+            The values as they are; or, in the columns in `cuts`, bin numbers from 0 on, where missing stays missing.
+
         Returns
         -------
         A table of the same kind (a polars frame for a path)
-            All rows, the chosen columns in table order, then the decision. Values are the original ones, but for
-            columns in `cuts`: they hold bin numbers from 0 on, and missing stays missing.
+            All rows, the chosen columns in table order, then the decision.
         """
-        from plar.options import ReadOptions
+        from plar.options import ReadOptions, wants_bins
         from plar.tables.table import select_columns
 
         kept = ("header", "separator", "decimal", "encoding", "na")
         options = ReadOptions(**{name: self.settings[name] for name in kept if name in self.settings})
-        return select_columns(data, self.attributes, self.decision, self.cuts, options)
+        return select_columns(data, self.attributes, self.decision, self.cuts if wants_bins(output) else {}, options)
 
 
 def load(path: str | os.PathLike[str]) -> Reduct:

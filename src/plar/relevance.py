@@ -74,9 +74,9 @@ class Relevant:
         """The cut points of binned columns; see `Reduct`."""
         return self.first.cuts
 
-    def transform(self, data: Any) -> Any:
+    def transform(self, data: Any, *, output: str = "values") -> Any:
         """Take the relevant columns of any table that has them; see `Reduct.transform`."""
-        return replace(self.first, attributes=self.attributes).transform(data)
+        return replace(self.first, attributes=self.attributes).transform(data, output=output)
 
 
 @takes_options_of(reduce, alpha=LEVEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plar.bin_rules import Bins, parse_bins
+from plar.bin_rules import Bins, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
@@ -26,6 +26,7 @@ class Roles:
     na: tuple[str, ...] = ()
     labels: Column | None = None
     bins: Bins | None = None
+    decision_bins: Rule | None = None
     numeric: tuple[str, ...] = ()
     decimal: str = "."
 
@@ -59,4 +60,7 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     used = {*conditions, *among}
     numeric = tuple(name for name in resolve_all(names, options.numeric, "numeric column") if name in used)
     bins = parse_bins(options.bins, names, conditions, decision)
-    return Roles(conditions, decision, weights, options.missing, options.na, labels, bins, numeric, options.decimal)
+    cut = parse_decision_bins(options.decision_bins)
+    return Roles(
+        conditions, decision, weights, options.missing, options.na, labels, bins, cut, numeric, options.decimal
+    )

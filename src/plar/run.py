@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from plar.bins import looks_continuous
 from plar.checkpoint import Journal
 from plar.columns import column_list
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle
-from plar.errors import ParameterError, TableError, printable, warn
+from plar.errors import ParameterError, TableError
 from plar.files import find_files
 from plar.granule_files import holds_granules
 from plar.granules import Granules
+from plar.guards import warn_ids, warn_many_numbers, warn_supervised_bins
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import as_measure
 from plar.options import ReadOptions
@@ -61,34 +61,8 @@ def granulated(
     if progress:
         progress("granulate", 0, sum(os.stat(file).st_size for file in table.rows.files))
     granules = engine.granulate(table)
-    if table.roles.bins is None and not table.is_granulated:
-        _warn_id_columns(engine, table, granules)
     seconds["granulate"] = perf_counter() - began
     return granules
-
-
-def _warn_id_columns(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
-    """Warn of fractions with nearly one value per row: a reduct of such a column alone means nothing."""
-    n, most = granules.n_objects, 5
-    many = [j for j, k in enumerate(granules.cardinalities) if k > 0.9 * n] if n >= 50 else []
-    found = [granules.conditions[j] for j in many if looks_continuous(engine.sample_values(table, granules, j))]
-    if found:
-        shown = ", ".join(f"'{printable(name)}'" for name in found[:most])
-        more = f" and {len(found) - most} more columns" if len(found) > most else ""
-        warn(
-            f"Nearly every row has a value of its own in {shown}{more}: such a column alone distinguishes all rows, "
-            "and a reduct of it means nothing. Cut numbers into bins, bins='mdlp' (--bins mdlp), or leave them out."
-        )
-
-
-def _warn_supervised_bins(table: DecisionTable) -> None:
-    """Warn that a test against chance is too lenient where the cuts have seen the decision."""
-    spec = table.roles.bins.spec if table.roles.bins else ()
-    if "mdlp" in (spec.values() if isinstance(spec, dict) else (spec,)):
-        warn(
-            "The cuts of bins='mdlp' have seen the decision, so that p-values are too small and alpha is too lenient. "
-            "Cut by quantile or width, or at points of your own (bins='quantile:5')."
-        )
 
 
 @contextmanager
@@ -181,8 +155,11 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
         followed(given["verbose"], progress, on_step) as (tell, tell_step, display),
         prepared(*where, attributes=include, seconds=seconds, progress=tell) as ready,
     ):
-        if alpha is not None:
-            _warn_supervised_bins(ready.table)
+        warn_many_numbers(ready.engine, ready.table, ready.granules)
+        if alpha is None:
+            warn_ids(ready.engine, ready.table, ready.granules)
+        else:
+            warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
         how = {"measure": measure, "journal": journal, "equivalent": equivalent, "progress": tell, "on_step": tell_step}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,6 +22,7 @@ from plar.cli.options import (
     LongRun,
     MemoryLimit,
     Output,
+    OutputBins,
     OutputFormat,
     Searching,
     TableOptions,
@@ -45,6 +46,7 @@ def reduce(
     as_json: Json = False,
     output: Output = None,
     output_format: OutputFormat = None,
+    output_bins: OutputBins = False,
     report: Annotated[
         str | None, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")
     ] = None,
@@ -52,7 +54,8 @@ def reduce(
     """Find the core and a reduct of a table."""
     end = check_targets(table, computing, long_run, output, output_format, report, as_json)
     find = partial(plar.reduce, alpha=alpha, equivalent=report is not None, **searching.options())
-    with _found(find, table, computing, telling, long_run, output, end, as_json, STREAM in (output, report)) as found:
+    kept = _Kept(output, end, output_bins)
+    with _found(find, table, computing, telling, long_run, kept, as_json, STREAM in (output, report)) as found:
         if report:
             with written(report, ".html") as path:
                 found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
@@ -69,12 +72,21 @@ def relevant(
     as_json: Json = False,
     output: Output = None,
     output_format: OutputFormat = None,
+    output_bins: OutputBins = False,
 ) -> None:
     """Find all attributes that say more about the decision than chance, in layers."""
     end = check_targets(table, computing, long_run, output, output_format, None, as_json)
     find = partial(plar.relevant, alpha=alpha, **searching.options())
-    with _found(find, table, computing, telling, long_run, output, end, as_json, output == STREAM):
+    with _found(find, table, computing, telling, long_run, _Kept(output, end, output_bins), as_json, output == STREAM):
         pass
+
+
+class _Kept(NamedTuple):
+    """Where the reduced table is written, the suffix of its format on stdout, and whether cut columns hold bins."""
+
+    place: str | None
+    end: str
+    bins: bool
 
 
 @contextmanager
@@ -84,8 +96,7 @@ def _found(
     computing: Computing,
     telling: Telling,
     long_run: LongRun,
-    output: str | None,
-    end: str,
+    kept: _Kept,
     as_json: bool,
     aside: bool,
 ) -> Iterator[Any]:
@@ -95,8 +106,8 @@ def _found(
     with started(table, computing, long_run.memory_limit) as (opened, engine):
         with shown(telling.progress) as display:
             data = replace(opened(), path=table.file)  # which is - for stdin, whatever keeps it meanwhile
-            if output:
-                data.rows.check_output(f"stdout{end}" if output == STREAM else output)
+            if kept.place:
+                data.rows.check_output(f"stdout{kept.end}" if kept.place == STREAM else kept.place)
             interrupted = False
             try:
                 found = find(
@@ -114,17 +125,17 @@ def _found(
         told = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
         print(told, flush=True, file=sys.stderr if aside else sys.stdout)
         if long_run.checkpoint and (interrupted or (long_run.time_limit and not found.complete)):
-            kept = printable(long_run.checkpoint)
-            print(f"The steps are kept in {kept}; the same command goes on.", file=sys.stderr)
+            file = printable(long_run.checkpoint)
+            print(f"The steps are kept in {file}; the same command goes on.", file=sys.stderr)
         if interrupted:
             raise KeyboardInterrupt
         yield found
-        if output:
-            with shown(telling.progress) as display, written(output, end) as path:
+        if kept.place:
+            with shown(telling.progress) as display, written(kept.place, kept.end) as path:
                 if display:
                     display("write", 0, 0)
-                data.sink(found.attributes, path, found.cuts)
-            _tell_written(output, telling)
+                data.sink(found.attributes, path, found.cuts if kept.bins else {})
+            _tell_written(kept.place, telling)
 
 
 def core(

@@ -74,6 +74,7 @@ _DECISION = "Decision column: a name, or a position such as 0 or -1. Repeatable.
 _NUMERIC = "Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable."
 _FORMATS = ("csv", "tsv", "ndjson", "parquet", "arff", "arrow")
 _BINS = "Numbers into bins: quantile:10, width:10 or mdlp; or by column, age=quantile:10 income=1000,5000. Repeatable."
+_DECISION_BINS = "Numbers of the decision into classes: quantile:4, width:4, or cut points 1.5,3."
 _ENGINES = ("auto", "local", "spark", "cuda")
 _ENGINE = "Where to compute: auto, local, spark, cuda; see 'plar engines'."
 _CONDITIONS = "Columns to choose from, as a,b,c. Repeatable. Default: all others."
@@ -99,13 +100,15 @@ class TableOptions:
     missing: Annotated[str, of(_MISSING, choices=("value", "drop", "error"))] = "value"
     na: Annotated[Texts, of("A further spelling of missing, e.g. '?'. Repeatable.", metavar="TEXT")] = None
     bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
+    decision_bins: Annotated[Text, of(_DECISION_BINS, metavar="RULE", choices=("quantile:4", "width:4"))] = None
     weights: Annotated[Word | None, of_columns("Column of whole-number multiplicities.", metavar="NAME")] = None
 
     def reading(self) -> ReadOptions:
         """How the table is read."""
         given = {field.name: getattr(self, field.name) for field in fields(ReadOptions) if field.name != "y"}
         asked = {name: value for name, value in given.items() if value not in (None, [])}
-        return ReadOptions(**{**asked, "bins": _bins(self.bins)})
+        cut = None if self.decision_bins is None else _rule(self.decision_bins)
+        return ReadOptions(**{**asked, "bins": _bins(self.bins), "decision_bins": cut})
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,7 @@ class Telling:
 
 
 Output = Annotated[Text, of("Write the reduced table; its name says the format, - is stdout.", "--output", "-o")]
+OutputBins = Annotated[bool, of("Write bin numbers in place of the numbers that --bins cuts.", "--output-bins")]
 OutputFormat = Annotated[Text, of("What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv.", choices=OUTPUTS)]
 
 
@@ -199,8 +203,13 @@ def _bins(rules: Texts) -> Any:
             raise TableError(f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rules}.")
         if name in found:
             raise TableError(f"--bins has two rules for {name!r}. Choose one.")
-        try:
-            found[Word(name)] = [float(word) for word in value.split(",")]
-        except ValueError:
-            found[Word(name)] = value
+        found[Word(name)] = _rule(value)
     return found
+
+
+def _rule(text: str) -> str | list[float]:
+    """A rule, or cut points: 1.5,3."""
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        return text

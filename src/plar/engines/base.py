@@ -90,10 +90,11 @@ class Engine(ABC):
         """Granulate a table, by default on this machine."""
         return table.granulate()
 
-    def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
-        """Values of the condition at a place of a table just granulated: all, or enough to judge their type."""
-        values: Iterable[Any] = granules.dictionaries[place]
-        return values
+    def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
+        """Values of a condition or decision of a granulated table: all, or enough to judge their type."""
+        names, values = (*granules.conditions, *granules.decision), (*granules.dictionaries, *granules.decision_values)
+        found: Iterable[Any] = values[names.index(name)]
+        return found
 
     def memory_need(self, granules: Granules) -> int | None:
         """Bytes that an evaluation takes beside the granules; None if unknown."""

@@ -84,6 +84,8 @@ def shell_command(found: Reduct) -> str | None:
         if isinstance(value, Mapping):  # bins by column
             rules = {name: rule if isinstance(rule, str) else ",".join(map(repr, rule)) for name, rule in value.items()}
             values = [f"{column}={rule}" for column, rule in rules.items()]
+        elif name == "decision_bins" and not isinstance(value, str):
+            values = [",".join(map(repr, value))]
         elif isinstance(value, (list, tuple)):
             joined = name != "na" and all("," not in part and part == part.strip() and part for part in value)
             values = [",".join(value)] if joined else list(value)

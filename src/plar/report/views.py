@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from plar.errors import printable
 from plar.limits import shown_seconds
-from plar.report.words import chance_words, chosen, counted, p_values_of, shortened, visible
+from plar.report.words import chance_words, chosen, counted, nothing_words, p_values_of, shortened, visible
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
@@ -45,7 +45,7 @@ def summary(found: Reduct) -> str:
     elif found.attributes:
         lines.append("Minimal: without any one of them something is lost.")
     elif certificate.preserved:
-        lines.append("None is needed.")
+        lines.append(nothing_words(found, "attribute"))
     return "\n".join([*lines, f"{shown_seconds(sum(found.seconds.values()))}, engine {found.engine}"])
 
 

@@ -160,6 +160,18 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
     return words
 
 
+def nothing_words(found: Reduct, noun: str = "column") -> str:
+    """Say why nothing is chosen though nothing is lost."""
+    decision = ", ".join(map(visible, found.decision))
+    if found.n_classes == 1:
+        return f"{decision} is the same in every row: there is nothing to tell apart."
+    uncut = sum(name in found.cuts and not found.cuts[name] for name in found.conditions)
+    if uncut == len(found.conditions):
+        return f"The bins found no cut in any {noun}, so none of them can say anything about {decision}."
+    no_cut = f"; the bins found no cut in {counted(uncut, noun)}" if uncut else ""
+    return f"No {noun} is needed: none says anything about {decision}{no_cut}."
+
+
 def _steps_and_chance(k: int, beat: list[bool]) -> str:
     n, later = len(beat), sum(beat[k + 1 :])
     if k == n:

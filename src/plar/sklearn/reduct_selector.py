@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
-from plar.bin_rules import Spec, parse_bins
+from plar.bin_rules import Spec, parse_bins, parse_decision_bins
 from plar.coding.series import encode_column
 from plar.columns import check_names, column_list, resolve
 from plar.engines import as_engine
@@ -19,7 +19,7 @@ from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions
+from plar.options import ReadOptions, wants_bins
 from plar.reduct import Reduct
 from plar.search import Options
 from plar.tables.arrays import check_unmasked
@@ -39,7 +39,8 @@ except ImportError:
 
 def _fixed_bins(selector: ReductSelector) -> bool:
     bins = selector.bins
-    return bins is None or (isinstance(bins, Mapping) and not any(isinstance(a, str) for a in bins.values()))
+    fixed = bins is None or (isinstance(bins, Mapping) and not any(isinstance(a, str) for a in bins.values()))
+    return fixed and not isinstance(selector.decision_bins, str)
 
 
 class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
@@ -56,7 +57,11 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values do not count in the fit, or they are an error.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
-        How numbers become bins. `transform` then gives the numbers of the bins, from 0.
+        How numbers become bins.
+    decision_bins : "quantile:k", "width:k" or list of cut points, optional
+        Cut a y of numbers into classes.
+    output : {"values", "bins"}
+        What `transform` gives: the columns of X as they are; or, where they were cut, the numbers of the bins, from 0.
     alpha : float, optional
         Select only features that beat chance at this level, for example 0.05, as prediction wants.
     engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, start, n_jobs
@@ -112,16 +117,19 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         missing: str = "value",
         na: str | Iterable[str] = (),
         bins: Spec | None = None,
+        decision_bins: str | Sequence[float] | None = None,
         numeric: str | int | Iterable[str | int] = (),
         minimal: bool = False,
         alpha: float | None = None,
         start: str | None = None,
+        output: str = "values",
         n_jobs: int | None = None,
     ) -> None:
         self.measure, self.engine, self.n_jobs, self.alpha, self.start = measure, engine, n_jobs, alpha, start
         self.include, self.epsilon, self.tolerance = include, epsilon, tolerance
-        self.max_attributes, self.minimal = max_attributes, minimal
+        self.max_attributes, self.minimal, self.output = max_attributes, minimal, output
         self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
+        self.decision_bins = decision_bins
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ReductSelector:
         """Find the features to select.
@@ -171,7 +179,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         rows = open_rows(X, options)
         # an array has other names than the frame that was fitted
         kept = {rows.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
-        cuts = {name: reduct.cuts[fitted] for name, fitted in kept.items() if fitted in reduct.cuts}
+        known = reduct.cuts if wants_bins(self.output) else {}
+        cuts = {name: known[fitted] for name, fitted in kept.items() if fitted in known}
         selected = rows.select(Selection(tuple(kept), cuts, options.na))
         if library in (None, _get_output_config("transform", self)["dense"]):
             return selected
@@ -240,6 +249,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _granulate(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Granules:
         as_measure(self.measure)
+        wants_bins(self.output)
         as_engine(self.engine, self.n_jobs)
         Options(tuple(column_list(self.include)), **self._stop_rule())
         if y is None:
@@ -250,6 +260,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
         how: dict[str, Any] = {"missing": self.missing, "na": self.na, "bins": self.bins, "numeric": self.numeric}
+        how["decision_bins"] = self.decision_bins
         granules = granulate(X, y=y, weights=weights, **how)
         self._included(granules)
         return granules
@@ -276,7 +287,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def _recorded(self, reduct: Reduct) -> Reduct:
         """The result with the settings of its granules."""
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
+        cut = parse_decision_bins(self.decision_bins)
         read = {"na": list(ReadOptions(na=self.na).na), "bins": None if bins is None else bins.spec, "y": True}
+        read["decision_bins"] = None if cut is None else cut.spec
         return replace(reduct, settings={**reduct.settings, **read})
 
     def _scores(self, reduct: Reduct, granules: Granules, how: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -302,12 +315,6 @@ def _labels(y: Any) -> NDArray[Any]:
     coded = encode_column(labels, (), "y")
     if coded.missing is not None:
         raise TableError("Input y contains NaN or None. Give every row a label, or leave those rows out.")
-    if labels.dtype.kind == "f" and len(coded.values) > max(20, len(labels) // 2):
-        warnings.warn(
-            f"y holds {len(coded.values)} different numbers in {len(labels)} rows, and each counts as a class of its "
-            "own. Cut a quantity into a few classes first.",
-            stacklevel=4,
-        )
     return labels
 
 

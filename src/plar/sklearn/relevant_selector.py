@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ class RelevantSelector(ReductSelector):
     ----------
     alpha : float
         How seldom a feature that says nothing may be selected.
-    measure, engine, include, epsilon, tolerance, max_attributes, missing, na, bins, numeric, minimal, start, n_jobs
+    measure, engine, include, epsilon, tolerance, max_attributes, missing, na, bins, decision_bins, numeric, minimal
+    start, output, n_jobs
         As of `ReductSelector`; `include` and `start` are for the first layer, the limits for each.
 
     Attributes
@@ -60,10 +61,12 @@ class RelevantSelector(ReductSelector):
         missing: str = "value",
         na: str | Iterable[str] = (),
         bins: Spec | None = None,
+        decision_bins: str | Sequence[float] | None = None,
         numeric: str | int | Iterable[str | int] = (),
         minimal: bool = False,
         alpha: float = LEVEL,
         start: str | None = None,
+        output: str = "values",
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
@@ -76,10 +79,12 @@ class RelevantSelector(ReductSelector):
             missing=missing,
             na=na,
             bins=bins,
+            decision_bins=decision_bins,
             numeric=numeric,
             minimal=minimal,
             alpha=alpha,
             start=start,
+            output=output,
             n_jobs=n_jobs,
         )
 

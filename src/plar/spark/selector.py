@@ -16,11 +16,13 @@ from pyspark.ml.linalg import VectorUDT
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasInputCols, HasLabelCol, HasWeightCol
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsReader, DefaultParamsWritable, DefaultParamsWriter
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import IntegerType, StructField, StructType
 
 from plar.api import reduce
+from plar.bin_rules import Cuts
 from plar.engines.spark import SparkEngine
 from plar.errors import TableError
+from plar.options import ReadOptions, wants_bins
 from plar.reduct import Reduct, from_dict
 from plar.tables.table import select_columns
 
@@ -33,7 +35,7 @@ _float, _int = TypeConverters.toFloat, TypeConverters.toInt
 
 
 def _rule(value: Any) -> Any:
-    if isinstance(value, (str, Mapping)):
+    if isinstance(value, (str, Mapping, list, tuple)):
         return value
     raise TypeError(f"Could not convert {value!r} to a rule of bins")
 
@@ -52,6 +54,8 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "missing": (_string, "'value': missing is a value of its own; 'drop': its rows do not count; or 'error'"),
     "na": (_strings, "further spellings of missing"),
     "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
+    "decisionBins": (_rule, "how a label of numbers is cut into classes: 'quantile:4', 'width:4' or cut points"),
+    "output": (_string, "what transform gives: 'values' as they are, or 'bins' where they were cut"),
     "minimal": (TypeConverters.toBoolean, "try to remove each selected column in the end"),
     "alpha": (_float, "select only columns that beat chance at this level; if not set, chance does not count"),
     "start": (_string, "begin with the 'core' or 'empty'; if not set, with the core, and with alpha empty"),
@@ -64,8 +68,9 @@ _RENAMED = {
     "inputCols": "conditions",
     "weightCol": "weights",
     "maxAttributes": "max_attributes",
+    "decisionBins": "decision_bins",
 }
-_BESIDE = ("outputCol", "layout", "partitions")
+_BESIDE = ("outputCol", "output", "layout", "partitions")
 
 
 class _ReductParams(HasLabelCol, HasInputCols, HasWeightCol, DefaultParamsReadable[Any], DefaultParamsWritable):
@@ -134,8 +139,9 @@ class ReductSelectorModel(_ReductParams, Model):
     """What `ReductSelector.fit` returns: drops the conditions that were not selected.
 
     `transform` keeps all rows, the selected conditions and every column that was no condition (label, weights, ids),
-    with their values and in the order of the table. Rows that did not count in the fit (missing="drop", weight 0)
-    stay too. With outputCol it adds a vector of the selected conditions, in the order of `selected`.
+    with their values, or bins (`output`), and in the order of the table. Rows that did not count in the fit
+    (missing="drop", weight 0) stay too. With outputCol it adds a vector of the selected conditions, in the order of
+    `selected`.
 
     Parameters
     ----------
@@ -172,14 +178,22 @@ class ReductSelectorModel(_ReductParams, Model):
 
     def transformSchema(self, schema: StructType) -> StructType:
         """Schema of what `transform` returns."""
-        fields = [schema[name] for name in self._kept(schema.names)]
+        cuts = self._cuts()
+        fields = [
+            StructField(name, IntegerType()) if name in cuts else schema[name] for name in self._kept(schema.names)
+        ]
         output = self._value("outputCol")
         return StructType([*fields, StructField(output, VectorUDT())] if output else fields)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        kept: DataFrame = select_columns(dataset, self._kept(dataset.columns))
+        options = ReadOptions(na=self.reduct.settings.get("na", ()))
+        kept: DataFrame = select_columns(dataset, self._kept(dataset.columns), cuts=self._cuts(), options=options)
         output = self._value("outputCol")
         return VectorAssembler(inputCols=list(self.selected), outputCol=output).transform(kept) if output else kept
+
+    def _cuts(self) -> dict[str, Cuts]:
+        cuts = self.reduct.cuts if wants_bins(self._value("output")) else {}
+        return {name: cuts[name] for name in self.selected if name in cuts}
 
     def _kept(self, names: Sequence[str]) -> list[str]:
         lacking = [name for name in self.selected if name not in names]
@@ -221,7 +235,11 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     missing : {"value", "drop", "error"}
     na : list of str
     bins : str or mapping, optional
-        How numbers are compared in `fit`; `transform` keeps them as they are.
+        How numbers are compared in `fit`.
+    decisionBins : str or list of float, optional
+        Cut a label of numbers into classes.
+    output : {"values", "bins"}
+        Whether `transform` keeps the values as they are, or gives the numbers of their bins.
     minimal : bool
     alpha : float, optional
         Select only columns that beat chance at this level.
@@ -253,6 +271,8 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         missing: str = "value",
         na: Sequence[str] = (),
         bins: str | Mapping[str, str] | None = None,
+        decisionBins: str | Sequence[float] | None = None,
+        output: str = "values",
         minimal: bool = False,
         alpha: float | None = None,
         start: str | None = None,

@@ -87,7 +87,7 @@ class FrameRows(Rows):
             if schema[name].is_nested():
                 raise not_flat(name, schema[name])
         narrow = len(roles.used) <= _WIDE and pl.Object not in schema.values() and _LEN not in self.names
-        if roles.labels is None and roles.bins is None and narrow:
+        if roles.labels is None and roles.bins is None and roles.decision_bins is None and narrow:
             return self._grouped(roles)
         if self.columnar:
             return granulate_columns(self, roles)

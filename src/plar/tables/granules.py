@@ -28,7 +28,7 @@ class GranuleRows(Rows):
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Choose among the conditions; what granules cannot follow any more is refused."""
         given = self.data
-        for option in {"y", "weights", "na"} & options.changed():
+        for option in {"y", "weights", "na", "decision_bins"} & options.changed():
             raise TableError(
                 f"The granules have their counts, decision and missing values already, so {option}= cannot be given. "
                 f"Pass {option}= where the table is granulated."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from plar.bin_rules import Cuts
-from plar.bins import apply, cut_columns
+from plar.bins import apply, cut_columns, cut_decision
 from plar.coding.assemble import Counts, row_weights
 from plar.coding.codes import Column, combine
 from plar.coding.series import encode_series, named
@@ -136,12 +136,17 @@ def assembled(
         counts, grouped = row_weights(beside.pop(), counts), False
     decision = beside if roles.labels is None else [roles.labels]
     columns, cuts = _beside_labels(conditions(), roles.labels), dict[str, Cuts]()
-    if roles.bins is not None:
+    counted = counts
+    if roles.bins is not None or roles.decision_bins is not None:
         grouped, counted = False, counts.copy()
         if roles.missing == "drop":
             for column in (*decision, *_beside_labels(conditions(), roles.labels)):
                 if column.missing is not None:
                     counted[column.codes == column.missing] = 0
+    if roles.decision_bins is not None:
+        for j, name in enumerate(roles.decision):
+            decision[j], cuts[name] = cut_decision(decision[j], name, roles.decision_bins, counted, decimal=decimal)
+    if roles.bins is not None:
         coded = zip(roles.conditions, columns, strict=True)
         columns = cut_columns(coded, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
     return Granules.from_columns(

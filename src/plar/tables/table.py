@@ -128,6 +128,7 @@ class DecisionTable:
             "na": list(roles.na),
             "weights": roles.weights,
             "bins": None if roles.bins is None else roles.bins.spec,
+            "decision_bins": None if roles.decision_bins is None else roles.decision_bins.spec,
             "decimal": options.decimal,
             "header": bool(options.header),
             "separator": options.separator,

@@ -52,7 +52,7 @@ class TextRows(Rows):
         columns.clear()
 
         def given() -> Iterator[Column]:
-            if roles.bins is not None and roles.missing == "drop":
+            if (roles.bins or roles.decision_bins) and roles.missing == "drop":
                 yield from conditions  # which are asked for again
             else:
                 while conditions:

@@ -16,7 +16,7 @@ from plar.coding.series import not_flat
 from plar.engines.base import Engine, Evaluation, GranuleHandle
 from plar.engines.progress_hooks import Watch
 from plar.engines.spark.columns import ColumnsEvaluation
-from plar.engines.spark.granulate import bin_rows, granulated_parcels, in_one_coding, in_pieces
+from plar.engines.spark.granulate import bin_decision, bin_rows, granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
@@ -124,9 +124,12 @@ class SparkEngine(Engine):
         with explained("read the table"):
             used = select_places(frame, [table.names.index(name) for name in roles.read])
             n = self.partitions or max(frame.sparkSession.sparkContext.defaultParallelism, used.rdd.getNumPartitions())
+        if roles.decision_bins is not None:
+            used, cuts = bin_decision(used, roles, text=text)
         if roles.bins is not None:
-            used, cuts = bin_rows(used, roles, text=text)
-        parcels = granulated_parcels(used, replace(roles, bins=None), text=text)
+            used, found = bin_rows(used, roles, text=text)
+            cuts |= found
+        parcels = granulated_parcels(used, replace(roles, bins=None, decision_bins=None), text=text)
         try:
             made = in_one_coding(parcels, roles, int(n))
             return SparkGranules(table.conditions, table.decision, table.names, *made, cuts)
@@ -134,11 +137,13 @@ class SparkEngine(Engine):
             parcels.unpersist()
 
     @spark_call
-    def sample_values(self, table: DecisionTable, granules: Any, place: int) -> Iterable[Any]:
-        """Values of a condition: all that this machine knows, or some from the cluster."""
+    def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
+        """Values of a column: all that this machine knows, or some from the cluster; none of granules there."""
         if not isinstance(granules, SparkGranules):
-            return super().sample_values(table, granules, place)
-        frame, at = table.rows.data, table.names.index(granules.conditions[place])
+            return super().sample_values(table, granules, name)
+        if table.is_granulated:
+            return ()
+        frame, at = table.rows.data, table.names.index(name)
         if frame.schema.fields[at].dataType.typeName() in ("float", "double", "decimal"):
             return [0.5]  # the type says enough
         with explained("read the table"):

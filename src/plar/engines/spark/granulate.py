@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from plar.bin_rules import Cuts
-from plar.bins import NoNumber, cut_columns, warn_left
+from plar.bins import NoNumber, cut_columns, cut_decision, warn_left
 from plar.coding.assemble import BadWeight
 from plar.coding.codes import combine
 from plar.coding.fingerprint import Fingerprint, add_fingerprints
@@ -87,6 +87,20 @@ def bin_rows(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, 
             list(cut_columns([(name, column)], roles.bins, classes, counts, cuts, left=left, decimal=decimal))
     warn_left(left)
     places = {j: cuts[name] for j, name in enumerate(roles.conditions) if name in cuts}
+    return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
+
+
+def bin_decision(frame: DataFrame, roles: Roles, *, text: bool) -> tuple[DataFrame, dict[str, Cuts]]:
+    """Put bin numbers in place of a decision of numbers, as `bin_rows` does for conditions."""
+    assert roles.decision_bins is not None
+    counted = _counted(frame, roles, [f.dataType.typeName() for f in frame.schema.fields], text)
+    cuts: dict[str, Cuts] = {}
+    for j, name in enumerate(roles.decision, len(roles.conditions)):
+        groups = _value_counts(counted, [j])
+        column = encode_series(groups[groups.columns[0]], roles.na, text=text)
+        counts = groups[_WEIGHT].cast(int).to_numpy().astype(np.int64)
+        _, cuts[name] = cut_decision(column, name, roles.decision_bins, counts, decimal=roles.decimal if text else None)
+    places = {j: cuts[name] for j, name in enumerate(roles.decision, len(roles.conditions))}
     return bin_places(frame, places, text=text, na=roles.na, decimal=roles.decimal), cuts
 
 

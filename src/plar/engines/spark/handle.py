@@ -118,7 +118,7 @@ class SparkGranules:
         records = self.pieces.flatMap(lambda piece: dealt_out(projected(piece, fine, kept), coding, n))
         conditions = tuple(self.conditions[a] for a in kept)
         lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
-        cuts = {name: cuts for name, cuts in self.cuts.items() if name in conditions}
+        cuts = {name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts}
         pieces = exchanged(records, coding, n)
         coarse = SparkGranules(conditions, self.decision, self.names, pieces, coding, lacking, cuts=cuts)
         self.coarse.append(coarse)
