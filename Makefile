@@ -53,9 +53,15 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 
-# Whether the choice holds beyond the table: noise, planted decisions, junk columns; QUICK=1 takes a tenth of the tables.
-bench-selection: $(VENV)/.dev
+# Whether the choice holds beyond the table: noise, planted decisions, junk columns, other selectors; the figures go into
+# the README and the how-to. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
+bench-selection: $(VENV)/.dev .bench/boruta
 	$(BIN)/python -W ignore benchmarks/selection.py
+	$(BIN)/python -W ignore benchmarks/comparison.py
+
+# A peer that plar does not depend on.
+.bench/boruta:
+	$(PIP) --no-deps --target $@ "boruta==0.4.3"
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
 paper: $(VENV)/.dev .bench/skrough/.ready

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import re
 import subprocess
@@ -47,6 +49,15 @@ def test_the_picture_is_what_its_program_draws() -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn, for its digits")
     drawn = subprocess.check_output([sys.executable, "-W", "error", "docs/picture.py"], cwd=ROOT, text=True)
     assert drawn == (ROOT / "docs" / "pictures" / "digits.svg").read_text()
+
+
+def test_the_comparison_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    comparison = importlib.import_module("comparison")
+    rows = json.loads(comparison.JSON.read_text())
+    for name, tables in comparison.PAGES.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert comparison.written(text, rows, tables) == text
 
 
 def test_every_make_target_of_the_readme_exists() -> None:

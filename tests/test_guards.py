@@ -262,3 +262,18 @@ def test_pandas_keeps_its_types(kind: str) -> None:
     else:
         assert found.transform(table).equals(table)
         assert found.transform(table, output="bins")["x"].tolist()[:2] == [0.0, 1.0]
+
+
+def test_granules_and_checkpoints_know_how_the_decision_was_cut(tmp_path: Path) -> None:
+    table = {**FEW, "price": PRICE}
+    granules = plar.granulate(table, "price", decision_bins="quantile:3")
+    granules.save(tmp_path / "g.parquet")
+    again = plar.Granules.open(tmp_path / "g.parquet")
+    assert again.cuts == granules.cuts == again.coarsen(["a"]).cuts == granules.merge(again).cuts
+    with pytest.raises(plar.TableError, match="decision_bins= cannot be given"):
+        plar.reduce(granules, decision_bins="width:2")
+    with pytest.raises(plar.TableError, match="cut at different points"):
+        granules.merge(plar.granulate(table, "price", decision_bins="quantile:4"))
+    plar.reduce(table, "price", decision_bins="quantile:3", checkpoint=tmp_path / "c.json")
+    with pytest.raises(plar.TableError, match="the cuts of 'price'"):
+        plar.reduce(table, "price", decision_bins="quantile:4", checkpoint=tmp_path / "c.json")
