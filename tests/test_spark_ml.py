@@ -38,6 +38,8 @@ OPTIONS: dict[str, Any] = {
     "missing": "drop",
     "na": ["?"],
     "bins": {"b": "width:2"},
+    "decisionBins": [1.5],
+    "output": "bins",
     "minimal": True,
     "alpha": 0.05,
     "start": "core",
@@ -123,8 +125,9 @@ def test_every_param_reaches_reduce(spark: Any, model: ReductSelectorModel, monk
         "inputCols": "conditions",
         "weightCol": "weights",
         "maxAttributes": "max_attributes",
+        "decisionBins": "decision_bins",
     }
-    beside = ("outputCol", "layout", "partitions")
+    beside = ("outputCol", "output", "layout", "partitions")
     assert seen == {names.get(name, name): value for name, value in OPTIONS.items() if name not in beside}
     assert {param.name: fitted.getOrDefault(param) for param in fitted.params} == OPTIONS
 
