@@ -187,6 +187,12 @@ def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any) -> None:
     assert (found.attributes, found.cuts, found.theta, found.n_granules) == (
         here.attributes, here.cuts, here.theta, here.n_granules,
     )  # fmt: skip
+    with pytest.warns(plar.PlarWarning) as caught:
+        plar.reduce(frame, "price", engine=SparkEngine(session=spark), max_attributes=1)
+    many, ids = (str(warning.message) for warning in caught)
+    assert many.startswith("The decision 'price' holds 1")
+    assert "value of its own in 'x': such" in ids
+    assert "bins='mdlp'" in ids
     values, bins = here.transform(table), here.transform(table, output="bins")
     assert [tuple(row) for row in found.transform(frame).collect()] == values.rows()
     assert [tuple(row) for row in found.transform(frame, output="bins").collect()] == bins.rows()
