@@ -164,9 +164,10 @@ def nothing_words(found: Reduct, noun: str = "column") -> str:
     """Say why nothing is chosen though nothing is lost."""
     decision = ", ".join(map(visible, found.decision))
     if found.n_classes == 1:
-        return f"{decision} is the same in every row: there is nothing to tell apart."
+        same = "falls into one class" if any(name in found.cuts for name in found.decision) else "is the same"
+        return f"{decision} {same} in every row: there is nothing to tell apart."
     uncut = sum(name in found.cuts and not found.cuts[name] for name in found.conditions)
-    if uncut == len(found.conditions):
+    if uncut and uncut == len(found.conditions):
         return f"The bins found no cut in any {noun}, so none of them can say anything about {decision}."
     no_cut = f"; the bins found no cut in {counted(uncut, noun)}" if uncut else ""
     return f"No {noun} is needed: none says anything about {decision}{no_cut}."
