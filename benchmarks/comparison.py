@@ -128,15 +128,15 @@ def compare() -> list[dict[str, Any]]:
         rows = []
         for (name, junk), waiting in asked.items():
             folds = [one.result() for one in waiting]
-            for method in METHODS.keys() & folds[0].keys():
+            methods = [method for method in METHODS if method in folds[0]]
+            for method in methods:
                 accuracy, columns, seconds = np.mean([one[method] for one in folds], axis=0).tolist()
                 rows.append({"table": name, "junk": junk, "method": method, "accuracy": round(accuracy, 4),
                              "columns": round(columns, 2), "seconds": float(f"{seconds:.2g}")})  # fmt: skip
             print(f"      {name}{' with junk' if junk else ''}: "
-                  + ", ".join(f"{r['method']} {r['accuracy']:.3f} ({r['columns']:g})" for r in rows[-len(METHODS) :]),
+                  + ", ".join(f"{r['method']} {r['accuracy']:.3f} ({r['columns']:g})" for r in rows[-len(methods) :]),
                   flush=True)  # fmt: skip
-    order = list(METHODS)
-    return sorted(rows, key=lambda row: (names.index(row["table"]), row["junk"], order.index(row["method"])))
+    return rows
 
 
 def table_of(rows: list[dict[str, Any]], tables: tuple[str, ...] = ()) -> str:

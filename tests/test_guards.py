@@ -175,7 +175,7 @@ def test_nothing_is_chosen_where_the_bins_found_no_cut() -> None:
     assert "none says anything about d; the bins found no cut in 1 attribute." in str(mixed)
 
 
-def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any) -> None:
+def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any, tmp_path: Path) -> None:
     from plar.engines import SparkEngine
     from plar.spark import ReductSelector as OnSpark
 
@@ -193,6 +193,11 @@ def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any) -> None:
     assert many.startswith("The decision 'price' holds 1")
     assert "value of its own in 'x': such" in ids
     assert "bins='mdlp'" in ids
+    with pytest.warns(plar.PlarWarning, match="The decision 'price' holds"):
+        plar.granulate(frame, "price")
+    table.write_csv(tmp_path / "t.csv")
+    text = plar.reduce(tmp_path / "t.csv", "price", engine=SparkEngine(session=spark), **options)
+    assert (text.attributes, text.cuts, text.theta) == (here.attributes, here.cuts, here.theta)
     values, bins = here.transform(table), here.transform(table, output="bins")
     assert [tuple(row) for row in found.transform(frame).collect()] == values.rows()
     assert [tuple(row) for row in found.transform(frame, output="bins").collect()] == bins.rows()

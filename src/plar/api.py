@@ -292,7 +292,11 @@ def granulate(
     with memory_limited(as_bytes(memory_limit)):
         if progress:
             progress("read", 0, 0)
-        return cast(Granules, granulated(opened(data, read, chosen), chosen, seconds={}, progress=progress))
+        table = opened(data, read, chosen)
+        granules = granulated(table, chosen, seconds={}, progress=progress)
+        if not isinstance(granules, Granules):  # whose values nobody knows later
+            warn_many_numbers(chosen, table, granules)
+        return cast(Granules, granules)
 
 
 @shows_reading

@@ -17,7 +17,7 @@ from plar.engines.spark.granulate import dealt_out, exchanged
 from plar.engines.spark.pieces import Coding, Piece, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.partition import distinct
+from plar.partition import count_distinct
 from plar.roles import Roles
 from plar.spark_calls import spark_call
 
@@ -129,7 +129,7 @@ class SparkGranules:
         """How many combinations of values some attributes have: classes of U/P."""
         coarse = self.coarsen(attributes)  # where equal ones are never in two pieces
         coding = coarse.coding
-        return int(coarse.pieces.map(lambda piece: len(distinct(piece.coded(coding), piece.n_rows)[1]) - 1).sum())
+        return int(coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows)).sum())
 
     def with_roles(self, roles: Roles) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
