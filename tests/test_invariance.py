@@ -105,7 +105,6 @@ def test_pandas_polars_and_arrow(sample: Sample, measure: str) -> None:
         assert facts(plar.reduce(data, measure=measure, **sample.roles)) == expected
 
 
-@pytest.mark.filterwarnings("ignore:Nearly every row:plar.PlarWarning")  # chance may do that
 @given(sample=large_tables(), measure=measures)
 def test_numpy(sample: Sample, measure: str) -> None:
     columns = {name: sample.columns[name] for name in sample.conditions}
