@@ -17,18 +17,23 @@ from plar.errors import (
     ParameterError,
     PlarError,
     PlarWarning,
+    ProofError,
     TableError,
     UnknownNameError,
 )
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
+    from plar.all_reducts import reducts
     from plar.api import core, granulate, read_table, reduce, significance, theta
     from plar.granules import Granules
     from plar.measures import Measure
+    from plar.proof import Proof
     from plar.reduct import Certificate, Reduct, Step, load
+    from plar.reduct_list import Reducts
     from plar.relevance import Relevant, relevant
     from plar.tables import DecisionTable
+    from plar.verification import verify
 
 __version__ = "0.1.0"
 
@@ -43,7 +48,10 @@ __all__ = [
     "ParameterError",
     "PlarError",
     "PlarWarning",
+    "Proof",
+    "ProofError",
     "Reduct",
+    "Reducts",
     "Relevant",
     "Step",
     "TableError",
@@ -56,15 +64,18 @@ __all__ = [
     "measures",
     "read_table",
     "reduce",
+    "reducts",
     "relevant",
     "significance",
     "theta",
+    "verify",
 ]
 
 _HOMES = {
     **dict.fromkeys(("core", "granulate", "read_table", "reduce", "significance", "theta"), "api"),
     **dict.fromkeys(("Certificate", "Reduct", "Step", "load"), "reduct"),
     **dict.fromkeys(("Relevant", "relevant"), "relevance"),
+    **{"Proof": "proof", "verify": "verification", "Reducts": "reduct_list", "reducts": "all_reducts"},
     **{"Granules": "granules", "Measure": "measures", "DecisionTable": "tables"},
 }
 

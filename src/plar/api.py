@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from plar.bin_rules import Spec
@@ -51,6 +51,9 @@ def reduce(
     minimal: bool = False,
     alpha: float | None = None,
     start: str | None = None,
+    search: str = "greedy",
+    costs: Mapping[Column, int] | None = None,
+    exclude: Column | Iterable[Column] = (),
     equivalent: bool = False,
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
@@ -120,6 +123,15 @@ def reduce(
     start : {"core", "empty"}, optional
         What the search begins with, beside `include`: by default the core, and with `alpha` nothing, because the core
         knows nothing of chance.
+    search : {"greedy", "smallest"}
+        "smallest" finds a reduct of fewest attributes, or of least cost, and proves it: see `Reduct.proof`. It takes
+        no `epsilon`, `tolerance`, `max_attributes`, `minimal`, `alpha` or `start`.
+    costs : mapping of names to whole numbers from 1 to 1,000,000, optional
+        What attributes cost, with ``search="smallest"``; the others cost 1. Of several cheapest reducts it is the one
+        of fewest attributes, then the first by their positions; after a time limit it may be another one.
+    exclude : list of str or int
+        Attributes that the reduct must not hold, with ``search="smallest"``. They stay in the table: what is preserved
+        is what all columns know of the decision.
     equivalent : bool
         Also find the conditions that carry the same information, for `Reduct.equivalent` and the report.
     n_jobs : int, optional
@@ -158,8 +170,8 @@ def reduce(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
-    with searching(locals()) as search:
-        return search.find(search.ready.granules, search.options)
+    with searching(locals()) as prepared_search:
+        return prepared_search.find(prepared_search.ready.granules, prepared_search.options)
 
 
 @shows_reading

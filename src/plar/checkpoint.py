@@ -2,25 +2,31 @@
 
 The file is JSON with a checksum. It describes the data and what was asked of them, by which it is refused where it does
 not fit; then come the core and every step done. `plar.relevant` searches several times, and has one such description a
-layer. It does not depend on the engine: one can resume what another began.
+layer; the search for the smallest reduct has clauses in place of steps. It does not depend on the engine: one can
+resume what another began.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
+from plar.coding.fingerprint import shown
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
 from plar.files import as_path, check_place, checksum, expanded, remove_strays, replacing
+from plar.from_json import from_json
 from plar.measures import OWN, Measure
-from plar.reduct import Step, from_json
+from plar.reduct import Step
 
-_VERSION = 3
+_VERSION = 4
+#: between two writings of clauses
+_SECONDS = 1.0
 _DAMAGED = "is damaged, or no checkpoint. Name another file, or delete it"
 #: Θ is a sum of three machine words
 _LARGEST = 1 << 192
@@ -36,7 +42,10 @@ class Journal:
         #: what leaving out each condition does, once that is known
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
+        #: of the search for the smallest reduct: the attributes of each clause, and its two rows
+        self.clauses: list[tuple[list[int], list[Any], list[Any]]] = []
         self._path = None if path is None else expanded(as_path(path))
+        self._last_write = 0.0
         #: searches of the file that have not begun here, and what it has of the present one
         self._later: list[dict[str, Any]] = []
         self._found: dict[str, Any] | None = None
@@ -56,7 +65,7 @@ class Journal:
 
     def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
         """Describe the next search, and take what is known of it from the file; that of another search is refused."""
-        self.inner, self.steps = None, []
+        self.inner, self.steps, self.clauses = None, [], []
         if self._path is None:
             return
         if self._head:
@@ -69,7 +78,7 @@ class Journal:
                 "conditions": list(granules.conditions),
                 "decision": list(granules.decision),
                 "cuts": {name: list(cuts) for name, cuts in sorted(granules.cuts.items())},
-                "values": "{:016x}{:016x}".format(*granules.fingerprint()),
+                "values": shown(granules.fingerprint()),
             },
             "asked": {"measure": f"{measure.name}{' (own)' if measure.kind == OWN else ''}", **asked},
         }
@@ -88,6 +97,11 @@ class Journal:
             self._encoded = [_encoded(step) for step in self._found["steps"]]
             self.steps = [from_json(Step, step) for step in self._found["steps"]]
             known = set(granules.conditions)
+            for attributes, row, other in self._found.get("clauses", ()):
+                places = from_json(tuple[int, ...], attributes)
+                if not all(0 <= a < len(inner) for a in places) or not len(row) == len(other) == len(inner):
+                    raise ValueError
+                self.clauses.append((list(places), row, other))
             if not all({step.attribute, *step.ties} <= step.candidates.keys() <= known for step in self.steps):
                 raise ValueError
         except TableError:
@@ -116,6 +130,21 @@ class Journal:
         if self._path is not None:
             self._encoded.append(_encoded(asdict(step)))
             self._write()
+
+    def add_clauses(self, clauses: Iterable[tuple[list[int], list[Any], list[Any]]]) -> None:
+        """Keep clauses of the search for the smallest reduct."""
+        if self._path is None:
+            return
+        self.clauses += clauses
+        if monotonic() >= self._last_write + _SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the clauses; on the way that is done once a second, since the whole file is written anew."""
+        if self.clauses and len(self._head.get("clauses", ())) < len(self.clauses):
+            self._head["clauses"] = [*self.clauses]
+            self._write()
+        self._last_write = monotonic()
 
     def _check(self, there: float, here: float) -> None:
         if there != here:  # the data are the same: it is a user's θ under its old name, or another plar

@@ -55,6 +55,10 @@ class MemoryLimitExceeded(TableError):
     """More memory is needed than the call may take, or than the machine has."""
 
 
+class ProofError(PlarError, ValueError):
+    """A proof that does not hold, or a file that is not a proof; the message says which line of it."""
+
+
 class EngineFailed(PlarError, RuntimeError):
     """An engine that broke down while it worked."""
 
@@ -62,7 +66,8 @@ class EngineFailed(PlarError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
 
-    Its `reduct` is the result so far, with its certificate; of `plar.relevant`, the layers so far.
+    Its `reduct` is the result so far, with its certificate; of `plar.relevant` the layers so far, and of `plar.reducts`
+    the reducts so far.
     """
 
     def __init__(self, reduct: Any) -> None:

@@ -79,7 +79,7 @@ def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts:
         _append(codes, of_column, column, order)
     new_order = np.empty(2 * n, np.uint32)
     new_starts, gone_starts = np.empty(n + n_values + 1, np.uint32), np.empty(n + n_values + 1, np.uint32)
-    kept, classes, left = _split(codes, n_values, keys, order, starts, (new_order, new_starts, gone_starts))
+    kept, classes, left = refine(codes, n_values, keys, order, starts, (new_order, new_starts, gone_starts))
     return Split(new_order[:kept], new_starts[: classes + 1], new_order[n : 2 * n - kept], gone_starts[: left + 1])
 
 
@@ -108,9 +108,10 @@ def _append(codes: Codes, n_values: int, column: Codes, order: Index) -> None:
 
 
 @jit
-def _split(
+def refine(
     codes: Codes, n_values: int, keys: Index, order: Index, starts: Index, refined: tuple[Index, Index, Index]
 ) -> tuple[int, int, int]:
+    """Split every class by codes, which are in the order of the partition; what `split` is made of."""
     # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
     # least and largest keys are equal, and then its rows go to the second half of the arrays.
     new_order, new_starts, gone_starts = refined

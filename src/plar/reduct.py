@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from plar.chance import LEVEL
 from plar.errors import TableError
 from plar.files import as_path, checksum, replacing
+from plar.from_json import fitted, from_json
+from plar.proof import Proof
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Certificate", "Reduct", "Step", "from_dict", "from_json", "load"]
+__all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
 #: types of the settings that plar itself reads in a saved result; others are only shown
 _SETTINGS: Mapping[str, Any] = {
     **dict.fromkeys(("epsilon", "tolerance"), float),
     **dict.fromkeys(("minimal", "header", "y"), bool),
-    **dict.fromkeys(("missing", "decimal"), str),
+    **dict.fromkeys(("missing", "decimal", "search"), str),
     **dict.fromkeys(("weights", "separator"), str | None),
-    **dict.fromkeys(("include", "na"), tuple[str, ...]),
+    **dict.fromkeys(("include", "exclude", "na"), tuple[str, ...]),
+    "costs": Mapping[str, int],
     "max_attributes": int | None,
     "alpha": float | None,
     "start": str | None,
@@ -123,9 +125,13 @@ class Reduct:
         By phase: read, granulate, core, search, certificate.
     rejected : mapping of str to float
         With `alpha`: the p-value of each candidate, where the search ended because none of them beats chance.
+    bounds : (int, int) or None
+        Of ``search="smallest"``: what every reduct costs at least, as proven, and what this one costs.
     equivalent : tuple of tuples of str, or None
         Conditions that are equal up to the names of their values: any one of a group does for the others. Columns of
         more than 65,536 values are not compared. None unless `plar.reduce` was asked for them; not part of the JSON.
+    proof : Proof or None
+        Of ``search="smallest"``: why no reduct is cheaper, for `plar.verify`; not part of the JSON.
 
     Examples
     --------
@@ -161,7 +167,9 @@ class Reduct:
     source: str | None
     settings: Mapping[str, Any]
     seconds: Mapping[str, float]
+    bounds: tuple[int, int] | None = None
     equivalent: tuple[tuple[str, ...], ...] | None = field(default=None, compare=False)
+    proof: Proof | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         words = [f"{len(self.attributes)} of {len(self.conditions)} attributes by {self.measure}"]
@@ -198,8 +206,9 @@ class Reduct:
         return self.n_objects / self.n_combinations if self.n_combinations else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the result into what JSON can hold; its keys are the fields' names, without `equivalent`."""
-        return {name: value for name, value in asdict(self).items() if name != "equivalent"}
+        """Turn the result into what JSON can hold; its keys are the fields' names, without `equivalent` and `proof`."""
+        found = asdict(replace(self, proof=None))
+        return {name: value for name, value in found.items() if name not in ("equivalent", "proof")}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
@@ -298,59 +307,27 @@ def _seal(found: Mapping[str, Any]) -> str:
 def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     """Make a result of what `Reduct.to_dict` gave."""
     try:
-        made: Reduct = from_json(Reduct, _with_chance(found))
+        made: Reduct = from_json(Reduct, _completed(found))
         named = {*made.attributes, *made.core, *made.certificate.redundant}
         named.update(*((step.attribute, *step.ties, *step.candidates) for step in made.steps))
         if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):
             raise TypeError("'attributes'")
         for name, value in made.settings.items():
-            _fitted(name, _SETTINGS.get(name, Any), value)
+            fitted(name, _SETTINGS.get(name, Any), value)
         bins = made.settings.get("bins") or ""
         for rule in bins.values() if isinstance(bins, Mapping) else [bins]:
-            _fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
+            fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
         return made
     except TypeError as error:
         raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
 
 
-def _with_chance(found: Any) -> Any:
-    """Add what results of earlier versions lack, which knew nothing of chance."""
+def _completed(found: Any) -> Any:
+    """Add what results of earlier versions lack."""
     if not isinstance(found, Mapping):
         return found
     steps = found.get("steps")
     if isinstance(steps, (list, tuple)):
         steps = [{"p_value": None, **step} if isinstance(step, Mapping) else step for step in steps]
-    return {"equivalent": None, "n_combinations": None, "rejected": {}, **found, "steps": steps}
-
-
-def _fitted(name: str, kind: Any, value: Any) -> Any:
-    try:
-        return from_json(kind, value)
-    except (TypeError, OverflowError) as error:
-        raise TypeError((isinstance(error, TypeError) and str(error)) or repr(name)) from None
-
-
-def from_json(kind: Any, value: Any) -> Any:
-    """Make an object of a type from what JSON holds; TypeError with the name of the field where it does not fit.
-
-    >>> from_json(tuple[float, ...], [1, 2.5])
-    (1.0, 2.5)
-    """
-    origin, inner = get_origin(kind), get_args(kind)
-    if is_dataclass(kind) and isinstance(value, Mapping):
-        hints = get_type_hints(kind)
-        missing = [name for name in hints if name not in value]
-        if missing:
-            raise TypeError(repr(missing[0]))
-        return kind(**{name: _fitted(name, hint, value[name]) for name, hint in hints.items()})  # type: ignore[operator]
-    if origin is tuple and isinstance(value, (list, tuple)):
-        return tuple(from_json(inner[0], one) for one in value)
-    if origin is Mapping and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: from_json(inner[1], one) for key, one in value.items()}
-    if kind is float and type(value) in (int, float) and math.isfinite(value):
-        return float(value)
-    if type(None) in inner:
-        return None if value is None else from_json(inner[0], value)
-    if kind is Any or (type(value) is kind and kind is not float):
-        return value
-    raise TypeError
+    later: dict[str, Any] = {"n_combinations": None, "rejected": {}, "bounds": None, "equivalent": None, "proof": None}
+    return {**later, **found, "steps": steps}

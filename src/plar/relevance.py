@@ -98,6 +98,8 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = L
     >>> [layer.attributes for layer in found.layers], found.rejected
     ([('a',), ('copy',)], {'noise': 1.0})
     """
+    if options["search"] != "greedy":
+        raise ParameterError("plar.relevant searches layer by layer, in a greedy way. Leave 'search' out.")
     if alpha is None:
         raise ParameterError("The 'alpha' parameter must be between 0 and 1. Got None instead.")
     with searching({"data": data, "decision": decision, "y": y, "alpha": alpha, **options}) as search:

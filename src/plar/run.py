@@ -44,13 +44,18 @@ class Prepared:
 def opened(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
     """Open any data; a path where the engine reads it, but for granules, which are read here."""
     if isinstance(data, (str, os.PathLike)) and engine.reads_paths:
-        held = False
-        with suppress(TableError):  # a path that only a cluster knows
-            held = any(map(holds_granules, find_files(data)))
-        rows = None if held else engine.read(data, options)
+        rows = None if is_granulated(data) else engine.read(data, options)
         if rows is not None:
             return with_roles(rows, options, os.fspath(data))
     return open_table(data, options)
+
+
+def is_granulated(data: Any) -> bool:
+    """Whether data are granules already, or a path to files of them."""
+    if isinstance(data, (str, os.PathLike)):
+        with suppress(TableError):  # a path that only a cluster knows
+            return any(map(holds_granules, find_files(data)))
+    return type(data).__name__ in ("Granules", "SparkGranules")
 
 
 def granulated(
@@ -107,6 +112,17 @@ def prepared(
             chosen.close()
 
 
+def costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict[str, int]:
+    """What the columns of a table cost, each by its name."""
+    found: dict[str, int] = {}
+    for given, cost in (costs or {}).items():
+        name = table.columns([given])[0]
+        if name in found:
+            raise ParameterError(f"The 'costs' parameter names {name!r} twice. Name it once.")
+        found[name] = cost
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Searching:
     """A table that is ready to be searched, once or in parts."""
@@ -125,7 +141,10 @@ class Searching:
             settings["conditions"] = list(granules.conditions)
         seconds = self.seconds.copy()
         self.seconds.clear()  # reading is done once
-        return find_reduct(
+        find = find_reduct
+        if options.search == "smallest":  # whose solver nobody else needs
+            from plar.smallest import find_smallest as find
+        return find(
             granules,
             engine=self.ready.engine,
             options=options,
@@ -143,7 +162,8 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
     limit, progress, on_step, alpha = (given[name] for name in ("time_limit", "progress", "on_step", "alpha"))
     deadline = perf_counter() + (math.inf if limit is None else as_seconds(limit))
     measure, reading = as_measure(given["measure"]), ReadOptions.of(given)
-    options = Options.of({**given, "include": tuple(column_list(given["include"]))})
+    listed = {name: tuple(column_list(given[name])) for name in ("include", "exclude")}
+    options = Options.of({**given, **listed})
     for name in ("progress", "on_step"):
         if given[name] is not None and not callable(given[name]):
             raise ParameterError(f"The {name!r} parameter must be a function. Got {given[name]!r} instead.")
@@ -164,4 +184,6 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
         how = {"measure": measure, "journal": journal, "equivalent": equivalent, "progress": tell, "on_step": tell_step}
         how["watch"] = display.watch if display else None
-        yield Searching(ready, replace(options, include=ready.attributes), deadline, seconds, how)
+        exclude, costs = ready.table.columns(options.exclude), costs_by_name(ready.table, options.costs)
+        options = replace(options, include=ready.attributes, exclude=exclude, costs=costs)
+        yield Searching(ready, options, deadline, seconds, how)

@@ -1,4 +1,4 @@
-"""The search: core, greedy steps, certificate. The only search loop in the product; engines supply Θ.
+"""The greedy search: core, steps, certificate; engines supply Θ.
 
 References
 ----------
@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import partial
 from numbers import Integral
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from plar.chance import p_value
 from plar.checkpoint import Journal
@@ -32,6 +32,8 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]
 #: candidates that are tested against chance at a time
 _AT_ONCE = 64
+#: what an attribute may cost
+MAX_COST = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,12 @@ class Options:
     minimal: bool = False
     alpha: float | None = None
     start: str | None = None
+    search: str = "greedy"
+    costs: Mapping[Any, int] | None = None
+    exclude: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
+        self._check_search()
         alpha = None if self.alpha is None else amount(self.alpha)
         if self.alpha is not None and (alpha is None or not 0 < alpha < 1):
             raise ParameterError(f"The 'alpha' parameter must be None or between 0 and 1. Got {self.alpha!r} instead.")
@@ -67,6 +73,24 @@ class Options:
                 "attributes. Raise the one or shorten the other."
             )
 
+    def _check_search(self) -> None:
+        if self.search not in ("greedy", "smallest"):
+            raise ParameterError(f"The 'search' parameter must be 'greedy' or 'smallest'. Got {self.search!r} instead.")
+        others = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start")
+        odd = ("costs", "exclude") if self.search == "greedy" else others
+        if self.costs is not None and not isinstance(self.costs, Mapping):
+            raise ParameterError(f"The 'costs' parameter must be a mapping of names to costs. Got {self.costs!r}.")
+        for option in fields(Options):
+            if option.name in odd and getattr(self, option.name) not in (option.default, None, {}):
+                which = "'smallest'" if self.search == "greedy" else "'greedy'"
+                more = " To leave columns out of the table, drop them." if option.name == "exclude" else ""
+                raise ParameterError(f"The {option.name!r} parameter goes with search={which}.{more}")
+        for name, cost in (self.costs or {}).items():
+            if not isinstance(cost, Integral) or isinstance(cost, bool) or not 1 <= cost <= MAX_COST:
+                raise ParameterError(
+                    f"The cost of {name!r} must be a whole number from 1 to {MAX_COST:,}. Got {cost!r}."
+                )
+
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
         """Take the options from the parameters of a function, which has more of them."""
@@ -77,7 +101,9 @@ class Options:
         limit = None if self.max_attributes is None else int(self.max_attributes)
         numbers = {"epsilon": float(self.epsilon), "tolerance": float(self.tolerance), "max_attributes": limit}
         alpha = None if self.alpha is None else float(self.alpha)
-        return {"include": include, **numbers, "minimal": bool(self.minimal), "alpha": alpha, "start": self.begins}
+        asked = {"include": include, **numbers, "minimal": bool(self.minimal), "alpha": alpha, "start": self.begins}
+        costs = {str(name): int(cost) for name, cost in (self.costs or {}).items()}
+        return {**asked, "search": self.search, "costs": costs, "exclude": list(self.exclude)}
 
     @property
     def begins(self) -> str:
@@ -161,8 +187,7 @@ class _Search:
         self.inner = inner = self.journal.inner or evaluation.without_each()
         self.journal.add_core(inner, evaluation.theta_all)
         self.core = core_of(inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
-        rises = measure.significances([inner[a].theta - evaluation.theta_all for a in self.core], granules.n_objects)
-        self.core_significances = dict(zip((names[a] for a in self.core), rises, strict=True))
+        self.core_significances = rises_of(self.core, inner, evaluation.theta_all, measure, granules)
         first = self.core if options.begins == "core" else []
         self.start = _start(first, self.include, inner, options.max_attributes)
         if self.chosen:
@@ -289,34 +314,63 @@ class _Search:
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
             chosen.remove(removable[-1])
             redundant = _redundant(evaluation, chosen, places)
-        equal = granules.equal_columns(_suspects(granules, steps)) if equivalent else None
         self._end("certificate")
-        return Reduct(
-            attributes=tuple(names[a] for a in chosen),
-            core=tuple(names[a] for a in self.core),
-            core_significances=self.core_significances,
-            conditions=names,
-            decision=granules.decision,
-            measure=measure.name,
-            engine=self.engine.name,
-            theta=theta,
-            theta_all=self.theta_all,
-            complete=self.complete,
-            consistent=self.consistent,
+        certificate = Certificate(preserved, tuple(names[a] for a in redundant), not redundant)
+        return result_of(
+            self,
+            chosen,
             steps=tuple(steps),
-            certificate=Certificate(preserved, tuple(names[a] for a in redundant), not redundant),
-            n_objects=granules.n_objects,
-            n_granules=len(granules),
-            n_classes=granules.n_classes,
-            cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
-            missing=granules.n_missing,
-            cuts=dict(granules.cuts),
-            equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
+            theta=theta,
+            certificate=certificate,
+            equivalent=equivalent,
             rejected=self.rejected,
-            n_combinations=granules.n_combinations([names[a] for a in chosen]),
-            seconds=self.seconds,
             **facts,
         )
+
+
+class Searched(Protocol):
+    """What a search, of whichever kind, knows of its table in the end."""
+
+    granules: GranuleHandle
+    measure: Measure
+    engine: Engine
+    core: list[int]
+    core_significances: Mapping[str, float]
+    theta_all: float
+    consistent: bool
+    complete: bool
+    seconds: dict[str, float]
+
+
+def result_of(
+    search: Searched, chosen: Sequence[int], *, steps: tuple[Step, ...], equivalent: bool, **facts: Any
+) -> Reduct:
+    """The result of a search that chose some attributes."""
+    granules, names = search.granules, search.granules.conditions
+    equal = granules.equal_columns(_suspects(granules, steps)) if equivalent else None
+    return Reduct(
+        attributes=tuple(names[a] for a in chosen),
+        core=tuple(names[a] for a in search.core),
+        core_significances=search.core_significances,
+        conditions=names,
+        decision=granules.decision,
+        measure=search.measure.name,
+        engine=search.engine.name,
+        theta_all=search.theta_all,
+        complete=search.complete,
+        consistent=search.consistent,
+        steps=steps,
+        n_objects=granules.n_objects,
+        n_granules=len(granules),
+        n_classes=granules.n_classes,
+        cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
+        missing=granules.n_missing,
+        cuts=dict(granules.cuts),
+        equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
+        n_combinations=granules.n_combinations([names[a] for a in chosen]),
+        seconds=search.seconds,
+        **{"rejected": {}, **facts},
+    )
 
 
 def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:
@@ -325,6 +379,22 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
         return [a for a, found in enumerate(inner) if not found.equal]
     least = Fraction(float(epsilon)) * Fraction(measure.normaliser(n_objects) or 1)
     return [a for a, found in enumerate(inner) if not found.equal and found.theta - theta_all > least]
+
+
+def rises_of(
+    core: Sequence[int], inner: Sequence[Inner], theta_all: int, measure: Measure, granules: GranuleHandle
+) -> Mapping[str, float]:
+    """The inner significance of each attribute of the core."""
+    rises = measure.significances([inner[a].theta - theta_all for a in core], granules.n_objects)
+    return dict(zip((granules.conditions[a] for a in core), rises, strict=True))
+
+
+def costs_of(granules: GranuleHandle, costs: Mapping[Any, int] | None) -> list[int]:
+    """What each attribute costs."""
+    found = [1] * len(granules.conditions)
+    for name, cost in (costs or {}).items():
+        found[granules.positions([name])[0]] = int(cost)
+    return found
 
 
 def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: int | None) -> list[int]:

@@ -6,7 +6,8 @@ times their counts. So parts of a table have fingerprints that add up, and equal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -62,12 +63,16 @@ def _add_rows(sums: _Hashes, counts: NDArray[np.int64], total: _Hashes) -> None:
 
 def _value_hashes(name: str, values: Sequence[Any]) -> _Hashes:
     key = blake2b(name.encode("utf-8", "surrogatepass")).digest()
-    hashed = b"".join(blake2b(_written(value), digest_size=16, key=key).digest() for value in values)
+    hashed = b"".join(blake2b(written(value), digest_size=16, key=key).digest() for value in values)
     return np.frombuffer(hashed, "<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def _written(value: Any) -> bytes:
-    """Spell a value: values that Python calls equal alike, whatever their types."""
+def written(value: Any) -> bytes:
+    """Spell a value: values that Python calls equal alike, whatever their types.
+
+    >>> written("a"), written(2), written(2.0), written(None)
+    (b'sa', b'n2/1', b'n2/1', b'')
+    """
     if value is None:
         return b""
     if isinstance(value, str):
@@ -79,3 +84,27 @@ def _written(value: Any) -> bytes:
         except (OverflowError, ValueError):  # infinite
             return f"n{float(number)}".encode()
     return f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it; what JSON does not have is spelled out.
+
+    >>> import datetime
+    >>> plain(2), plain("x"), plain(datetime.date(2020, 1, 2))
+    (2, 'x', {'spelled': 'date datetime.date(2020, 1, 2)'})
+    """
+    if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
+        return value
+    return {"spelled": written(value).decode("utf-8", "surrogatepass")}
+
+
+def spelled(value: Any) -> bytes:
+    """What `written` gives for a value, from what `plain` made of it."""
+    if isinstance(value, Mapping):
+        return str(value.get("spelled")).encode("utf-8", "surrogatepass")
+    return written(value)
+
+
+def shown(sums: Fingerprint) -> str:
+    """A fingerprint as text."""
+    return "{:016x}{:016x}".format(*sums)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
+from plar.engines.oracle import LocalOracle, Oracle
 from plar.engines.progress_hooks import Watch
 from plar.granules import Granules
 from plar.measures import Measure
@@ -81,6 +82,10 @@ class Engine(ABC):
     @abstractmethod
     def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
         """Prepare the granules for one search; `watch`, if given, takes the place of the engine's own."""
+
+    def oracle(self, granules: Any, measure: Measure) -> Oracle:
+        """Prepare the granules for questions about sets of attributes, by default on this machine."""
+        return LocalOracle(granules, measure)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
         """Read a path where the engine runs; None if plar is to read it on this machine."""

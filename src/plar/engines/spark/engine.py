@@ -14,10 +14,12 @@ from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
 from plar.bin_rules import Cuts
 from plar.coding.series import not_flat
 from plar.engines.base import Engine, Evaluation, GranuleHandle
+from plar.engines.oracle import Oracle
 from plar.engines.progress_hooks import Watch
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.granulate import bin_decision, bin_rows, granulated_parcels, in_one_coding, in_pieces
 from plar.engines.spark.handle import SparkGranules
+from plar.engines.spark.oracle import SparkOracle
 from plar.engines.spark.reader import read_rows
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, explained, sent_once, start_session
@@ -131,8 +133,9 @@ class SparkEngine(Engine):
             cuts |= found
         parcels = granulated_parcels(used, replace(roles, bins=None, decision_bins=None), text=text)
         try:
-            made = in_one_coding(parcels, roles, int(n))
-            return SparkGranules(table.conditions, table.decision, table.names, *made, cuts)
+            pieces, coding, lacking, hashed, known = in_one_coding(parcels, roles, int(n))
+            names = table.conditions, table.decision, table.names
+            return SparkGranules(*names, pieces, coding, lacking, hashed, cuts, known)
         finally:
             parcels.unpersist()
 
@@ -162,6 +165,11 @@ class SparkEngine(Engine):
         columns = self.layout == "columns" or (self.layout == "auto" and len(held) <= _BROADCAST)
         return (ColumnsEvaluation if columns else RowsEvaluation)(held, measure, watch or self.watch)
 
+    def oracle(self, granules: Granules | SparkGranules, measure: Measure) -> Oracle:
+        """Prepare the granules for questions about sets of attributes."""
+        held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
+        return spark_call(SparkOracle)(held, sent_once(measure))
+
     def memory_need(self, granules: Granules) -> int:
         """Bytes that it takes here, beside the granules, to ship them out, as measured."""
         return 3 * granules.nbytes
@@ -182,4 +190,6 @@ def _send(granules: Granules, session: SparkSession, partitions: int | None) -> 
     cores = session.sparkContext.defaultParallelism
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
     pieces, coding = in_pieces(granules, session.sparkContext, int(n))
-    return SparkGranules(granules.conditions, granules.decision, granules.names, pieces, coding, granules.n_missing)
+    values = tuple(granules.dictionaries)
+    facts = granules.conditions, granules.decision, granules.names
+    return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values)

@@ -145,10 +145,10 @@ def granulated_parcels(frame: Any, roles: Roles, *, text: bool) -> RDD[Granules]
 
 def in_one_coding(
     parcels: RDD[Granules], roles: Roles, partitions: int
-) -> tuple[RDD[Piece], Coding, dict[str, int], Fingerprint]:
+) -> tuple[RDD[Piece], Coding, dict[str, int], Fingerprint, tuple[Sequence[Any] | None, ...]]:
     """Make the parcels' dictionaries one, and let equal granules meet, in so many pieces.
 
-    Also counts what is missing, and takes the fingerprint.
+    Also counts what is missing, takes the fingerprint, and gives the dictionaries that are not too long.
     """
     with explained("read the table"):
         facts = parcels.map(partial(_facts, long=LONG)).collect()
@@ -170,7 +170,8 @@ def in_one_coding(
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
     shared = parcels.context.broadcast(books)
     records = joined.flatMap(partial(_deal_parcels, books=shared, coding=coding, n=partitions))
-    return exchanged(records, coding, partitions), coding, lacking, add_fingerprints(fingerprints)
+    known = tuple(None if book is None else list(book) for book in books[:-1])
+    return exchanged(records, coding, partitions), coding, lacking, add_fingerprints(fingerprints), known
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:

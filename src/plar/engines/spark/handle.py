@@ -42,6 +42,8 @@ class SparkGranules:
     hashed: Fingerprint | None = None
     #: cut points of the conditions whose values are numbers of bins
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    #: values by code, of each condition, where the driver knows them
+    dictionaries: tuple[Sequence[Any] | None, ...] = ()
     #: granules in each piece
     sizes: list[int] = field(init=False)
     n_objects: int = field(init=False)
@@ -93,7 +95,7 @@ class SparkGranules:
         """Sums of hashes that follow the values and counts only; see `Granules.fingerprint`."""
         if self.hashed is None:
             raise TableError(
-                "A checkpoint needs the values of the table, and these granules on Spark have codes only. "
+                "A checkpoint or a proof needs the values of the table, and these granules on Spark have codes only. "
                 "Pass the table itself with its conditions, not granules."
             )
         return self.hashed
@@ -120,7 +122,8 @@ class SparkGranules:
         lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
         cuts = {name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts}
         pieces = exchanged(records, coding, n)
-        coarse = SparkGranules(conditions, self.decision, self.names, pieces, coding, lacking, cuts=cuts)
+        values = tuple(self.dictionaries[a] for a in kept)
+        coarse = SparkGranules(conditions, self.decision, self.names, pieces, coding, lacking, None, cuts, values)
         self.coarse.append(coarse)
         return coarse
 

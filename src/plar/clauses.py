@@ -1,0 +1,195 @@
+"""Clauses: why a set of attributes does not preserve Θ(D|C), found without a matrix of all pairs of rows.
+
+Two rows of different labels make a *clause*, the attributes in which they differ: a set preserves Θ if and only if it
+holds an attribute of every clause. For a set B that does not preserve, rows of different labels stay together in U/B.
+Adding attributes to B, in some order, as long as such rows stay together, ends in a largest set that does not preserve;
+the attributes beside it are a clause, and no part of them is one.
+
+Of all sets that do not preserve, that one comes first in the given order. So parts of a table that hold whole classes
+of U/B may look for theirs apart, and the first of these is that of the table; the result does not depend on the order
+of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.jit import jit
+from plar.partition import Codes, Index, joined, refine, split
+
+#: cells of a table whose sets are looked at in one kernel
+_SMALL = 1 << 23
+
+#: a partition of the rows that no set so far tells from rows of other labels: their order, and where classes begin
+Mixed: TypeAlias = tuple[Index, Index]
+
+
+class Found(NamedTuple):
+    """A clause and two rows that bear it out, as codes of all attributes."""
+
+    clause: tuple[int, ...]
+    rows: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class ClauseFinder:
+    """Rows of one machine or task: which sets of attributes preserve Θ, and why others do not.
+
+    Parameters
+    ----------
+    columns : sequence of (codes, number of codes)
+        Of each attribute, by row.
+    labels : array by row
+        Of the classes of U/C; see `plar.labels`.
+    rank : function of (attribute, codes)
+        Where the values of some codes stand in an order that the values alone decide.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[tuple[Codes, int]],
+        labels: Index,
+        rank: Callable[[int, Sequence[int]], Sequence[Any]],
+    ) -> None:
+        self._columns, self._labels, self._rank = columns, labels, rank
+        several = bool((labels != labels[:1]).any())
+        self._root: Mixed = (
+            np.arange(len(labels) if several else 0, dtype=np.uint32),
+            np.array([0, len(labels)][: 1 + several], np.uint32),
+        )
+        #: of a small table, whose sets are asked for by the thousand
+        small = len(columns) * len(labels) <= _SMALL
+        self._matrix = np.array([codes for codes, _ in columns], np.uint32) if small and len(columns) else None
+        self._n_values = np.array([n for _, n in columns], np.int64)
+        #: attributes that all sets asked for hold, and what they leave mixed
+        self._common: frozenset[int] = frozenset()
+        self._start = self._root
+
+    def assume(self, attributes: Iterable[int]) -> None:
+        """Refine once by attributes that the sets asked for will hold."""
+        self._common = frozenset(attributes)
+        self._start = self._refined(self._root, self._common)
+
+    def preserves(self, attributes: Iterable[int]) -> bool:
+        """Whether a set tells all rows of different labels apart."""
+        if self._matrix is None:
+            return not len(self._mixed(attributes)[0])
+        falling = np.array(sorted(attributes, key=self._falling), np.int64)
+        order, starts = self._root
+        return not len(order) or bool(_tells_apart(self._matrix, self._n_values, falling, self._labels, order, starts))
+
+    def find(self, attributes: Iterable[int], order: Sequence[int]) -> Found | None:
+        """The clause that a set does not hit, by the order in which others are added to it; None if it preserves."""
+        held = set(attributes)
+        mixed = self._mixed(held)
+        if not len(mixed[0]):
+            return None
+        mixed, clause = self._grown(mixed, [a for a in order if a not in held])
+        return Found(tuple(sorted(clause)), self._witnesses(mixed))
+
+    def _grown(self, mixed: Mixed, order: Sequence[int]) -> tuple[Mixed, list[int]]:
+        """Refine by one attribute after the other, but for those that would leave nothing mixed; which these are."""
+        if self._matrix is not None:
+            left_out = np.zeros(len(self._columns), np.bool_)
+            rows, starts = _grow(
+                self._matrix, self._n_values, np.array(order, np.int64), self._labels, *mixed, left_out
+            )
+            return (rows, starts), np.flatnonzero(left_out).tolist()
+        clause = []
+        for a in order:
+            after = self._refined(mixed, [a])
+            if len(after[0]):
+                mixed = after
+            else:
+                clause.append(a)
+        return mixed, clause
+
+    def _mixed(self, attributes: Iterable[int]) -> Mixed:
+        wanted = set(attributes)
+        if self._common <= wanted:
+            return self._refined(self._start, wanted - self._common)
+        return self._refined(self._root, wanted)
+
+    def _refined(self, mixed: Mixed, attributes: Iterable[int]) -> Mixed:
+        order, starts = mixed
+        for group in joined(self._columns[a] for a in sorted(attributes, key=self._falling)):
+            if not len(order):
+                break
+            order, starts, _, _ = split(group, self._labels, order, starts)
+        return order, starts
+
+    def _falling(self, attribute: int) -> tuple[int, int]:
+        return -self._columns[attribute][1], attribute  # many values melt a partition fastest
+
+    def _witnesses(self, mixed: Mixed) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Two rows of different labels in one class: the first row of all by its values, and the first beside it."""
+        order, starts = mixed
+        one = self._first(order)
+        place = int(np.flatnonzero(order == one)[0])
+        c = int(np.searchsorted(starts, place, side="right"))
+        beside = order[starts[c - 1] : starts[c]]
+        other = self._first(beside[self._labels[beside] != self._labels[one]])
+        first, second = (tuple(int(codes[row]) for codes, _ in self._columns) for row in (one, other))
+        return first, second
+
+    def _first(self, rows: Index) -> int:
+        for a, (codes, _) in enumerate(self._columns):
+            if len(rows) == 1:
+                break
+            present = np.unique(codes[rows])
+            if len(present) > 1:
+                ranks = self._rank(a, present.tolist())
+                least = present[min(range(len(present)), key=ranks.__getitem__)]
+                rows = rows[codes[rows] == least]
+        return int(rows[0])
+
+
+@jit
+def _grow(
+    matrix: Index,
+    n_values: NDArray[np.int64],
+    attributes: NDArray[np.int64],
+    labels: Index,
+    order: Index,
+    starts: Index,
+    left_out: NDArray[np.bool_],
+) -> tuple[Index, Index]:
+    codes = np.empty(len(order), np.uint32)
+    for a in attributes:
+        column, values, n = matrix[a], n_values[a], len(order)
+        for i in range(np.uint64(n)):
+            codes[i] = column[order[i]]
+        rows, begins = np.empty(2 * n, np.uint32), np.empty(n + values + 1, np.uint32)
+        kept, classes, _ = refine(codes[:n], values, labels, order, starts, (rows, begins, np.empty_like(begins)))
+        if kept:
+            order, starts = rows[:kept], begins[: classes + 1]
+        else:
+            left_out[a] = True
+    return order, starts
+
+
+@jit
+def _tells_apart(
+    matrix: Index,
+    n_values: NDArray[np.int64],
+    attributes: NDArray[np.int64],
+    labels: Index,
+    order: Index,
+    starts: Index,
+) -> bool:
+    """Whether attributes tell all rows of different labels apart: refine by one after the other."""
+    codes = np.empty(len(order), np.uint32)
+    for a in attributes:
+        column, values = matrix[a], n_values[a]
+        for i in range(np.uint64(len(order))):
+            codes[i] = column[order[i]]
+        n = len(order)
+        rows, begins = np.empty(2 * n, np.uint32), np.empty(n + values + 1, np.uint32)
+        kept, classes, _ = refine(codes[:n], values, labels, order, starts, (rows, begins, np.empty_like(begins)))
+        if kept == 0:
+            return True
+        order, starts = rows[:kept], begins[: classes + 1]
+    return False

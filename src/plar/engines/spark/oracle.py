@@ -1,0 +1,143 @@
+"""The oracle on a cluster: rows that a set does not tell apart meet in one task, and the driver sees clauses only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plar.clauses import ClauseFinder, Found
+from plar.coding.fingerprint import written
+from plar.engines.oracle import Answer, Question, decisions_of, encoded, with_values
+from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
+from plar.engines.spark.session import explained
+from plar.errors import TableError
+from plar.labels import label_granules
+from plar.measures import Measure
+from plar.partition import Index
+from plar.spark_calls import spark_call
+
+if TYPE_CHECKING:
+    from plar.engines.spark.handle import SparkGranules
+
+#: sets that a job looks at: all rows travel for each of them
+_AT_ONCE = 16
+
+
+class SparkOracle:
+    """Questions about sets of attributes of granules on a cluster; see `plar.engines.oracle.Oracle`."""
+
+    def __init__(self, held: SparkGranules, measure: Measure) -> None:
+        self._held, self._measure = held, measure
+        unknown = [name for name, values in zip(held.conditions, held.dictionaries, strict=True) if values is None]
+        if unknown or not held.conditions:
+            name = repr(unknown[0]) if unknown else "these granules"
+            raise TableError(
+                f"The smallest reduct, and all reducts, need the values of all columns, and those of {name} are too "
+                "many for the driver. Leave the column out, or cut its numbers into bins."
+            )
+        self._values: Sequence[Sequence[Any]] = [values or () for values in held.dictionaries]
+        context = held.pieces.context
+        self._ranks = context.broadcast([_ranks(values) for values in self._values])
+
+    def assume(self, attributes: Collection[int]) -> None:
+        """Nothing is kept for them: rows travel anew with each set."""
+
+    @spark_call
+    def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
+        """Whether each of the sets preserves Θ."""
+        found = self._ask(sets, partial(_preserves, sets=[tuple(one) for one in sets]))
+        return [all(answers) for answers in found]
+
+    @spark_call
+    def find(self, questions: Sequence[Question]) -> list[Answer | None]:
+        """For each set a clause that it does not hit, None if it preserves Θ."""
+        asked = [(tuple(held), tuple(order)) for held, order in questions]
+        found = self._ask([held for held, _ in asked], partial(_find, questions=asked, ranks=self._ranks))
+        return [self._first(answers, order) for answers, (_, order) in zip(found, asked, strict=True)]
+
+    @spark_call
+    def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
+        """How many objects of each decision have the values of a row."""
+        coding, codes = self._held.coding, encoded(rows, self._values)
+        count = partial(_decisions, coding=coding, rows=codes)
+        with explained("look rows up"):
+            parts = self._held.pieces.map(count).collect()
+        # equal conditions are in one piece
+        return [next((part[i] for part in parts if part[i]), {}) for i in range(len(rows))]
+
+    def _ask(self, sets: Sequence[Collection[int]], answer: Callable[..., Any]) -> list[list[Any]]:
+        """What the tasks say of each set, each for the rows that may be alike in it."""
+        held, found = self._held, [list[Any]() for _ in sets]
+        coding, n = held.coding, len(held.sizes)
+        for low in range(0, len(sets), _AT_ONCE):
+            some = [tuple(one) for one in sets[low : low + _AT_ONCE]]
+            records = held.pieces.flatMap(partial(_dealt_for_each, coding=coding, sets=some, n=n))
+            task = partial(_answers, n=n, coding=coding, measure=self._measure, low=low, answer=answer)
+            with explained("look at sets of attributes"):
+                for number, said in records.partitionBy(n, lambda key: key % n).mapPartitions(task).collect():
+                    found[number].append(said)
+        return found
+
+    def _first(self, answers: Sequence[Found | None], order: Sequence[int]) -> Answer | None:
+        """Of the clauses of all tasks that of the whole table: its set comes first; then the first rows."""
+        ranks = self._ranks.value
+
+        def key(found: Found) -> Any:
+            clause = set(found.clause)
+            rows = [[int(ranks[a][code]) for a, code in enumerate(row)] for row in found.rows]
+            return [a in clause for a in order], rows
+
+        found = min((one for one in answers if one is not None), key=key, default=None)
+        return None if found is None else with_values(found, self._values)
+
+
+def _ranks(values: Sequence[Any]) -> Index:
+    """Where each value stands among all of a column."""
+    order = sorted(range(len(values)), key=lambda code: written(values[code]))
+    ranks = np.empty(len(values), np.uint32)
+    ranks[order] = np.arange(len(values), dtype=np.uint32)
+    return ranks
+
+
+# -- tasks -------------------------------------------------------------------------------------------------
+
+
+def _dealt_for_each(
+    piece: Piece, coding: Coding, sets: Sequence[tuple[int, ...]], n: int
+) -> Iterator[tuple[int, Piece]]:
+    """Deal the rows out by their values in each of the sets."""
+    for i, attributes in enumerate(sets):
+        for bucket, rows in dealt(hashes(piece, coding, attributes), n):
+            yield i * n + bucket, piece.rows(rows)
+
+
+def _answers(
+    records: Iterable[tuple[int, Piece]],
+    n: int,
+    coding: Coding,
+    measure: Measure,
+    low: int,
+    answer: Callable[..., Any],
+) -> Iterator[tuple[int, Any]]:
+    met: dict[int, list[Piece]] = {}
+    for key, piece in records:
+        met.setdefault(key // n, []).append(piece)
+    for number, pieces in met.items():
+        granules = as_granules(joined_pieces(pieces, coding), coding)
+        yield low + number, answer(low + number, granules.coded, label_granules(granules, measure).labels)
+
+
+def _preserves(number: int, columns: Any, labels: Index, sets: Sequence[tuple[int, ...]]) -> bool:
+    return ClauseFinder(columns, labels, lambda a, codes: codes).preserves(sets[number])
+
+
+def _find(number: int, columns: Any, labels: Index, questions: Sequence[Question], ranks: Any) -> Found | None:
+    table = ranks.value
+    return ClauseFinder(columns, labels, lambda a, codes: table[a][codes].tolist()).find(*questions[number])
+
+
+def _decisions(piece: Piece, coding: Coding, rows: Any) -> list[dict[int, int]]:
+    return decisions_of(list(piece.coded(coding)), piece.classes, piece.counts, rows)

@@ -1,0 +1,45 @@
+"""From what JSON holds to objects of the types that were saved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
+
+
+def fitted(name: str, kind: Any, value: Any) -> Any:
+    """Make a field of an object; TypeError with its name where it does not fit."""
+    try:
+        return from_json(kind, value)
+    except (TypeError, OverflowError) as error:
+        raise TypeError((isinstance(error, TypeError) and str(error)) or repr(name)) from None
+
+
+def from_json(kind: Any, value: Any) -> Any:
+    """Make an object of a type from what JSON holds; TypeError with the name of the field where it does not fit.
+
+    >>> from_json(tuple[float, ...], [1, 2.5])
+    (1.0, 2.5)
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(value, Mapping):
+        hints = get_type_hints(kind)
+        missing = [name for name in hints if name not in value]
+        if missing:
+            raise TypeError(repr(missing[0]))
+        return kind(**{name: fitted(name, hint, value[name]) for name, hint in hints.items()})  # type: ignore[operator]
+    if origin is tuple and isinstance(value, (list, tuple)):
+        kinds = [inner[0]] * len(value) if inner[-1] is ... else inner
+        if len(kinds) != len(value):
+            raise TypeError
+        return tuple(from_json(of, one) for of, one in zip(kinds, value, strict=True))
+    if origin is Mapping and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: from_json(inner[1], one) for key, one in value.items()}
+    if kind is float and type(value) in (int, float) and math.isfinite(value):
+        return float(value)
+    if type(None) in inner:
+        return None if value is None else from_json(inner[0], value)
+    if kind is Any or (type(value) is kind and kind is not float):
+        return value
+    raise TypeError

@@ -1,0 +1,241 @@
+"""The cheapest set that holds an attribute of every clause, with the reason why none is cheaper, in integers.
+
+The search branches on an attribute: sets with it, sets without it. How cheap either can be is bounded by weights of the
+clauses (a solution of the dual linear program): if for every attribute the weights of its clauses add up to no more
+than its cost, then a set that hits all clauses costs at least the sum of all weights. HiGHS proposes the weights in
+floating point; here they are rounded down to fractions of whole numbers, and only these bound anything.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.bitsets import as_bits
+from plar.cheap_hitting_sets import search
+
+#: the weights of the dual program are multiples of 1/720720, which most of its solutions are; else of 1/2^40
+_SCALES = 720_720, 1 << 40
+#: clauses that a bound is taken from when time is over
+_FEW_CLAUSES = 300
+#: a linear program has this much time for the least bound, also when it is over
+_LEAST_SECONDS = 1.0
+#: nodes of a search in bits, before the linear program is asked
+_NODES = 1 << 16
+#: sets that can no longer hit some clause have no least cost
+_NONE = 1 << 100
+
+
+class Leaf(NamedTuple):
+    """Why the sets of a node are not cheaper than its bound."""
+
+    bound: int
+    #: by clause, as multiples of 1/scale; none where a clause cannot be hit any more
+    weights: tuple[tuple[int, int], ...]
+    scale: int
+    unhit: int | None = None
+
+
+@dataclass(slots=True)
+class Node:
+    """Sets that hold some attributes and not others; a leaf, or branched on a further attribute."""
+
+    leaf: Leaf
+    #: the attribute that is branched on, the sets with it and those without
+    attribute: int = -1
+    branches: tuple[Node, Node] | None = None
+
+
+@dataclass(slots=True)
+class Solution:
+    """The cheapest set found, if any, and a bound of all of them with its tree."""
+
+    attributes: frozenset[int] | None
+    bound: int
+    tree: Node
+
+
+@dataclass(slots=True)
+class HittingSets:
+    """Sets that hit all of some clauses, at a cost each attribute."""
+
+    costs: Sequence[int]
+    clauses: list[tuple[int, ...]] = field(default_factory=list)
+    _holds: NDArray[np.bool_] | None = None
+
+    def add(self, clauses: Iterable[tuple[int, ...]]) -> None:
+        """Add clauses, of which none should contain another one."""
+        self.clauses = [*self.clauses, *clauses]
+
+    def cost(self, attributes: Collection[int]) -> int:
+        """What a set costs."""
+        return sum(self.costs[a] for a in attributes)
+
+    def greedy(self, taken: Collection[int], left_out: Collection[int], like: Any = None) -> frozenset[int]:
+        """Take what hits most per cost, among equals what `like` gives most for, until all clauses are hit."""
+        holds, chosen = self._matrix(), set(taken)
+        unhit = ~holds[:, sorted(chosen)].any(axis=1)
+        costs = np.array(self.costs, float)
+        likes = np.zeros(len(costs)) if like is None else like
+        barred = sorted(left_out)
+        while unhit.any():
+            hits = holds[unhit].sum(axis=0)
+            worth = np.where(hits > 0, (hits + 1e-3 * likes) / costs, -1)
+            worth[barred] = -1
+            best = int(worth.argmax())
+            chosen.add(best)
+            unhit &= ~holds[:, best]
+        times = holds[:, sorted(chosen)].sum(axis=1)
+        for a in sorted(chosen - set(taken), key=lambda a: (-self.costs[a], -a)):
+            if (times[holds[:, a]] > 1).all():
+                chosen.remove(a)
+                times -= holds[:, a]
+        return frozenset(chosen)
+
+    def at_most(
+        self, cost: int, taken: frozenset[int], left_out: frozenset[int], deadline: float
+    ) -> frozenset[int] | None:
+        """A set that costs at most so much and holds `taken`, but not `left_out`; None at the deadline, too."""
+        n, rest = len(self.costs), cost - self.cost(taken)
+        if rest < 0:
+            return None
+        holds = self._matrix()
+        of_clause, of_attribute = as_bits(holds), as_bits(holds.T)
+        depths = min(n, len(self.clauses)) + 2
+        unhit, free = (
+            np.zeros((depths, of_attribute.shape[1]), np.uint64),
+            np.zeros((depths, of_clause.shape[1]), np.uint64),
+        )
+        may = np.ones((1, n), np.bool_)
+        may[0, sorted(taken | left_out)] = False
+        unhit[0], free[0] = as_bits(np.atleast_2d(~holds[:, sorted(taken)].any(axis=1)))[0], as_bits(may)[0]
+        chosen = np.zeros(depths, np.int64)
+        costs = np.array(self.costs, np.int64)
+        found = search(of_clause, of_attribute, costs, rest, unhit, free, _NODES, chosen)
+        if found == -2:
+            return self.cheapest(taken, left_out, cost, deadline).attributes
+        return None if found < 0 else taken.union(chosen[:found].tolist())
+
+    def cheapest(
+        self,
+        taken: Collection[int] = (),
+        left_out: Collection[int] = (),
+        at_most: int | None = None,
+        deadline: float = math.inf,
+    ) -> Solution:
+        """Find the cheapest set of those that hold `taken` and not `left_out`; or one that costs `at_most` so much.
+
+        At the deadline the set is None, and the bound that of the tree so far. It is None, too, where there is none.
+        """
+        found: frozenset[int] | None = None
+        cost = _NONE if at_most is None else at_most + 1
+        enough = -1 if at_most is None else at_most
+        leaf, likes = self._leaf(frozenset(taken), frozenset(left_out), deadline)
+        root = Node(leaf)
+        waiting = [(leaf.bound, 0, root, frozenset(taken), frozenset(left_out), likes)]
+        count, out_of_time = 0, False
+        while waiting and waiting[0][0] < cost and cost > enough:
+            _, _, node, held, barred, likes = waiting[0]
+            better = self.greedy(held, barred, likes)
+            if (its_cost := self.cost(better)) < cost:
+                found, cost = better, its_cost
+                continue
+            if perf_counter() >= deadline:
+                out_of_time = True
+                break
+            heapq.heappop(waiting)
+            fractions = np.minimum(likes, 1 - likes)
+            fractions[sorted(held | barred)] = -1
+            hits = self._matrix()[~self._matrix()[:, sorted(held)].any(axis=1)].sum(axis=0)
+            node.attribute = a = int(np.lexsort((-np.arange(len(likes)), hits, np.round(fractions, 6)))[-1])
+            ways = (held | {a}, barred), (held, barred | {a})
+            leaves = [self._leaf(*way, deadline) for way in ways]
+            node.branches = Node(leaves[0][0]), Node(leaves[1][0])
+            for branch, way, (leaf, likes) in zip(node.branches, ways, leaves, strict=True):
+                count += 1
+                heapq.heappush(waiting, (leaf.bound, count, branch, *way, likes))
+        least = min([cost, *(bound for bound, *_ in waiting)])
+        return Solution(None if out_of_time else found, least, root)
+
+    def _leaf(
+        self, taken: frozenset[int], left_out: frozenset[int], deadline: float
+    ) -> tuple[Leaf, NDArray[np.float64]]:
+        """Bound the sets that hold some attributes and not others; also a solution in fractions."""
+        holds, n, cost = self._matrix(), len(self.costs), self.cost(taken)
+        likes = np.zeros(n)
+        likes[sorted(taken)] = 1
+        rows = np.flatnonzero(~holds[:, sorted(taken)].any(axis=1))
+        if not len(rows):
+            return Leaf(cost, (), 1), likes
+        if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some of them bound the cost as well, and sooner
+            rows = rows[np.argsort(holds[rows].sum(axis=1), kind="stable")[:_FEW_CLAUSES]]
+        free = np.ones(n, np.bool_)
+        free[sorted(taken | left_out)] = False
+        columns = np.flatnonzero(free & holds[rows].any(axis=0))
+        part = holds[np.ix_(rows, columns)]
+        if not part.any(axis=1).all():
+            return Leaf(_NONE, (), 1, unhit=int(rows[~part.any(axis=1)][0])), likes
+        costs = [self.costs[a] for a in columns.tolist()]
+        fractions, weights = _relaxed(part, costs, deadline)
+        likes[columns] = np.clip(fractions, 0, 1)
+        best = Leaf(cost, (), 1)
+        for scale in _SCALES:
+            whole = _rounded_down(part, costs, weights, scale)
+            bound = cost - (-sum(whole) // scale)
+            if bound > best.bound:
+                best = Leaf(bound, tuple((int(i), w) for i, w in zip(rows, whole, strict=True) if w), scale)
+            if bound >= math.ceil(cost + weights.sum() - 1e-6):
+                break
+        return best, likes
+
+    def _matrix(self) -> NDArray[np.bool_]:
+        known = self._holds if self._holds is not None else np.zeros((0, len(self.costs)), np.bool_)
+        if len(known) < len(self.clauses):
+            new = np.zeros((len(self.clauses) - len(known), len(self.costs)), np.bool_)
+            for row, clause in zip(new, self.clauses[len(known) :], strict=True):
+                row[[*clause]] = True
+            known = np.concatenate([known, new])
+        self._holds = known
+        return known
+
+
+def _relaxed(
+    holds: NDArray[np.bool_], costs: Sequence[int], deadline: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Solve the linear program: fractions of the attributes, and weights of the clauses; zeros where time is short."""
+    if sys.modules.get("scipy", sys) is None:  # the command line keeps numba from importing it
+        del sys.modules["scipy"]
+    from scipy.optimize import linprog  # takes longer to import than most tables to reduce
+    from scipy.sparse import csr_array
+
+    limit = {"time_limit": max(deadline - perf_counter(), _LEAST_SECONDS)} if deadline < math.inf else {}
+    clauses = csr_array(-holds.astype(float))
+    found = linprog(costs, A_ub=clauses, b_ub=-np.ones(len(holds)), method="highs", options=limit)
+    if found.x is None or found.status != 0:  # without weights nothing is bounded wrongly
+        return np.zeros(len(costs)), np.zeros(len(holds))
+    return found.x, np.maximum(-found.ineqlin.marginals, 0)
+
+
+def _rounded_down(
+    holds: NDArray[np.bool_], costs: Sequence[int], weights: NDArray[np.float64], scale: int
+) -> list[int]:
+    """Weights as whole multiples of 1/scale that no attribute's cost is exceeded by."""
+    whole = [int(w * scale + 1e-4) for w in weights.tolist()]
+    for column, cost in zip(holds.T, costs, strict=True):
+        clauses = np.flatnonzero(column).tolist()
+        over = sum(whole[i] for i in clauses) - cost * scale
+        for i in clauses:
+            if over <= 0:
+                break
+            less = min(over, whole[i])
+            whole[i] -= less
+            over -= less
+    return whole

@@ -1,0 +1,116 @@
+"""The proof that a set of attributes preserves Θ(D|C) and that none is cheaper: data that a short program can check.
+
+It has two parts. Clauses: attributes of which every set that preserves Θ holds one, each with two rows of the table
+that differ in these attributes alone and have different labels. And a tree that says why no cheaper set hits them all:
+it branches on attributes, and at each leaf a clause cannot be hit any more, or weights of the clauses bound the cost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from plar.errors import ProofError
+from plar.files import as_path, replacing
+from plar.from_json import from_json
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Attributes of which every set that preserves Θ(D|C) holds one, and why.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+    row : tuple
+        The values of a row, in the order of the conditions.
+    other : tuple
+        The values of a row of another label in these attributes; in all others it is as the first.
+    """
+
+    attributes: tuple[str, ...]
+    row: tuple[Any, ...]
+    other: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Proof:
+    """What `plar.verify` checks: `Reduct.proof` of ``search="smallest"``.
+
+    Parameters
+    ----------
+    measure : str
+    conditions, decision : tuple of str
+    n_objects : int
+    fingerprint : str
+        Of the values of the table, whatever the order of its rows.
+    cuts : mapping of str to tuple of float
+    include, exclude : tuple of str
+    costs : mapping of str to int
+        Those that are not 1.
+    attributes : tuple of str
+        The set, which preserves Θ(D|C).
+    cost, lower_bound : int
+        What it costs, and what every such set costs at least.
+    clauses : tuple of Clause
+    tree : tuple of mappings
+        Nodes from the root on, each followed by those below it: ``{"attribute": a}``, followed by the sets with it,
+        then those without; ``{"weights": [[clause, weight], …], "scale": s}``; or ``{"unhit": clause}``.
+    """
+
+    measure: str
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    n_objects: int
+    fingerprint: str
+    cuts: Mapping[str, tuple[float, ...]]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    costs: Mapping[str, int]
+    attributes: tuple[str, ...]
+    cost: int
+    lower_bound: int
+    clauses: tuple[Clause, ...]
+    tree: tuple[Mapping[str, Any], ...]
+
+    @property
+    def gap(self) -> int:
+        """How much cheaper a set may be, as far as is proven; 0: none is."""
+        return self.cost - self.lower_bound
+
+    def __repr__(self) -> str:
+        bounds = f"costs {self.cost}, at least {self.lower_bound}"
+        return f"<Proof: {bounds}, {len(self.clauses)} clauses, {len(self.tree)} nodes>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Turn the proof into what JSON can hold."""
+        return {"plar_proof": _VERSION, **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the proof as JSON, whole or not at all."""
+        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")) + "\n"
+        with replacing(as_path(path)) as temporary:
+            temporary.write_text(text, encoding="ascii")
+
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Proof:
+        """Read a proof that `save` wrote."""
+        try:
+            found = json.loads(as_path(path).read_bytes())
+        except OSError as error:
+            raise ProofError(f"Cannot read {str(path)!r}: {error.strerror}.") from None
+        except (ValueError, RecursionError):
+            raise ProofError(f"{str(path)!r} is not a proof: it is not valid JSON. Make it with Proof.save.") from None
+        if not isinstance(found, dict) or found.get("plar_proof") != _VERSION:
+            version = found.get("plar_proof") if isinstance(found, dict) else None
+            raise ProofError(f"{str(path)!r} is not a proof of version {_VERSION}. Got {version!r}; save it again.")
+        try:
+            made: Proof = from_json(Proof, found)
+            return made
+        except (TypeError, OverflowError, ValueError) as error:
+            raise ProofError(f"{str(path)!r} is not a proof: {error} is missing or does not fit.") from None

@@ -1,0 +1,265 @@
+"""The smallest reduct, or the cheapest one, with a proof: clauses are found as they are needed, until they prove it.
+
+The cheapest set that hits all clauses found so far is asked of the oracle. If it preserves Θ(D|C), no set that does is
+cheaper; else the oracle has further clauses. Of several cheapest sets the result is the one of fewest attributes, then
+the first by their positions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+from plar.checkpoint import Journal
+from plar.clause_search import ClauseSearch, LimitReached
+from plar.coding.fingerprint import shown
+from plar.engines.base import Engine, GranuleHandle
+from plar.engines.oracle import Answer
+from plar.engines.progress_hooks import Watch
+from plar.errors import Interrupted, ParameterError
+from plar.hitting_sets import HittingSets, Node
+from plar.measures import OWN, Measure
+from plar.proof import Clause, Proof
+from plar.reduct import Certificate, Reduct
+from plar.search import Options, Progress, core_of, costs_of, result_of, rises_of
+
+
+def find_smallest(
+    granules: GranuleHandle,
+    measure: Measure,
+    engine: Engine,
+    options: Options,
+    *,
+    seconds: dict[str, float] | None = None,
+    source: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    journal: Journal | None = None,
+    deadline: float = math.inf,
+    watch: Watch | None = None,
+    equivalent: bool = False,
+    **_: Any,
+) -> Reduct:
+    """Find the cheapest reduct of a granulated table; parameters as of `plar.search.find_reduct`.
+
+    At the deadline, and on Ctrl-C, it is the best one found, with what is proven about the others.
+    """
+    if measure.kind == OWN:
+        raise ParameterError(
+            f"search='smallest' takes the measures PR, SCE, LCE and CCE. Got {measure.name!r}, whose classes have no "
+            "labels; search='greedy' takes it."
+        )
+    search = _Smallest(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
+    search.prepare(progress or (lambda phase, done, total: None), engine.watch or watch)
+    facts = {"source": source, "settings": settings or {}}
+    try:
+        with suppress(LimitReached):
+            search.run()
+        return search.result(facts, equivalent)
+    except KeyboardInterrupt:
+        raise Interrupted(search.result(facts, equivalent)) from None
+
+
+@dataclass
+class _Smallest:
+    """One search: clauses, the best set so far, and what is proven about all of them."""
+
+    granules: GranuleHandle
+    measure: Measure
+    engine: Engine
+    options: Options
+    journal: Journal
+    seconds: dict[str, float]
+    deadline: float
+    began: float = field(default_factory=perf_counter)
+    lower: int = 0
+    #: why nothing costs less, and the clauses that this is about
+    tree: Node | None = None
+    proven: Sequence[tuple[int, ...]] = ()
+    complete: bool = False
+
+    def prepare(self, tell: Progress, watch: Watch | None) -> None:
+        """Find the core, which every reduct holds, and begin with its clauses."""
+        granules, options = self.granules, self.options
+        names = granules.conditions
+        self.tell, self.n = tell, len(names)
+        self.include, self.exclude = (frozenset(granules.positions(o)) for o in (options.include, options.exclude))
+        self.costs = costs_of(granules, options.costs)
+        self.fingerprint = shown(granules.fingerprint())  # without which there is no proof
+        self.journal.begin(granules, self.measure, options.plain([names[a] for a in sorted(self.include)]))
+        if self.journal.resumed:
+            tell("resume", 0, 0)
+        tell("core", 0, self.n)
+        evaluation = self.engine.open(granules, self.measure, watch)
+        self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
+        inner = self.journal.inner or evaluation.without_each()
+        self.journal.add_core(inner, evaluation.theta_all)
+        self.core = core_of(inner, evaluation.theta_all, self.measure, granules.n_objects, 0.0)
+        self.core_significances = rises_of(self.core, inner, evaluation.theta_all, self.measure, granules)
+        kept = [Answer(tuple(clause), tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        self.clauses = ClauseSearch(
+            self.engine.oracle(granules, self.measure),
+            names,
+            self.costs,
+            self.include,
+            self.exclude,
+            self.deadline,
+            lambda answers: self.journal.add_clauses((list(a), list(row), list(other)) for a, row, other in answers),
+            {answer.attributes: answer for answer in kept},
+        )
+        #: the best set so far, which preserves Θ
+        self.best = frozenset(range(self.n)) - self.exclude
+        self.seconds["core"], self.began = perf_counter() - self.began, perf_counter()
+
+    def run(self) -> None:
+        """Find clauses until they prove the cheapest set."""
+        self.clauses.begin(self.core)
+        self._improve(self.clauses.hitting.greedy(self.include, self.exclude))
+        self._prove(deadline=0.0)
+        self._descend(self.costs)
+        self._prove(deadline=self.deadline)
+        if len(set(self.costs)) > 1:
+            # of as much cost the fewest attributes
+            costs = [cost * (self.n + 1) + 1 for cost in self.costs]
+            self._descend(costs)
+            self._choose_first(costs)
+        else:
+            self._choose_first(self.costs)
+
+    def _descend(self, costs: Sequence[int]) -> None:
+        """Find cheaper sets that hit all clauses, until there is none: one that preserves Θ is better than the best."""
+        while True:
+            most = sum(costs[a] for a in self.best) - 1
+            found = self._at_most(most, costs, self.include, self.exclude)
+            if found is None:
+                return
+            if not self.clauses.look(found):
+                self.best = found
+                self._tell()
+
+    def _at_most(
+        self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
+    ) -> frozenset[int] | None:
+        hitting = HittingSets(costs, self.clauses.hitting.clauses)
+        found = hitting.at_most(most, taken, left_out, self.deadline)
+        self.clauses.check_time()
+        return found
+
+    def _prove(self, deadline: float) -> None:
+        """Bound the cost of all sets that hit the clauses, as far as the time allows."""
+        found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline=deadline)
+        self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
+        self._tell()
+        if deadline:
+            self.clauses.check_time()
+
+    def _choose_first(self, costs: Sequence[int]) -> None:
+        """Of the sets as good as the best one, make the first by positions the best."""
+        most = sum(costs[a] for a in self.best)
+        taken, left_out = self.include, self.exclude
+        for a in range(self.n):
+            if taken == self.best:
+                break
+            while a not in self.best and a not in left_out:
+                found = self._at_most(most, costs, taken | {a}, left_out)
+                if found is None:
+                    left_out |= {a}
+                elif not self.clauses.look(found):
+                    self.best = found
+            taken |= self.best & {a}
+
+    def _improve(self, candidate: frozenset[int]) -> None:
+        """Take a set that preserves Θ as the best one, if it is cheaper."""
+        if self.clauses.hitting.cost(candidate) < self.clauses.hitting.cost(self.best):
+            self.best = candidate
+            self._tell()
+
+    def _tell(self) -> None:
+        self.tell("smallest", self.lower, self.clauses.hitting.cost(self.best))
+
+    def result(self, facts: Mapping[str, Any], equivalent: bool) -> Reduct:
+        """Say what was found, and what is proven about it."""
+        names = self.granules.conditions
+        self.journal.flush()
+        if self.tree is None:  # stopped before the first bound
+            self._prove(deadline=0.0)
+        self.complete = self.lower == self.clauses.hitting.cost(self.best)
+        if not self.complete:
+            self._thin_out()
+        chosen = sorted(self.best)
+        self.seconds["search"], self.began = perf_counter() - self.began, perf_counter()
+        self.tell("certificate", 0, len(chosen))
+        removable = self.clauses.oracle.preserve([self.best - {a} for a in chosen])
+        redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
+        proof = self._proof()
+        return result_of(
+            self,
+            chosen,
+            steps=(),
+            theta=self.theta_all,
+            certificate=Certificate(True, redundant, not redundant),
+            equivalent=equivalent,
+            proof=proof,
+            bounds=(proof.lower_bound, proof.cost),
+            **facts,
+        )
+
+    def _thin_out(self) -> None:
+        """Leave out what the best set can do without, the most expensive and the last first."""
+        size = len(self.best)
+        while size:  # many at a time, then fewer
+            falling = sorted(self.best - self.include, key=lambda a: (-self.costs[a], -a))
+            for low in range(0, len(falling), size):
+                fewer = self.best.difference(falling[low : low + size])
+                if self.clauses.oracle.preserve([fewer])[0]:
+                    self.best = fewer
+            size //= 2
+        self.complete = self.lower == self.clauses.hitting.cost(self.best)
+
+    def _proof(self) -> Proof:
+        granules, names = self.granules, self.granules.conditions
+        assert self.tree is not None
+        nodes, used = _flat(self.tree, names)
+        clauses = []
+        for i in used:
+            answer = self.clauses.answers[self.proven[i]]
+            named = tuple(names[a] for a in answer.attributes)
+            clauses.append(Clause(named, answer.row, tuple(answer.other[a] for a in answer.attributes)))
+        return Proof(
+            measure=self.measure.name,
+            conditions=names,
+            decision=granules.decision,
+            n_objects=granules.n_objects,
+            fingerprint=self.fingerprint,
+            cuts=dict(granules.cuts),
+            include=tuple(names[a] for a in sorted(self.include)),
+            exclude=tuple(names[a] for a in sorted(self.exclude)),
+            costs={name: cost for name, cost in zip(names, self.costs, strict=True) if cost != 1},
+            attributes=tuple(names[a] for a in sorted(self.best)),
+            cost=self.clauses.hitting.cost(self.best),
+            lower_bound=self.lower,
+            clauses=tuple(clauses),
+            tree=tuple(nodes),
+        )
+
+
+def _flat(tree: Node, names: Sequence[str]) -> tuple[list[dict[str, Any]], list[int]]:
+    """The nodes of a tree from the root on, and the clauses that they use, which are numbered anew."""
+    numbers: dict[int, int] = {}
+    nodes: list[dict[str, Any]] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node.branches is not None:
+            nodes.append({"attribute": names[node.attribute]})
+            waiting += node.branches[::-1]
+        elif node.leaf.unhit is not None:
+            nodes.append({"unhit": numbers.setdefault(node.leaf.unhit, len(numbers))})
+        else:
+            weights = [[numbers.setdefault(i, len(numbers)), weight] for i, weight in node.leaf.weights]
+            nodes.append({"scale": node.leaf.scale, "weights": weights})
+    return nodes, list(numbers)

@@ -1,0 +1,197 @@
+"""`plar.verify`: checks a proof against a table, line by line, in whole numbers; there is no solver here."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import gcd
+from typing import Any
+
+from plar.coding.fingerprint import shown, spelled
+from plar.columns import ColumnName as Column
+from plar.engines.base import Engine, GranuleHandle
+from plar.engines.oracle import Oracle
+from plar.errors import ProofError
+from plar.measures import Measure, as_measure
+from plar.options import ReadOptions, shows_reading
+from plar.proof import Proof
+from plar.run import is_granulated, prepared
+from plar.search import MAX_COST, Progress
+
+__all__ = ["verify"]
+
+
+@shows_reading
+def verify(
+    proof: Proof | str | os.PathLike[str],
+    data: Any,
+    decision: Column | Sequence[Column] | None = None,
+    y: Any = None,
+    *,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> bool:
+    """Check a proof of ``search="smallest"`` against the table; other parameters as of `reduce`.
+
+    Decision, conditions and cut points are those of the proof, where nothing is said. It returns True if the table is
+    the one of the proof, the set preserves Θ(D|C), keeps to `include` and `exclude` and costs what it says, two rows of
+    the table bear each clause out, and the bound follows from the clauses; else a ProofError says what does not hold.
+
+    Examples
+    --------
+    >>> import plar
+    >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 0, 1, 1]}
+    >>> proof = plar.reduce(table, "d", search="smallest").proof
+    >>> proof.attributes, proof.gap, plar.verify(proof, table)
+    (('a',), 0, True)
+    """
+    given = proof if isinstance(proof, Proof) else Proof.open(proof)
+    measure = as_measure(given.measure)
+    asked = _reading(given, data, decision, y, reading)
+    with prepared(data, asked, engine, n_jobs, progress=progress) as ready:
+        _check_table(given, ready.granules)
+        _Verifier(given, measure, ready.engine.oracle(ready.granules, measure)).run()
+    return True
+
+
+def _reading(proof: Proof, data: Any, decision: Any, y: Any, reading: Mapping[str, Any]) -> ReadOptions:
+    """How the table is read: as it says, and where it says nothing as the proof does."""
+    options: dict[str, Any] = {"conditions": list(proof.conditions)}
+    if not is_granulated(data):
+        options["decision"] = list(proof.decision) if y is None else None
+        options["bins"] = {name: list(proof.cuts[name]) for name in proof.conditions if name in proof.cuts} or None
+        options["decision_bins"] = next((list(proof.cuts[name]) for name in proof.decision if name in proof.cuts), None)
+    given = {"decision": decision, "y": y, **reading}
+    return ReadOptions(**{**options, **{name: value for name, value in given.items() if value is not None}})
+
+
+def _check_table(proof: Proof, granules: GranuleHandle) -> None:
+    for what, name in {"conditions": "conditions", "decision": "decision", "objects": "n_objects"}.items():
+        there, here = getattr(proof, name), getattr(granules, name)
+        if there != here:
+            raise ProofError(f"The proof is of another table: its {what} are {there!r}, here {here!r}.")
+    if dict(proof.cuts) != dict(granules.cuts):
+        raise ProofError("The proof is of another table: its cut points differ. Leave bins out to take them from it.")
+    if proof.fingerprint != shown(granules.fingerprint()):
+        raise ProofError("The proof is of another table: the values differ. Pass the table that it was made of.")
+
+
+class _Verifier:
+    """A proof and the table that it is about."""
+
+    def __init__(self, proof: Proof, measure: Measure, oracle: Oracle) -> None:
+        self.proof, self.measure, self.oracle = proof, measure, oracle
+        self.places = {name: a for a, name in enumerate(proof.conditions)}
+        if odd := [cost for cost in proof.costs.values() if not 1 <= cost <= MAX_COST]:
+            raise ProofError(f"A cost of the proof is {odd[0]}. It must be from 1 to {MAX_COST:,}.")
+        self.costs = [proof.costs.get(name, 1) for name in proof.conditions]
+
+    def run(self) -> None:
+        """Check all lines."""
+        proof, named = self.proof, ("attributes", "include", "exclude", "costs")
+        chosen, include, exclude, _ = (self._positions(f"The {name!r}", getattr(proof, name)) for name in named)
+        if not include <= chosen or chosen & exclude:
+            raise ProofError("The attributes of the proof do not hold all of 'include', or hold some of 'exclude'.")
+        cost = sum(self.costs[a] for a in chosen)
+        if cost != proof.cost:
+            raise ProofError(f"The attributes cost {cost}, and the proof says {proof.cost}.")
+        if not self.oracle.preserve([chosen])[0]:
+            raise ProofError("The attributes of the proof do not preserve what the table knows about the decision.")
+        self.clauses = [self._positions(f"Clause {i}", clause.attributes) for i, clause in enumerate(proof.clauses)]
+        self._check_witnesses()
+        bound = self._bound(include, exclude)
+        if bound != proof.lower_bound:
+            raise ProofError(f"The tree of the proof bounds the cost by {bound}, not by {proof.lower_bound}.")
+
+    def _positions(self, where: str, names: Collection[str]) -> frozenset[int]:
+        if unknown := [name for name in names if name not in self.places]:
+            raise ProofError(f"{where} of the proof names {unknown[0]!r}, which is not a condition.")
+        if len(set(names)) < len(names):
+            raise ProofError(f"{where} of the proof names a condition twice.")
+        return frozenset(self.places[name] for name in names)
+
+    def _check_witnesses(self) -> None:
+        decisions = self.oracle.decisions([row for pair in self._rows() for row in pair])
+        for i, (one, other) in enumerate(zip(decisions[0::2], decisions[1::2], strict=True)):
+            if not one or not other:
+                raise ProofError(f"Clause {i} of the proof does not hold: the table has no such row.")
+            if _label(self.measure, one, 2 * i) == _label(self.measure, other, 2 * i + 1):
+                raise ProofError(f"Clause {i} of the proof does not hold: its two rows need not be told apart.")
+
+    def _rows(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        """The two rows of each clause; they must differ in its attributes, all of them and no others."""
+        for i, clause in enumerate(self.proof.clauses):
+            if len(clause.row) != len(self.places) or len(clause.other) != len(clause.attributes):
+                raise ProofError(f"Clause {i} of the proof does not hold: it lacks values, or has too many.")
+            one = [spelled(value) for value in clause.row]
+            other = list(one)
+            for name, value in zip(clause.attributes, clause.other, strict=True):
+                other[self.places[name]] = spelled(value)
+            if not clause.attributes or {a for a in self.places.values() if one[a] != other[a]} != self.clauses[i]:
+                raise ProofError(f"Clause {i} of the proof does not hold: its rows do not differ in all attributes.")
+            yield one, other
+
+    def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:
+        """The least cost by the leaves of the tree, each about sets that hold some attributes and not others."""
+        waiting, bounds = [(include, exclude)], []
+        for i, node in enumerate(self.proof.tree):
+            if not waiting:
+                raise ProofError(f"Node {i} of the proof belongs to no branch.")
+            taken, left_out = waiting.pop()
+            if set(node) == {"attribute"}:
+                branch = self._positions(f"Node {i}", [str(node["attribute"])])
+                if branch <= taken | left_out:
+                    raise ProofError(f"Node {i} of the proof branches on {node['attribute']!r} for a second time.")
+                waiting += [(taken, left_out | branch), (taken | branch, left_out)]
+            elif set(node) == {"unhit"}:
+                if not self._clause(i, node["unhit"]) <= left_out:
+                    raise ProofError(f"Node {i} of the proof does not hold: clause {node['unhit']} can still be hit.")
+            elif set(node) == {"scale", "weights"}:
+                bounds.append(self._weighed(i, node["scale"], node["weights"], taken, left_out))
+            else:
+                raise ProofError(
+                    f"Node {i} of the proof is neither a branch, nor weights, nor an unhit clause: {dict(node)!r}."
+                )
+        if waiting:
+            raise ProofError(f"The proof ends too early: branches without a leaf: {len(waiting)}.")
+        return min(bounds, default=None)
+
+    def _weighed(self, i: int, scale: Any, weights: Any, taken: frozenset[int], left_out: frozenset[int]) -> int:
+        """What a set costs at least, by weights of clauses that add up to no attribute's cost."""
+        pairs = isinstance(weights, (list, tuple)) and all(
+            isinstance(w, (list, tuple)) and len(w) == 2 for w in weights
+        )
+        if not pairs or not _are_counts([scale, *(weight for _, weight in weights)]):
+            raise ProofError(f"Node {i} of the proof has weights that are not positive whole numbers.")
+        loads: Counter[int] = Counter()
+        for number, weight in weights:
+            clause = self._clause(i, number)
+            if clause & taken:
+                raise ProofError(f"Node {i} of the proof weighs clause {number}, which is hit already.")
+            loads.update(dict.fromkeys(clause - left_out, weight))
+        if any(load > self.costs[a] * scale for a, load in loads.items()):
+            raise ProofError(f"Node {i} of the proof does not hold: an attribute bears more weight than it costs.")
+        least: int = -(-sum(weight for _, weight in weights) // scale)
+        return sum(self.costs[a] for a in taken) + least
+
+    def _clause(self, i: int, number: Any) -> frozenset[int]:
+        if type(number) is not int or not 0 <= number < len(self.clauses):
+            raise ProofError(f"Node {i} of the proof names the clause {number!r}, of {len(self.clauses)}.")
+        return self.clauses[number]
+
+
+def _label(measure: Measure, decisions: Mapping[int, int], number: int) -> Any:
+    """The label of a class of U/C by its decisions; `number` where every impure class has its own."""
+    if len(decisions) == 1:
+        return next(iter(decisions))
+    if measure.name in ("LCE", "CCE"):
+        return f"class {number}"
+    divisor = gcd(*decisions.values())
+    return "*" if measure.name == "PR" else tuple(sorted((d, n // divisor) for d, n in decisions.items()))
+
+
+def _are_counts(numbers: Sequence[Any]) -> bool:
+    return all(type(number) is int and number > 0 for number in numbers)
