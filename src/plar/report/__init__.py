@@ -20,6 +20,7 @@ from plar.report.words import (
     MEASURES,
     aligned,
     bar,
+    bounds_words,
     chance_words,
     chosen,
     counted,
@@ -44,8 +45,8 @@ NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
 
 
 @cache
-def _template() -> Any:
-    """The page to fill in, whose compilation takes longer than all the rest."""
+def template(name: str = "page.html.j2") -> Any:
+    """A page to fill in, whose compilation takes longer than all the rest."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
@@ -53,31 +54,32 @@ def _template() -> Any:
     how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=PackageLoader("plar.report", "."), **how)
     environment.filters.update(number=number, short=shortened, visible=visible, counted=counted)
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def page(found: Reduct, command: str | None = None) -> str:
     """Make the page."""
-    here, template = files("plar.report"), _template()
+    here, whole = files("plar.report"), template()
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     columns, dropped = _columns(found), len(found.conditions) - len(found.attributes)
     settings = {"measure": found.measure, "engine": found.engine, **found.settings}
     inside = set(found.attributes)
     groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
-    made: str = template.render(
+    made: str = whole.render(
         r=found,
         version=version("plar"),
         seconds=shown_seconds(sum(found.seconds.values())),
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=content_hash(style),
+        script_hash=content_hash(script),
         data=_data(found, columns),
         wide=curve(found),
         narrow=curve(found, 340, 260),
         chosen=chosen(found),
         chance=chance_words(found),
         nothing=nothing_words(found),
+        bounds=bounds_words(found),
         level=level_of(found),
         begins=found.settings.get("start", "core"),
         per_combination=per_combination(found),
@@ -100,7 +102,7 @@ def page(found: Reduct, command: str | None = None) -> str:
     return made
 
 
-def _hash(text: str) -> str:
+def content_hash(text: str) -> str:
     """What a Content-Security-Policy calls a text that may run."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: settings with their defaults: those of reading, and of the search
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
 _SEARCH = {"include": (), "epsilon": 0.0, "tolerance": 0.0, "max_attributes": None, "minimal": False, "alpha": None}
+_SEARCH |= {"search": "greedy", "costs": {}, "exclude": ()}
 #: the longest call on one line
 _WIDTH = 100
 
@@ -81,7 +82,9 @@ def shell_command(found: Reduct) -> str | None:
             words.append(option)
             continue
         values = [str(value)]
-        if isinstance(value, Mapping):  # bins by column
+        if name == "costs":
+            values = [f"{column}={cost}" for column, cost in value.items()]
+        elif isinstance(value, Mapping):  # bins by column
             rules = {name: rule if isinstance(rule, str) else ",".join(map(repr, rule)) for name, rule in value.items()}
             values = [f"{column}={rule}" for column, rule in rules.items()]
         elif name == "decision_bins" and not isinstance(value, str):

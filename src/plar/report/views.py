@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from plar.errors import printable
 from plar.limits import shown_seconds
-from plar.report.words import chance_words, chosen, counted, nothing_words, p_values_of, shortened, visible
+from plar.report.words import (
+    bounds_words,
+    chance_words,
+    chosen,
+    counted,
+    nothing_words,
+    p_values_of,
+    shortened,
+    visible,
+)
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
@@ -39,9 +48,11 @@ def summary(found: Reduct) -> str:
         "",
         f"Θ(D|R) = {found.theta:.6g}: {told}.",
         *chance_words(found, "attribute"),
+        *[bounds_words(found, "attribute")] * bool(found.bounds),
     ]
     if certificate.redundant:
-        lines.append(f"Individually removable (use --minimal): {_listed(certificate.redundant)}.")
+        why = "Kept though they are not needed" if found.bounds else "Individually removable (use --minimal)"
+        lines.append(f"{why}: {_listed(certificate.redundant)}.")
     elif found.attributes:
         lines.append("Minimal: without any one of them something is lost.")
     elif certificate.preserved:
@@ -95,7 +106,7 @@ def notebook_table(found: Reduct) -> str:
         '<caption style="text-align:left;padding:.3em 0">'
         f"<b>{counted(len(found.conditions), 'column')} → {len(found.attributes):,}</b> for "
         f'{", ".join(map(_name, found.decision))}<br><span style="opacity:.7">{" · ".join(facts)}'
-        f"{''.join(f'<br>{words}' for words in chance_words(found))}</span></caption>"
+        f"{''.join(f'<br>{words}' for words in [*chance_words(found), bounds_words(found)] if words)}</span></caption>"
         f"<thead>{rows[0]}</thead><tbody>{''.join(rows[1:])}</tbody></table>"
     )
 

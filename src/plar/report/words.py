@@ -147,7 +147,7 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
     core, asked = parts.count("core"), parts.count("asked for")
     untested = [counted(core, f"core {noun}")] * bool(core)
     untested += [f"{asked:,} asked for" if core else f"{counted(asked, noun)} asked for"] * bool(asked)
-    if untested:
+    if untested and found.bounds is None:
         words.append(f"Taken untested: {' and '.join(untested)}.")
     if found.cuts and (n or left):
         bins = found.settings.get("bins")
@@ -158,6 +158,27 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
         are = "is 1 row" if rows == "1" else f"are {rows} rows"
         words.append(f"There {are} for each combination of the chosen values.")
     return words
+
+
+def bounds_words(found: Reduct, noun: str = "column") -> str:
+    """Say what is proven about the size or the cost of all reducts; empty but for the smallest one.
+
+    >>> import plar
+    >>> bounds_words(plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", search="smallest"))
+    'Proven: no reduct has fewer columns.'
+    """
+    if found.bounds is None:
+        return ""
+    least, most = found.bounds
+    asked = [name for name in ("include", "exclude") if found.settings.get(name)]
+    none = f"no reduct{' with these limits' if asked else ''}"
+    if found.settings.get("costs"):
+        if least == most:
+            return f"Cost {most:,}. Proven: {none} costs less."
+        return f"Cost {most:,}, the least found. Proven: {none} costs less than {least:,}."
+    if least == most:
+        return f"Proven: {none} has fewer {noun}s."
+    return f"The fewest {noun}s found. Proven: {none} has fewer than {least:,}."
 
 
 def nothing_words(found: Reduct, noun: str = "column") -> str:
@@ -206,6 +227,8 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
     [('b', 'core', '0.6667'), ('a', 'asked for', '–')]
     """
     steps = {step.attribute: f"step {i}" for i, step in enumerate(found.steps, 1)}
+    asked = found.settings.get("include") or ()
+    steps |= {name: "chosen" for name in found.attributes if found.bounds and name not in asked}
     core = {} if found.settings.get("start") == "empty" else found.core_significances
     parts = {**steps, **dict.fromkeys(core, "core")}
     gains = {**{step.attribute: step.significance for step in found.steps}, **core}

@@ -1,0 +1,194 @@
+"""All reducts of a table, the smallest first: minimal sets that hit all clauses, found together with these.
+
+Sets that hit the clauses known so far are asked of the oracle. One that does not preserve Θ(D|C) yields further
+clauses; one that does is a reduct, because each of its attributes is the only one in some clause. When all sets of a
+size preserve Θ, they are all reducts of that size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.clause_search import ClauseSearch, LimitReached
+from plar.columns import ColumnName as Column
+from plar.engines.base import Engine, GranuleHandle
+from plar.errors import Interrupted, ParameterError
+from plar.limits import as_bytes, as_seconds, memory_limited
+from plar.measures import OWN, Measure, as_measure
+from plar.minimal_hitting_sets import Enumeration
+from plar.options import ReadOptions, shows_reading
+from plar.progress import followed
+from plar.reduct_list import Reducts
+from plar.run import costs_by_name, prepared
+from plar.search import Options, Progress, core_of, costs_of
+
+__all__ = ["reducts"]
+
+#: when more sets of a batch fail, the enumeration begins anew, with their clauses
+_FAILURES = 32
+
+
+@shows_reading
+def reducts(
+    data: Any,
+    decision: Column | Sequence[Column] | None = None,
+    y: Any = None,
+    *,
+    measure: str | Measure = "SCE",
+    limit: int | None = 1_000_000,
+    max_size: int | None = None,
+    include: Column | Iterable[Column] = (),
+    exclude: Column | Iterable[Column] = (),
+    costs: Mapping[Column, int] | None = None,
+    time_limit: float | str | None = None,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> Reducts:
+    """Find all reducts of a decision table; parameters of reading as of `reduce`.
+
+    Reducts here are minimal: none can do without any of its attributes. There may be more of them than anybody can
+    list: they come by size, and end at `limit` of them, at `max_size` attributes or at the time limit.
+
+    Parameters
+    ----------
+    limit : int, optional
+        The most reducts to list; None for no limit.
+    max_size : int, optional
+        The most attributes of a reduct.
+    include, exclude : list of str or int
+        Attributes that each reduct must hold, whether it needs them or not, and those that none may hold.
+    costs : mapping of names to whole numbers, optional
+        What attributes cost, by which the reducts are sorted first; those listed up to a limit are yet the smallest.
+    time_limit : float or str, optional
+        Seconds, or "90s", "10m", "2h".
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C: a KeyboardInterrupt with the reducts so far as its `reduct`.
+
+    Examples
+    --------
+    >>> import plar
+    >>> found = plar.reducts({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 1, 2, 3]}, "d")
+    >>> [one.attributes for one in found], found.complete
+    ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
+    """
+    began, read, chosen = perf_counter(), ReadOptions(decision, y, **reading), as_measure(measure)
+    deadline = began + (math.inf if time_limit is None else as_seconds(time_limit))
+    Options(search="smallest", costs=costs)  # which judges the costs
+    for name, value in (("limit", limit), ("max_size", max_size)):
+        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
+            raise ParameterError(f"The {name!r} parameter must be None or 1 and more. Got {value!r} instead.")
+    if chosen.kind == OWN:
+        raise ParameterError(
+            f"plar.reducts takes PR, SCE, LCE and CCE. Got {chosen.name!r}, whose classes have no labels."
+        )
+    with (
+        memory_limited(as_bytes(memory_limit)),
+        followed(verbose, progress, None) as (tell, _, display),
+        prepared(data, read, engine, n_jobs, attributes=include, progress=tell) as ready,
+    ):
+        granules, columns = ready.granules, ready.table.columns
+        priced = costs_of(granules, costs_by_name(ready.table, costs))
+        kept, dropped = (frozenset(granules.positions(names)) for names in (ready.attributes, columns(exclude)))
+        if tell:
+            tell("core", 0, len(granules.conditions))
+        evaluation = ready.engine.open(granules, chosen, ready.engine.watch or (display.watch if display else None))
+        core = core_of(evaluation.without_each(), evaluation.theta_all, chosen, granules.n_objects, 0.0)
+        oracle = ready.engine.oracle(granules, chosen)
+        clauses = ClauseSearch(oracle, granules.conditions, priced, kept, dropped, deadline)
+        search = _AllReducts(clauses, limit or 1 << 62, max_size or 1 << 62, tell or (lambda phase, done, total: None))
+        try:
+            search.run(core)
+        except KeyboardInterrupt:
+            raise Interrupted(_result(search, granules, chosen, core, perf_counter() - began)) from None
+        return _result(search, granules, chosen, core, perf_counter() - began)
+
+
+@dataclass
+class _AllReducts:
+    """One search: reducts of one size after the other."""
+
+    clauses: ClauseSearch
+    limit: int
+    max_size: int
+    tell: Progress
+    found: list[NDArray[np.int32]] = field(default_factory=list)
+    complete: bool = False
+
+    def run(self, core: Sequence[int]) -> None:
+        """Find them all, or as many as the limits allow."""
+        search, size = self.clauses, len(set(core) - self.clauses.include)
+        try:
+            search.begin(core)
+            while not self.complete and size + len(search.include) <= self.max_size:
+                self.complete = self._find_all_of(size)
+                size += 1
+        except LimitReached:
+            pass
+
+    def _find_all_of(self, size: int) -> bool:
+        """Find the reducts of some size beside `include`; whether there are no larger ones."""
+        search, known = self.clauses, set[bytes]()
+        always = np.array(sorted(search.include), np.int32)
+        while True:
+            enumeration = Enumeration(self._open_clauses(), len(search.names), size)
+            n_clauses = len(search.answers)
+            for sets in enumeration.batches():
+                search.check_time()
+                if not len(sets):
+                    continue
+                keys = [row.tobytes() for row in sets]
+                new = [i for i, key in enumerate(keys) if key not in known]
+                candidates = [search.include.union(sets[i].tolist()) for i in new]
+                passed = search.oracle.preserve(candidates)
+                for i, preserves in zip(new, passed, strict=True):
+                    if preserves:
+                        if len(self.found) >= self.limit:
+                            raise LimitReached
+                        known.add(keys[i])
+                        self.found.append(np.sort(np.concatenate([always, sets[i]])))
+                self.tell("reducts", len(self.found), size + len(always))
+                failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
+                search.look_at_each(failed[:_FAILURES])
+                if len(failed) >= _FAILURES:
+                    break
+            if len(search.answers) == n_clauses:
+                return enumeration.is_last
+
+    def _open_clauses(self) -> list[frozenset[int]]:
+        """What must be hit beside `include`."""
+        search = self.clauses
+        still = [frozenset(clause) for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
+        return [clause - search.exclude for clause in still]
+
+
+def _result(
+    search: _AllReducts, granules: GranuleHandle, measure: Measure, core: Sequence[int], seconds: float
+) -> Reducts:
+    names, costs = granules.conditions, np.array(search.clauses.costs)
+    return Reducts(
+        conditions=names,
+        decision=granules.decision,
+        core=tuple(names[a] for a in core),
+        measure=measure.name,
+        complete=search.complete,
+        members=tuple(sorted(search.found, key=lambda one: (int(costs[one].sum()), len(one), one.tolist()))),
+        include=tuple(names[a] for a in sorted(search.clauses.include)),
+        exclude=tuple(names[a] for a in sorted(search.clauses.exclude)),
+        costs={name: cost for name, cost in zip(names, search.clauses.costs, strict=True) if cost != 1},
+        seconds=seconds,
+    )

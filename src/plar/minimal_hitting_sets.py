@@ -1,0 +1,150 @@
+"""All minimal sets that hit some clauses, up to a size: algorithm MMCS of Murakami and Uno, a batch at a time.
+
+Sets of clauses and of attributes are bits of 64-bit words. A set S grows by an attribute of a clause that it does not
+hit yet. Each member must stay *critical*: the only one that hits some clause; else no set above S is minimal.
+
+References
+----------
+K. Murakami, T. Uno: Efficient algorithms for dualizing large-scale hypergraphs (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.bitsets import Bits, as_bits, count_bits
+from plar.jit import jit
+
+#: sets that are handed over at a time, and nodes of the search after which it hands over what it has
+_BATCH, _NODES = 1 << 11, 1 << 16
+
+
+class Enumeration:
+    """The minimal hitting sets of exactly `size` attributes, in an order that the clauses alone decide.
+
+    Examples
+    --------
+    >>> found = Enumeration([frozenset({0, 1}), frozenset({1, 2})], n=3, size=2)
+    >>> [sets.tolist() for sets in found.batches()], found.is_last
+    ([[[0, 2]]], True)
+    """
+
+    def __init__(self, clauses: Sequence[frozenset[int]], n: int, size: int) -> None:
+        holds = np.zeros((len(clauses), n), np.bool_)
+        for row, clause in zip(holds, clauses, strict=True):
+            row[sorted(clause)] = True
+        self._of_clause, self._of_attribute = as_bits(holds), as_bits(holds.T)
+        self._size = size
+        #: whether no larger set is minimal; known in the end
+        self.is_last = False
+
+    def batches(self) -> Iterator[NDArray[np.int32]]:
+        """The sets, a row of attributes each, sorted; now and then none, so that the caller can look at the clock."""
+        size, words, width = self._size, self._of_attribute.shape[1], self._of_clause.shape[1]
+        # by depth: clauses not hit yet, those for which each member is critical, attributes to grow by and to try
+        unhit, critical = np.zeros((size + 2, words), np.uint64), np.zeros((size + 2, size + 1, words), np.uint64)
+        free, left = np.zeros((size + 2, width), np.uint64), np.zeros((size + 2, width), np.uint64)
+        unhit[0], free[0] = (
+            as_bits(np.ones((1, len(bits)), np.bool_))[0] for bits in (self._of_clause, self._of_attribute)
+        )
+        chosen, state = np.zeros(size + 2, np.int32), np.zeros(3, np.int64)
+        while state[0] >= 0:
+            found = np.empty((_BATCH, size), np.int32)
+            n = _next_sets(self._of_clause, self._of_attribute, size, unhit, critical, free, left, chosen, state, found)
+            yield np.sort(found[:n], axis=1)
+        self.is_last = not state[2]
+
+
+@jit
+def _next_sets(
+    of_clause: Bits,
+    of_attribute: Bits,
+    size: int,
+    unhit: Bits,
+    critical: Bits,
+    free: Bits,
+    left: Bits,
+    chosen: NDArray[np.int32],
+    state: NDArray[np.int64],
+    found: NDArray[np.int32],
+) -> int:
+    # goes on until the batch is full, or depth is -1: then all sets were seen; state: depth, whether its node has been
+    # entered, whether a set would have to be larger
+    one, zero = np.uint64(1), np.uint64(0)
+    n_found, depth, entered = 0, state[0], state[1] == 1
+    nodes = 0
+    while depth >= 0 and n_found < len(found) and nodes < _NODES:
+        if not entered:
+            nodes += 1
+            # the clause not hit with the fewest attributes to hit it by; there is none when all are hit
+            best, fewest = np.int64(-1), np.uint64(0xFFFFFFFF)
+            for w in range(unhit.shape[1]):
+                word = unhit[depth, w]
+                while word:
+                    bit = word & (~word + one)
+                    word ^= bit
+                    clause = w * 64 + np.int64(count_bits(bit - one))
+                    n = zero
+                    for v in range(free.shape[1]):
+                        n += count_bits(of_clause[clause, v] & free[depth, v])
+                    if n < fewest:
+                        best, fewest = clause, n
+            if best < 0:
+                if depth == size:
+                    for i in range(size):
+                        found[n_found, i] = chosen[i]
+                    n_found += 1
+            elif depth == size:
+                state[2] = 1
+                best = np.int64(-1)
+            if best < 0:
+                depth -= 1
+                entered = True
+                if depth >= 0:
+                    a = chosen[depth]
+                    free[depth, a >> 6] |= one << np.uint64(a & 63)
+                continue
+            for v in range(free.shape[1]):
+                left[depth, v] = of_clause[best, v] & free[depth, v]
+                free[depth, v] &= ~of_clause[best, v]
+            entered = True
+        a = -1
+        for v in range(left.shape[1]):
+            word = left[depth, v]
+            if word:
+                bit = word & (~word + one)
+                left[depth, v] ^= bit
+                a = v * 64 + np.int64(count_bits(bit - one))
+                break
+        if a < 0:
+            depth -= 1
+            if depth >= 0:
+                a = chosen[depth]
+                free[depth, a >> 6] |= one << np.uint64(a & 63)
+            continue
+        below = depth + 1
+        minimal = True
+        for i in range(depth):
+            some = zero
+            for w in range(unhit.shape[1]):
+                rest = critical[depth, i, w] & ~of_attribute[a, w]
+                critical[below, i, w] = rest
+                some |= rest
+            if some == zero:
+                minimal = False
+                break
+        if not minimal:
+            continue  # nor is any set with it from here on: it stays out of those to grow by
+        for w in range(unhit.shape[1]):
+            critical[below, depth, w] = unhit[depth, w] & of_attribute[a, w]
+            unhit[below, w] = unhit[depth, w] & ~of_attribute[a, w]
+        for v in range(free.shape[1]):
+            free[below, v] = free[depth, v]
+        chosen[depth] = a
+        depth = below
+        entered = False
+    state[0], state[1] = depth, 1 if entered else 0
+    return n_found
