@@ -44,9 +44,14 @@ class Display:
         if phase == "resume":  # no phase of its own
             return
         now = monotonic()
-        if self._phase == "core" and phase == "search":
+        if self._phase == "core" and phase in ("search", "smallest", "reducts"):
             pace = _pace(self._total, "attributes", now - self._began)
             self._tell("core", f"{self._total:,} attributes tried", *pace)
+        if phase == "smallest":
+            self._tell("bounds", f"at least {done:,}, at most {total:,}")
+        if self._phase == phase and phase in ("smallest", "reducts"):  # whose clock runs on
+            self._step, self._total = done + 1, total
+            return
         self._step = done + 1
         self._phase, self._total, self._began, self._job = phase, total, now, None
         self._read_before = _bytes_read()
@@ -83,6 +88,8 @@ class Display:
     @property
     def title(self) -> str:
         """The phase in words."""
+        if self._phase == "reducts":
+            return f"reducts of {self._total:,}"
         return f"step {self._step}" if self._phase == "search" else _WORDS.get(self._phase, self._phase)
 
     @property
@@ -96,7 +103,13 @@ class Display:
         job, seconds = self._job, monotonic() - self._began
         if job is None:
             reading = self._reading(seconds) if self._phase == "granulate" and self._total else []
-            mixed = [f"{self._total:,} objects still mixed"] if self._phase == "search" else []
+            done = self._step - 1
+            told = {
+                "search": f"{self._total:,} objects still mixed",
+                "smallest": f"between {done:,} and {self._total:,}",
+                "reducts": f"{done:,} found",
+            }
+            mixed = [told[self._phase]] if self._phase in told else []
             return ", ".join([_clock(seconds), *reading, *mixed])
         scored = job.candidates * job.done // max(job.total, 1)
         facts = [f"{100 * job.done // max(job.total, 1)} %"]

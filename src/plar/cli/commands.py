@@ -16,7 +16,9 @@ import typer
 import plar
 from plar.cli.opening import STREAM, check_targets, input_files, started, written
 from plar.cli.options import (
+    Columns,
     Computing,
+    Costs,
     Epsilon,
     Json,
     LongRun,
@@ -27,13 +29,15 @@ from plar.cli.options import (
     Searching,
     TableOptions,
     Telling,
+    TimeLimit,
     of,
     of_columns,
 )
 from plar.columns import Word
-from plar.errors import TableError, printable, unknown_name
+from plar.errors import ParameterError, TableError, printable, unknown_name
 
-_WITH_JSON = "reduce, relevant, core, theta or engines"
+_WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
+_SEARCH = "Add one attribute after the other, or find and prove the smallest set: greedy, smallest."
 
 
 def reduce(
@@ -42,7 +46,9 @@ def reduce(
     telling: Telling,
     long_run: LongRun,
     searching: Searching,
+    costs: Costs,
     alpha: Annotated[float | None, of("Take only attributes that beat chance at this level, e.g. 0.05.")] = None,
+    search: Annotated[str, of(_SEARCH, choices=("greedy", "smallest"))] = "greedy",
     as_json: Json = False,
     output: Output = None,
     output_format: OutputFormat = None,
@@ -50,12 +56,22 @@ def reduce(
     report: Annotated[
         str | None, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")
     ] = None,
+    proof: Annotated[
+        str | None, of("Write the proof of --search smallest, for 'plar verify'; - is stdout.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Find the core and a reduct of a table."""
-    end = check_targets(table, computing, long_run, output, output_format, report, as_json)
-    find = partial(plar.reduce, alpha=alpha, equivalent=report is not None, **searching.options())
+    end = check_targets(table, computing, long_run, output, output_format, report, as_json, proof)
+    if proof and search != "smallest":
+        raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
+    options = {**searching.options(), **costs.options(), "search": search, "alpha": alpha}
+    find = partial(plar.reduce, equivalent=report is not None, **options)
     kept = _Kept(output, end, output_bins)
-    with _found(find, table, computing, telling, long_run, kept, as_json, STREAM in (output, report)) as found:
+    with _found(find, table, computing, telling, long_run, kept, as_json, STREAM in (output, report, proof)) as found:
+        if proof:
+            with written(proof, ".json") as path:
+                found.proof.save(path)
+            _tell_written(proof, telling)
         if report:
             with written(report, ".html") as path:
                 found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
@@ -79,6 +95,76 @@ def relevant(
     find = partial(plar.relevant, alpha=alpha, **searching.options())
     with _found(find, table, computing, telling, long_run, _Kept(output, end, output_bins), as_json, output == STREAM):
         pass
+
+
+def reducts(
+    table: TableOptions,
+    computing: Computing,
+    telling: Telling,
+    costs: Costs,
+    limit: Annotated[int, of("The most reducts to list.", metavar="N")] = 1_000_000,
+    max_size: Annotated[int | None, of("The most attributes of a reduct.", metavar="N")] = None,
+    include: Annotated[Columns, of_columns("Attributes that each reduct must hold, as a,b. Repeatable.")] = None,
+    time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
+    as_json: Json = False,
+    report: Annotated[
+        str | None, of("Write an HTML page: which attributes are in which reducts; - is stdout.", metavar="FILE")
+    ] = None,
+) -> None:
+    """List all reducts of a table, the smallest first."""
+    from plar.progress import shown
+
+    check_targets(table, computing, LongRun(), None, None, report, as_json)
+    asked: dict[str, Any] = {"limit": limit, "max_size": max_size, "include": include or (), "time_limit": time_limit}
+    with started(table, computing, memory_limit) as (opened, engine), shown(telling.progress) as display:
+        asked |= {"measure": computing.measure, "engine": engine, "progress": display, **costs.options()}
+        try:
+            found, interrupted = plar.reducts(opened(), **asked), False
+        except plar.Interrupted as stop:
+            found, interrupted = stop.reduct, True
+    for line in found.json_lines() if as_json else [str(found)]:
+        print(line, file=sys.stderr if report == STREAM else sys.stdout)
+    if interrupted:
+        raise KeyboardInterrupt
+    if report:
+        sys.stdout.flush()
+        with written(report, ".html") as path:
+            found.report(path)
+        _tell_written(report, telling)
+
+
+def verify(
+    proof: Annotated[str, typer.Argument(metavar="PROOF", help="What 'plar reduce --search smallest --proof' wrote.")],
+    table: TableOptions,
+    computing: Computing,
+    telling: Telling,
+) -> None:
+    """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
+    from plar.progress import shown
+
+    given = plar.Proof.open(proof)
+    if computing.measure.upper() not in (given.measure, "SCE"):
+        raise ParameterError(f"The proof is of the measure {given.measure}. Leave --measure out.")
+    with started(table, computing) as (opened, engine), shown(telling.progress) as display:
+        file, reading, _ = opened.args
+        asked = {name: getattr(reading, name) for name in reading.changed()}
+        plar.verify(given, file, engine=engine, progress=display, **asked)
+    if not telling.quiet:
+        print(f"Verified: {_statement(given)}")
+
+
+def _statement(proof: plar.Proof) -> str:
+    """What a proof says, whole."""
+    decision, chosen = (", ".join(map(printable, names)) for names in (proof.decision, proof.attributes))
+    size, bound = f"has {proof.cost:,}", f"has fewer than {proof.lower_bound:,}"
+    if proof.costs:
+        size, bound = f"costs {proof.cost:,}", f"costs less than {proof.lower_bound:,}"
+    limits = [f"with {printable(name)}" for name in proof.include] + [f"without {printable(n)}" for n in proof.exclude]
+    which = f" {' and '.join(limits)}" if limits else ""
+    considered = f"of the {len(proof.conditions):,} attributes considered, the set {{{chosen}}}"
+    told = f"tells as much about {decision} as all of them by {proof.measure}, and {size}"
+    return f"{considered} {told}; no set{which} that does {bound}."
 
 
 class _Kept(NamedTuple):
@@ -217,7 +303,8 @@ def schema(
     from importlib.resources import files
 
     whole = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
-    known = {"reduce": whole, **{name: whole["$defs"][name] for name in ("relevant", "core", "theta", "engines")}}
+    parts = ("relevant", "reducts", "core", "theta", "engines", "proof")
+    known = {"reduce": whole, **{name: whole["$defs"][name] for name in parts}}
     if command not in known:
         raise unknown_name("command", command, known)
     print(json.dumps({"$schema": whole["$schema"], **known[command]}, ensure_ascii=False, indent=1))
@@ -227,6 +314,8 @@ def schema(
 COMMANDS: dict[Callable[..., None], str] = {
     reduce: "plar reduce examples/tic_tac_toe.csv --decision x_wins",
     relevant: "plar relevant examples/tic_tac_toe.csv --decision x_wins",
+    reducts: "plar reducts examples/tic_tac_toe.csv --decision x_wins",
+    verify: "plar verify proof.json examples/tic_tac_toe.csv",
     core: "plar core examples/tic_tac_toe.csv --decision x_wins --measure PR",
     theta: "plar theta examples/tic_tac_toe.csv --decision x_wins --attributes top_left,top_right",
     granulate: "plar granulate examples/tic_tac_toe.csv --decision x_wins -o granules.parquet",

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -31,7 +31,7 @@ STREAM = "-"
 @contextmanager
 def started(
     table: TableOptions, computing: Computing | None = None, memory_limit: str | None = None
-) -> Iterator[tuple[Callable[[], DecisionTable], Any]]:
+) -> Iterator[tuple[partial[DecisionTable], Any]]:
     """Give a function that opens the table of a command, and its engine, whose Spark session ends with it."""
     from plar.engines import as_engine
     from plar.limits import as_bytes, memory_limited
@@ -67,12 +67,13 @@ def check_targets(
     kind: str | None,
     report: str | None,
     as_json: bool,
+    proof: str | None = None,
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
     from plar.tables.rows import check_output
 
-    places = {"-o": output, "--report": report, "--checkpoint": long_run.checkpoint}
+    places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": long_run.checkpoint}
     streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]
     if len(streams) > 1:
         raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")
@@ -88,8 +89,9 @@ def check_targets(
     files = input_files(table.file)
     if output and output != STREAM and computing.engine != "spark":
         check_output(output, files)
-    if report and report != STREAM:
-        check_place(report, files)
+    for place in (report, proof):
+        if place and place != STREAM:
+            check_place(place, files)
     return _suffix(kind, OUTPUTS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from collections.abc import Callable
@@ -67,6 +68,7 @@ def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
 
 Json = Annotated[bool, of("Print the result as JSON; 'plar schema' describes it.", "--json")]
 MemoryLimit = Annotated[Text, of("Give up, rather than take more memory than this, e.g. 2GB.", metavar="SIZE")]
+TimeLimit = Annotated[Text, of("End with the best result so far after 90s, 10m, 2h, …", metavar="TIME")]
 Epsilon = Annotated[float, of("The core's least inner significance.")]
 
 _FILE = "A table, a glob of tables, a folder of Parquet files, or - for stdin: .csv .tsv .parquet .arff …"
@@ -80,6 +82,7 @@ _ENGINE = "Where to compute: auto, local, spark, cuda; see 'plar engines'."
 _CONDITIONS = "Columns to choose from, as a,b,c. Repeatable. Default: all others."
 _FORMAT = "What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv."
 _START = "Begin with the core, or with --include alone: core, empty. Default: core, with --alpha empty."
+_COSTS = "What attributes cost: a CSV file of names and whole numbers, or name=3. Repeatable. Default: 1 each."
 _MISSING = "Missing values: 'value' of their own, 'drop' the rows, 'error'."
 
 
@@ -141,13 +144,25 @@ class Searching:
 
 
 @dataclass(frozen=True, slots=True)
+class Costs:
+    """What the smallest reducts may hold, and at which cost."""
+
+    exclude: Annotated[Columns, of_columns("Attributes that the reduct must not hold, as a,b. Repeatable.")] = None
+    costs: Annotated[Texts, of(_COSTS, metavar="COSTS")] = None
+
+    def options(self) -> dict[str, Any]:
+        """As `plar.reduce` takes them."""
+        return {"exclude": self.exclude or (), "costs": _costs(self.costs)}
+
+
+@dataclass(frozen=True, slots=True)
 class LongRun:
     """What a long run may take, and where it is kept."""
 
     checkpoint: Annotated[Text, of("Keep every step in this file; if it is there, go on from it.", metavar="FILE")] = (
         None
     )
-    time_limit: Annotated[Text, of("End with the best result so far after 90s, 10m, 2h, …", metavar="TIME")] = None
+    time_limit: TimeLimit = None
     memory_limit: MemoryLimit = None
 
 
@@ -205,6 +220,30 @@ def _bins(rules: Texts) -> Any:
             raise TableError(f"--bins has two rules for {name!r}. Choose one.")
         found[Word(name)] = _rule(value)
     return found
+
+
+def _costs(given: Texts) -> dict[Word, int] | None:
+    """From name=3, or from a file of lines name,3."""
+    found: dict[Word, int] = {}
+    for text in given or ():
+        name, equals, cost = text.rpartition("=")
+        pairs = [[name, cost]] if equals else _read_costs(text)
+        for pair in pairs:
+            if len(pair) != 2 or not pair[1].strip().isdecimal():
+                raise TableError(f"--costs takes a name and a whole number. Got {','.join(pair)!r} in {text!r}.")
+            found[Word(pair[0].strip())] = int(pair[1])
+    return found or None
+
+
+def _read_costs(path: str) -> list[list[str]]:
+    try:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise TableError(f"Cannot read the costs {path!r}: {reason}. Give a CSV file, or name=3.") from None
+    heading = lines and len(lines[0]) == 2 and lines[0][1].strip().isalpha()
+    return lines[1:] if heading else lines
 
 
 def _rule(text: str) -> str | list[float]:

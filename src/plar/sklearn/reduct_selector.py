@@ -18,6 +18,7 @@ from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
+from plar.limits import as_seconds
 from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, wants_bins
 from plar.reduct import Reduct
@@ -64,7 +65,13 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         What `transform` gives: the columns of X as they are; or, where they were cut, the numbers of the bins, from 0.
     alpha : float, optional
         Select only features that beat chance at this level, for example 0.05, as prediction wants.
-    engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, start, n_jobs
+    search : {"greedy", "smallest"}
+        Add one feature after the other, or find and prove the smallest set: `reduct_.proof`.
+    costs : mapping of features to whole numbers, optional
+        With ``search="smallest"``: what features cost, 1 by default.
+    exclude : list of str or int
+        With ``search="smallest"``: features that must not be selected.
+    engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, start, time_limit, n_jobs
         These, and more about the others, as of `plar.reduce`.
 
     Attributes
@@ -122,9 +129,14 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         minimal: bool = False,
         alpha: float | None = None,
         start: str | None = None,
+        search: str = "greedy",
+        costs: Mapping[str | int, int] | None = None,
+        exclude: str | int | Iterable[str | int] = (),
+        time_limit: float | str | None = None,
         output: str = "values",
         n_jobs: int | None = None,
     ) -> None:
+        self.search, self.costs, self.exclude, self.time_limit = search, costs, exclude, time_limit
         self.measure, self.engine, self.n_jobs, self.alpha, self.start = measure, engine, n_jobs, alpha, start
         self.include, self.epsilon, self.tolerance = include, epsilon, tolerance
         self.max_attributes, self.minimal, self.output = max_attributes, minimal, output
@@ -252,6 +264,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         wants_bins(self.output)
         as_engine(self.engine, self.n_jobs)
         Options(tuple(column_list(self.include)), **self._stop_rule())
+        if self.time_limit is not None:
+            as_seconds(self.time_limit)
         if y is None:
             raise TableError("ReductSelector requires y to be passed, but the target y is None.")
         X, y = self._checked(X, reset=reset), _labels(y)
@@ -277,12 +291,18 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """Find the reduct and the scores."""
         how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
         include = self._included(granules)
-        reduct = reduce(granules, include=include, missing=self.missing, **how, **self._stop_rule())
-        return self._recorded(reduct), self._scores(reduct, granules, how)
+        how |= {"include": include, "missing": self.missing, "time_limit": self.time_limit}
+        reduct = reduce(granules, **how, **self._stop_rule(granules))
+        return self._recorded(reduct), self._scores(reduct, granules)
 
-    def _stop_rule(self) -> dict[str, Any]:
-        names = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start")
-        return {name: getattr(self, name) for name in names}
+    def _stop_rule(self, granules: Granules | None = None) -> dict[str, Any]:
+        names = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start", "search")
+        rule = {name: getattr(self, name) for name in names}
+        exclude, costs = tuple(column_list(self.exclude)), self.costs
+        if granules is not None:
+            exclude = tuple(resolve(granules.conditions, one, "feature to exclude") for one in exclude)
+            costs = costs and {resolve(granules.conditions, one, "feature"): cost for one, cost in costs.items()}
+        return {**rule, "exclude": exclude, "costs": costs}
 
     def _recorded(self, reduct: Reduct) -> Reduct:
         """The result with the settings of its granules."""
@@ -292,10 +312,11 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         read["decision_bins"] = None if cut is None else cut.spec
         return replace(reduct, settings={**reduct.settings, **read})
 
-    def _scores(self, reduct: Reduct, granules: Granules, how: Mapping[str, Any]) -> NDArray[np.float64]:
+    def _scores(self, reduct: Reduct, granules: Granules) -> NDArray[np.float64]:
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
         if len(scores) < len(reduct.conditions):
+            how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
             scores = significance(granules, reduct.attributes, **how) | scores
         return np.array([scores[name] for name in reduct.conditions])
 

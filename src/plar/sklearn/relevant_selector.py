@@ -117,5 +117,5 @@ class RelevantSelector(ReductSelector):
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
         include = self._included(granules)
-        self._layers = relevant(granules, include=include, missing=self.missing, **how, **self._stop_rule())
-        return self._recorded(self._layers.first), self._scores(self._layers.first, granules, how)
+        self._layers = relevant(granules, include=include, missing=self.missing, **how, **self._stop_rule(granules))
+        return self._recorded(self._layers.first), self._scores(self._layers.first, granules)

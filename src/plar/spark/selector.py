@@ -40,6 +40,13 @@ def _rule(value: Any) -> Any:
     raise TypeError(f"Could not convert {value!r} to a rule of bins")
 
 
+def _costs(value: Any) -> str:
+    found = value if isinstance(value, str) else json.dumps(dict(value))
+    if not isinstance(json.loads(found), dict):
+        raise TypeError(f"Could not convert {value!r} to costs by column")
+    return found
+
+
 #: type and meaning of every Param; their defaults are those of `ReductSelector`
 _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "labelCol": (_string, "the decision"),
@@ -59,6 +66,10 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "minimal": (TypeConverters.toBoolean, "try to remove each selected column in the end"),
     "alpha": (_float, "select only columns that beat chance at this level; if not set, chance does not count"),
     "start": (_string, "begin with the 'core' or 'empty'; if not set, with the core, and with alpha empty"),
+    "search": (_string, "'greedy', or 'smallest': find and prove the smallest set"),
+    "costs": (_costs, "with the smallest search: what columns cost, a mapping or its JSON; if not set, 1 each"),
+    "exclude": (_strings, "with the smallest search: conditions that must not be selected"),
+    "timeLimit": (_string, "end with the best result so far after '90s', '10m', …; if not set, never"),
     "layout": (_string, "how granules lie on the cluster, which changes no result: 'auto', 'columns' or 'rows'"),
     "partitions": (_int, "pieces that granules are held in, which change no result; if not set, by cores and data"),
 }
@@ -69,6 +80,7 @@ _RENAMED = {
     "weightCol": "weights",
     "maxAttributes": "max_attributes",
     "decisionBins": "decision_bins",
+    "timeLimit": "time_limit",
 }
 _BESIDE = ("outputCol", "output", "layout", "partitions")
 
@@ -244,6 +256,10 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     alpha : float, optional
         Select only columns that beat chance at this level.
     start : {"core", "empty"}, optional
+    search : {"greedy", "smallest"}
+    costs : mapping of str to int, or its JSON, optional
+    exclude : list of str
+    timeLimit : str, optional
     layout : {"auto", "columns", "rows"}
     partitions : int, optional
         These two are of `plar.engines.SparkEngine`; the result does not depend on them.
@@ -276,6 +292,10 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         minimal: bool = False,
         alpha: float | None = None,
         start: str | None = None,
+        search: str = "greedy",
+        costs: str | Mapping[str, int] | None = None,
+        exclude: Sequence[str] = (),
+        timeLimit: str | None = None,
         layout: str = "auto",
         partitions: int | None = None,
     ) -> None:
@@ -291,6 +311,7 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         engine = SparkEngine(session=dataset.sparkSession, partitions=partitions, layout=layout)
         options = {_RENAMED.get(name, name): self._value(name) for name in _PARAMS if name not in _BESIDE}
         options["weights"] = options["weights"] or None  # empty means none in Spark ML
+        options["costs"] = json.loads(options["costs"]) if options["costs"] else None
         reduct = reduce(dataset, engine=engine, **options)
         return self._copyValues(ReductSelectorModel(reduct)._resetUid(self.uid))
 
