@@ -228,9 +228,9 @@ def test_damage_is_refused(tmp_path: Path) -> None:
 
     for length in (0, 1, len(good) // 2, len(good) - 2):
         refused(good[:length])
-    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":3,"checksum":"","state":[]}', b"[" * 100_000):
+    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":4,"checksum":"","state":[]}', b"[" * 100_000):
         refused(text)
-    refused(good.replace(b'"plar_checkpoint":3', b'"plar_checkpoint":4'), "has the version 4, this plar knows 3")
+    refused(good.replace(b'"plar_checkpoint":4', b'"plar_checkpoint":5'), "has the version 5, this plar knows 4")
     for _ in range(300):
         place = pick.randrange(len(good))
         bad = bytearray(good)

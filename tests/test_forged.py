@@ -81,7 +81,7 @@ def test_forged_checkpoints(tmp_path: Path) -> None:
     for way in places(state):
         for value in ODD:
             some = json.dumps([forged(state, way, value)], separators=(",", ":"))
-            path.write_text(f'{{"plar_checkpoint":3,"checksum":"{checksum(some.encode())}","state":{some}}}')
+            path.write_text(f'{{"plar_checkpoint":4,"checksum":"{checksum(some.encode())}","state":{some}}}')
             try:
                 found = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
             except plar.TableError:
@@ -93,7 +93,7 @@ def test_forged_checkpoints(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[" * 990 + "]" * 990, '{"a":' * 990 + "1" + "}" * 990, "[]", "3", '"x"', "null"])
 def test_nested_and_other_json(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
-    for written in (text, f'{{"plar_checkpoint": 3, "checksum": "", "state": [{text}]}}'):
+    for written in (text, f'{{"plar_checkpoint": 4, "checksum": "", "state": [{text}]}}'):
         path.write_text(written)
         with pytest.raises(plar.TableError):
             plar.load(path)

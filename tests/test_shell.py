@@ -234,7 +234,7 @@ def test_completion_in_zsh(headed: Path) -> None:
         ["zsh", "-f"],
         [
             (f"{paths}; PS1='re''ady> '; autoload -U compinit; compinit -u\r", "ready> "),
-            ("plar red\t\t", "reduce "),  # typer's script is only loaded by the first
+            ("plar reduce\t\t", "reduce "),  # typer's script is only loaded by the first
             ("t.csv -d colo\t", "colour "),
             ("-d tw\t", "two\\ words "),
             ("-d \t", "cold"),

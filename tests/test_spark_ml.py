@@ -43,6 +43,10 @@ OPTIONS: dict[str, Any] = {
     "minimal": True,
     "alpha": 0.05,
     "start": "core",
+    "search": "smallest",
+    "costs": '{"b": 3}',
+    "exclude": ["noise"],
+    "timeLimit": "90s",
     "layout": "rows",
     "partitions": 2,
 }
@@ -126,8 +130,10 @@ def test_every_param_reaches_reduce(spark: Any, model: ReductSelectorModel, monk
         "weightCol": "weights",
         "maxAttributes": "max_attributes",
         "decisionBins": "decision_bins",
+        "timeLimit": "time_limit",
     }
-    beside = ("outputCol", "output", "layout", "partitions")
+    beside = ("outputCol", "output", "layout", "partitions", "costs")
+    assert seen.pop("costs") == {"b": 3}
     assert seen == {names.get(name, name): value for name, value in OPTIONS.items() if name not in beside}
     assert {param.name: fitted.getOrDefault(param) for param in fitted.params} == OPTIONS
 
