@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHONS := 3.11 3.12 3.13
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection paper docs soak clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs soak clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -58,6 +58,10 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 bench-selection: $(VENV)/.dev .bench/boruta
 	$(BIN)/python -W ignore benchmarks/selection.py
 	$(BIN)/python -W ignore benchmarks/comparison.py
+
+# The smallest reduct with its proof, and all reducts.
+bench-reducts: $(VENV)/.dev
+	$(BIN)/python -W ignore benchmarks/reducts.py
 
 # A peer that plar does not depend on.
 .bench/boruta:
