@@ -164,7 +164,13 @@ def test_the_papers_tables(name: str) -> None:
         assert listed[0].attributes == found.attributes
 
 
-@pytest.mark.parametrize("name", ["tic-tac-toe example", "iris", "wine"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("tic-tac-toe example", "iris", "wine"),
+        *(pytest.param(name, marks=paper) for name in ("tic-tac-toe", "breast", "shuttle", "letter")),
+    ],
+)
 def test_all_functional_dependencies(name: str) -> None:
     """On a consistent table the reducts are the minimal sets that determine the decision, which Desbordante finds."""
     desbordante = pytest.importorskip("desbordante", reason="desbordante is not installed: its wheels are not for all")
@@ -172,6 +178,7 @@ def test_all_functional_dependencies(name: str) -> None:
 
     granules = granulated(name)
     listed = plar.reducts(granules, measure="PR")
+    assert plar.reduce(granules).consistent
     columns = [granules.columns[j] for j in range(len(granules.conditions))]
     frame = pd.DataFrame({f"x{j}": codes.astype(str) for j, codes in enumerate(columns)})
     frame["d"] = granules.classes.astype(str)

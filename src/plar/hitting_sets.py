@@ -210,7 +210,7 @@ class HittingSets:
 def _relaxed(
     holds: NDArray[np.bool_], costs: Sequence[int], deadline: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Solve the linear program: fractions of the attributes, and weights of the clauses; zeros where time is short."""
+    """Solve the linear program: fractions of the attributes, and weights of the clauses; not both if time is short."""
     if sys.modules.get("scipy", sys) is None:  # the command line keeps numba from importing it
         del sys.modules["scipy"]
     from scipy.optimize import linprog  # takes longer to import than most tables to reduce
@@ -219,9 +219,18 @@ def _relaxed(
     limit = {"time_limit": max(deadline - perf_counter(), _LEAST_SECONDS)} if deadline < math.inf else {}
     clauses = csr_array(-holds.astype(float))
     found = linprog(costs, A_ub=clauses, b_ub=-np.ones(len(holds)), method="highs", options=limit)
-    if found.x is None or found.status != 0:  # without weights nothing is bounded wrongly
-        return np.zeros(len(costs)), np.zeros(len(holds))
+    if found.x is None or found.status != 0:
+        return np.zeros(len(costs)), _packed(holds, costs)
     return found.x, np.maximum(-found.ineqlin.marginals, 0)
+
+
+def _packed(holds: NDArray[np.bool_], costs: Sequence[int]) -> NDArray[np.float64]:
+    """Weights without a linear program: each clause, the smallest first, takes what its attributes can still bear."""
+    weights, left = np.zeros(len(holds)), np.array(costs, float)
+    for i in np.argsort(holds.sum(axis=1), kind="stable"):
+        weights[i] = left[holds[i]].min()
+        left[holds[i]] -= weights[i]
+    return weights
 
 
 def _rounded_down(

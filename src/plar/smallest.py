@@ -117,6 +117,7 @@ class _Smallest:
 
     def run(self) -> None:
         """Find clauses until they prove the cheapest set."""
+        self._tell()
         self.clauses.begin(self.core)
         self._improve(self.clauses.hitting.greedy(self.include, self.exclude))
         self._prove(deadline=0.0)
