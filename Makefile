@@ -3,9 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHONS := 3.11 3.12 3.13
+# Python $$v of the shell, on the path or in pyenv
+FIND := $$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do \
+  "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs soak clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs soak release clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -19,8 +22,7 @@ suite: $(VENV)/.dev
 # depends on; for one of them: make suite VENV=.venv-3.12 PYTHON=python3.12
 test-all: lint
 	@set -e; lowest=; for v in $(PYTHONS); do \
-	  python=$$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do \
-	    "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done) || { echo "No Python $$v here"; continue; }; \
+	  python=$(FIND) || { echo "No Python $$v here"; continue; }; \
 	  echo "Python $$v"; $(MAKE) --no-print-directory suite VENV=.venv-$$v PYTHON="$$python"; \
 	  lowest=$${lowest:-$$python}; \
 	done; \
@@ -81,6 +83,23 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
+# Builds sdist and wheel, tries each in an empty environment on every declared Python that is here, and says what is left.
+release: $(VENV)/.dev
+	rm -rf dist
+	$(PIP) build
+	$(BIN)/python -m build --outdir dist . > /dev/null
+	@set -e; for v in $(PYTHONS); do \
+	  python=$(FIND) || { echo "No Python $$v here"; continue; }; \
+	  for file in dist/*; do \
+	    place=$$(mktemp -d); "$$python" -m venv $$place; \
+	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$file; \
+	    (cd $$place && bin/plar reduce $(CURDIR)/examples/tic_tac_toe.csv -d x_wins --search smallest --quiet --json > r.json); \
+	    rm -rf $$place; echo "Python $$v: $$file works"; \
+	  done; \
+	done
+	@echo "Left to do by hand: date the section of CHANGELOG.md and set the version in pyproject.toml and src/plar/__init__.py;"
+	@echo "make test-all, make nightly, make bench; tag the commit; upload dist/*; publish site/ (make docs)."
+
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) -e .
@@ -101,4 +120,4 @@ $(VENV)/.dev: pyproject.toml
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-* .bench site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .bench dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
