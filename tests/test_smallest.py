@@ -84,7 +84,7 @@ def check(sample: Sample, measure: str, options: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 @given(st.data())
-@settings(max_examples=60 * TURNS)
+@settings(max_examples=40 * TURNS)
 def test_against_all_subsets(measure: str, data: st.DataObject) -> None:
     sample = data.draw(st.one_of(small_tables(), proportional_tables(), large_tables(60)))
     check(sample, measure, data.draw(asked(sample.conditions)))
@@ -484,21 +484,35 @@ def test_spark_finds_the_same_proof(spark: Any) -> None:
 
     from plar.engines import SparkEngine
 
-    table = pl.read_csv(EXAMPLE).head(300)
+    table = pl.read_csv(EXAMPLE).head(60)
     frame = spark.createDataFrame(table.rows(), table.columns)
-    engine = SparkEngine(session=spark, partitions=3)
-    options: dict[str, Any] = {"search": "smallest", "measure": "PR", "costs": {"top_left": 2}}
-    here = plar.reduce(table, "x_wins", **options)
-    there = plar.reduce(frame, "x_wins", engine=engine, **options)
+    engine = SparkEngine(session=spark, partitions=2)
+    here, there = (
+        plar.reduce(data, "x_wins", search="smallest", measure="PR", costs={"top_left": 2}, engine=where)
+        for data, where in ((table, "local"), (frame, engine))
+    )
     assert facts(there) == facts(here)
     assert plar.verify(proof_of(here), frame, engine=engine)
-    assert facts(plar.reduce(plar.granulate(table, "x_wins"), engine=engine, **options)) == facts(here)
+
+
+@nightly
+def test_spark_in_all_ways(spark: Any) -> None:
+    import polars as pl
+
+    from plar.engines import SparkEngine
+
+    table = pl.read_csv(EXAMPLE).head(300)
+    frame, engine = spark.createDataFrame(table.rows(), table.columns), SparkEngine(session=spark, partitions=3)
+    for measure in MEASURES:
+        options: dict[str, Any] = {"search": "smallest", "measure": measure}
+        here = plar.reduce(table, "x_wins", **options)
+        assert facts(plar.reduce(frame, "x_wins", engine=engine, **options)) == facts(here)
+        assert facts(plar.reduce(plar.granulate(table, "x_wins"), engine=engine, **options)) == facts(here)
+        assert plar.verify(proof_of(here), frame, engine=engine)
     ours, theirs = (plar.reducts(data, "x_wins", max_size=7) for data in (table, frame))
     assert list(ours) == list(theirs)
     with pytest.raises(plar.ProofError, match="the values differ"):
-        plar.verify(
-            proof_of(here), spark.createDataFrame(table.with_columns(top_left=pl.lit("x")).rows(), table.columns)
-        )
+        plar.verify(proof_of(here), spark.createDataFrame([("x", *row[1:]) for row in table.rows()], table.columns))
 
 
 def test_long_dictionaries_stay_on_the_cluster(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
