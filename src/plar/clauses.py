@@ -148,6 +148,18 @@ class ClauseFinder:
 
 
 @jit
+def _refined_by(column: Index, n_values: int, labels: Index, order: Index, starts: Index) -> Mixed:
+    """What stays mixed when one more column is known."""
+    n = len(order)
+    codes, rows = np.empty(n, np.uint32), np.empty(2 * n, np.uint32)
+    for i in range(np.uint64(n)):
+        codes[i] = column[order[i]]
+    begins = np.empty(n + n_values + 1, np.uint32)
+    kept, classes, _ = refine(codes, n_values, labels, order, starts, (rows, begins, np.empty_like(begins)))
+    return rows[:kept], begins[: classes + 1]
+
+
+@jit
 def _grow(
     matrix: Index,
     n_values: NDArray[np.int64],
@@ -156,16 +168,11 @@ def _grow(
     order: Index,
     starts: Index,
     left_out: NDArray[np.bool_],
-) -> tuple[Index, Index]:
-    codes = np.empty(len(order), np.uint32)
+) -> Mixed:
     for a in attributes:
-        column, values, n = matrix[a], n_values[a], len(order)
-        for i in range(np.uint64(n)):
-            codes[i] = column[order[i]]
-        rows, begins = np.empty(2 * n, np.uint32), np.empty(n + values + 1, np.uint32)
-        kept, classes, _ = refine(codes[:n], values, labels, order, starts, (rows, begins, np.empty_like(begins)))
-        if kept:
-            order, starts = rows[:kept], begins[: classes + 1]
+        rows, begins = _refined_by(matrix[a], n_values[a], labels, order, starts)
+        if len(rows):
+            order, starts = rows, begins
         else:
             left_out[a] = True
     return order, starts
@@ -181,15 +188,8 @@ def _tells_apart(
     starts: Index,
 ) -> bool:
     """Whether attributes tell all rows of different labels apart: refine by one after the other."""
-    codes = np.empty(len(order), np.uint32)
     for a in attributes:
-        column, values = matrix[a], n_values[a]
-        for i in range(np.uint64(len(order))):
-            codes[i] = column[order[i]]
-        n = len(order)
-        rows, begins = np.empty(2 * n, np.uint32), np.empty(n + values + 1, np.uint32)
-        kept, classes, _ = refine(codes[:n], values, labels, order, starts, (rows, begins, np.empty_like(begins)))
-        if kept == 0:
+        order, starts = _refined_by(matrix[a], n_values[a], labels, order, starts)
+        if len(order) == 0:
             return True
-        order, starts = rows[:kept], begins[: classes + 1]
     return False
