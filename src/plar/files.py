@@ -34,7 +34,7 @@ _PACKABLE = ("text", "dat", "arff", "ndjson")
 
 
 def find_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Files that a path, a glob, or a folder of Parquet files names, sorted."""
+    """Files that a path, a glob, or a folder of files of a known format names, sorted."""
     text = os.fspath(path)
     if not text:
         raise TableError("The path is empty. Name a file.")
@@ -76,10 +76,10 @@ def _parts(folder: Path) -> list[Path]:
     if any(p.is_dir() and "=" in p.name for p in inside):  # divided by the values of some columns
         every = (p for p in folder.rglob("*") if p.is_file())
         inside = sorted(p for p in every if not re.search(r"(^|[/\\])[._]", str(p.relative_to(folder))))
-    if inside and all(p.is_file() and p.suffix.lower() == ".parquet" for p in inside):
+    if inside and all(p.is_file() and known_format(p) is not None for p in inside):
         return inside
     raise TableError(
-        f"{str(folder)!r} is a directory, and not one of Parquet files alone. Name a file, or a glob such as "
+        f"{str(folder)!r} is a directory, and not one of files in a known format alone. Name a file, or a glob such as "
         f"{os.path.join(folder, '*.csv')!r}."
     )
 

@@ -267,7 +267,7 @@ class Granules:
                 "with the same cut points: bins={column: list of numbers}."
             )
         check_objects(self.n_objects + other.n_objects)
-        return _together(self, other)
+        return together([self, other])
 
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
@@ -294,7 +294,7 @@ class Granules:
         same = finer.decision == self.decision and finer.n_objects == self.n_objects
         if same:
             # the same multiset of rows: together, every count is twice that of the first
-            both = _together(self, finer.coarsen(self.conditions))
+            both = together([self, finer.coarsen(self.conditions)])
             same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
         if not same:
             raise TableError(
@@ -338,11 +338,12 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
     return reduce(Granules.merge, map(read, held))
 
 
-def _together(a: Granules, b: Granules) -> Granules:
-    """Granules of the objects of both, those of the first one first."""
+def together(parts: Sequence[Granules]) -> Granules:
+    """Granules of the objects of all, over the same attributes; those of the first come first."""
     conditions, decision = (
-        [(name, union(first, second)) for (name, first), (_, second) in zip(*parts, strict=True)]
-        for parts in zip(a.named_columns(), b.named_columns(), strict=True)
+        [(same[0][0], union([column for _, column in same])) for same in zip(*columns, strict=True)]
+        for columns in zip(*(part.named_columns() for part in parts), strict=True)
     )
-    counts = np.concatenate([a.counts, b.counts])
-    return Granules.from_columns(conditions, decision, counts, names=a.names, cuts=a.cuts, text=a.text and b.text)
+    counts, first = np.concatenate([part.counts for part in parts]), parts[0]
+    text = all(part.text for part in parts)
+    return Granules.from_columns(conditions, decision, counts, names=first.names, cuts=first.cuts, text=text)

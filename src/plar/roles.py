@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from plar.bin_rules import Bins, Rule, parse_bins, parse_decision_bins
+from plar.bin_rules import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
@@ -29,6 +29,12 @@ class Roles:
     decision_bins: Rule | None = None
     numeric: tuple[str, ...] = ()
     decimal: str = "."
+    #: where decision columns are cut, as far as that is known
+    decision_cuts: Mapping[str, Cuts] = field(default_factory=dict)
+
+    def decision_rule(self, name: str) -> Rule | None:
+        """How a decision column is cut, if it is."""
+        return Rule("cuts", cuts=self.decision_cuts[name]) if name in self.decision_cuts else self.decision_bins
 
     @property
     def used(self) -> list[str]:

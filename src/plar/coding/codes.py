@@ -128,10 +128,12 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
 
 
-def union(a: Column, b: Column) -> Column:
-    """Put two columns under each other."""
-    codes = np.concatenate([a.codes.astype(np.uint32), b.codes.astype(np.uint32) + np.uint32(len(a.values))])
-    return recode(codes, [*a.values, *b.values])
+def union(parts: Sequence[Column]) -> Column:
+    """Put columns under each other."""
+    places: dict[Any, int] = {}
+    luts = [np.array([places.setdefault(value, len(places)) for value in part.values], np.uint32) for part in parts]
+    taken = [smallest_codes(lut, len(places))[part.codes] for lut, part in zip(luts, parts, strict=True)]
+    return Column(np.concatenate(taken), list(places), merged=True)
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:

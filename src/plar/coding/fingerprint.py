@@ -36,13 +36,19 @@ def fingerprint_of(
     columns: Iterable[tuple[Codes, Sequence[tuple[str, Sequence[Any]]]]], counts: NDArray[np.int64]
 ) -> Fingerprint:
     """Fingerprint of rows, from columns of (codes, [(name, values), …]), of which several may share their codes."""
-    sums = np.zeros((len(counts), 2), np.uint64)
-    for codes, named in columns:
-        tables = [_value_hashes(name, values) for name, values in named]
-        _add_hashes(codes, sum(tables[1:], start=tables[0]), sums)
+    sums = row_hashes(columns, len(counts))
     total = np.zeros(2, np.uint64)
     _add_rows(sums, counts, total)
     return int(total[0]), int(total[1])
+
+
+def row_hashes(columns: Iterable[tuple[Codes, Sequence[tuple[str, Sequence[Any]]]]], n_rows: int) -> _Hashes:
+    """Two hashes of every row, which follow its values alone."""
+    sums = np.zeros((n_rows, 2), np.uint64)
+    for codes, named in columns:
+        tables = [_value_hashes(name, values) for name, values in named]
+        _add_hashes(codes, sum(tables[1:], start=tables[0]), sums)
+    return sums
 
 
 @jit

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
 from plar.tables import DecisionTable
+from plar.tables.spark import ClusterRows
 
 if TYPE_CHECKING:
     from plar.engines.cuda import CudaEngine
@@ -39,8 +40,9 @@ def why_unavailable(name: str) -> str | None:
 
 def on_spark(data: Any) -> bool:
     """Tell whether data are on a Spark cluster already."""
-    held = data.rows.data if isinstance(data, DecisionTable) else data
-    return type(held).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
+    if isinstance(data, DecisionTable):
+        return isinstance(data.rows, ClusterRows) or on_spark(data.rows.data)
+    return type(data).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
 
 
 def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None) -> Engine:

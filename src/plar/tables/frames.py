@@ -40,12 +40,14 @@ _TICK = 0.01  # seconds between two looks at the memory
 class FrameRows(Rows):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    `columnar` says that columns can be read one after another, always in the same order of rows.
+    `columnar` says that columns can be read one after another, always in the same order of rows; `frames` are those of
+    each file alone, in the types of all.
     """
 
     kind = "polars"
 
     columnar: bool = False
+    frames: tuple[Any, ...] = ()
 
     @property
     def frame(self) -> pl.LazyFrame:

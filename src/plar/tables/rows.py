@@ -143,9 +143,9 @@ def assembled(
             for column in (*decision, *_beside_labels(conditions(), roles.labels)):
                 if column.missing is not None:
                     counted[column.codes == column.missing] = 0
-    if roles.decision_bins is not None:
-        for j, name in enumerate(roles.decision):
-            decision[j], cuts[name] = cut_decision(decision[j], name, roles.decision_bins, counted, decimal=decimal)
+    for j, name in enumerate(roles.decision):
+        if (rule := roles.decision_rule(name)) is not None:
+            decision[j], cuts[name] = cut_decision(decision[j], name, rule, counted, decimal=decimal)
     if roles.bins is not None:
         coded = zip(roles.conditions, columns, strict=True)
         columns = cut_columns(coded, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)

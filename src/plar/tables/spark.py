@@ -1,10 +1,11 @@
-"""Rows on a Spark cluster: columns taken and tables written there; nothing here imports pyspark."""
+"""Rows that a Spark cluster works on: its DataFrames, and files that its tasks read; nothing here imports pyspark."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from plar.bin_rules import Cuts
@@ -12,6 +13,7 @@ from plar.bins import NUMBER
 from plar.coding.codes import Column
 from plar.columns import check_names
 from plar.errors import TableError
+from plar.files import output_format
 from plar.options import ReadOptions
 from plar.roles import Roles, assign
 from plar.spark_calls import spark_call
@@ -21,15 +23,8 @@ _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "j
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparkRows(Rows):
-    """Rows that are on a Spark cluster; `data` is their DataFrame."""
-
-    kind = "spark"
-
-    @staticmethod
-    def open(frame: Any, *, text: bool = False) -> SparkRows:
-        """Take a DataFrame."""
-        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"), text=text)
+class ClusterRows(Rows):
+    """Rows that only the tasks of a cluster read."""
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Give the columns their roles; labels cannot lie beside them."""
@@ -37,21 +32,65 @@ class SparkRows(Rows):
             raise TableError(
                 "The rows are on a Spark cluster, so y= cannot lie beside them. Make it a column: decision=."
             )
-        roles = assign(self.names, options)
-        if roles.numeric:
-            raise TableError("Spark compares text as it is written, so numeric= cannot be given. Cast the column.")
-        return roles
+        return assign(self.names, options)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Refuse: they are coded on the cluster."""
         raise TableError("The rows are on a Spark cluster. Use engine='spark', or bring them here: .toPandas().")
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedFiles(ClusterRows):
+    """Files that the tasks of a cluster read by themselves; `data` are their rows, opened on this machine.
+
+    `write` has the tasks write the columns of a selection into a folder.
+    """
+
+    write: Any = None
+
+    @staticmethod
+    def open(rows: Rows, write: Any) -> SharedFiles:
+        """Take files that are opened."""
+        return SharedFiles(rows, rows.names, rows.files, rows.text, rows.labels, rows.declared, write)
+
+    def select(self, selection: Selection) -> Any:
+        """Read columns on this machine."""
+        return self.data.select(selection)
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Have the tasks write a folder, one file a part; it is whole when it holds _SUCCESS."""
+        self.write(self.data, selection, path)
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a format that is not written."""
+        output_format(Path(path))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkRows(ClusterRows):
+    """A Spark DataFrame."""
+
+    kind = "spark"
+
+    @staticmethod
+    def open(frame: Any) -> SparkRows:
+        """Take a DataFrame."""
+        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"))
+
+    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+        """Give the columns their roles; their types say which are numbers."""
+        roles = ClusterRows.assign(self, options, labels, label)
+        if roles.numeric:
+            raise TableError(
+                "A Spark DataFrame says which columns are numbers, so numeric= is refused. Cast the column."
+            )
+        return roles
+
     def select(self, selection: Selection) -> Any:
         """Take columns, on the cluster."""
         places = selection.places(self.names)
         cuts = {at: selection.cuts[n] for at, n in zip(places, selection.kept, strict=True) if n in selection.cuts}
-        frame = bin_places(self.data, cuts, text=self.text, na=selection.na, decimal=selection.decimal)
-        return select_places(frame, places)
+        return select_places(bin_places(self.data, cuts, selection.na, selection.decimal), places)
 
     @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
@@ -77,32 +116,7 @@ def select_places(frame: Any, places: Sequence[int]) -> Any:
     return numbered.select(*(f"c{place}" for place in places)).toDF(*(names[place] for place in places))
 
 
-def present(column: Any, kind: str, *, text: bool, na: Sequence[str]) -> Any:
-    """Values of a column of this Spark type, null where they are missing; text without the blanks around it."""
-    from pyspark.sql import functions as sql
-
-    if kind in ("float", "double"):
-        return sql.when(~sql.isnan(column), column)
-    if kind != "string":
-        return column
-    words = [*na, *([""] if text else [])]
-    value = sql.regexp_replace(column, r"(?U)^\s+|\s+$", "") if text else column
-    return sql.when(~value.isin(words), value) if words else value
-
-
-def number_of(column: Any, kind: str, *, text: bool, na: Sequence[str], decimal: str) -> Any:
-    """Numbers of a column of this Spark type; null where they are missing, or are none."""
-    from pyspark.sql import functions as sql
-
-    value = present(column, kind, text=text, na=na)
-    if kind != "string":
-        return value.cast("double")
-    if decimal == ",":
-        value = sql.translate(value, ".,", "?.")
-    return sql.when(value.rlike(NUMBER), value).cast("double")
-
-
-def bin_places(frame: Any, cuts: Mapping[int, Cuts], *, text: bool, na: Sequence[str] = (), decimal: str = ".") -> Any:
+def bin_places(frame: Any, cuts: Mapping[int, Cuts], na: Sequence[str] = (), decimal: str = ".") -> Any:
     """Put bin numbers in the columns at these places, null where they are missing; what is no number fails."""
     from pyspark.sql import functions as sql
 
@@ -113,13 +127,19 @@ def bin_places(frame: Any, cuts: Mapping[int, Cuts], *, text: bool, na: Sequence
     columns = [numbered[f"c{place}"] for place in range(len(names))]
     for place, points in cuts.items():
         value, kind = columns[place], kinds[place]
-        number = number_of(value, kind, text=text, na=na, decimal=decimal)
+        present, number = value, value.cast("double")
+        if kind in ("float", "double"):
+            present = sql.when(~sql.isnan(value), value)
+            number = present.cast("double")
+        elif kind == "string":
+            present = sql.when(~value.isin(list(na)), value) if na else value
+            pointed = sql.translate(present, ".,", "?.") if decimal == "," else present
+            number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
         odd = sql.raise_error(
             sql.concat(sql.lit(f"Column {names[place]!r} is cut into bins, and holds what is no number: "), value)
         )
-        lacking = present(value, kind, text=text, na=na).isNull()
-        bin_ = sql.when(number.isNotNull(), _tree(number, points, 0)).otherwise(sql.when(~lacking, odd.cast("int")))
-        columns[place] = bin_.alias(f"c{place}")
+        bin_ = sql.when(number.isNotNull(), _tree(number, points, 0))
+        columns[place] = bin_.otherwise(sql.when(present.isNotNull(), odd.cast("int"))).alias(f"c{place}")
     return numbered.select(*columns).toDF(*names)
 
 

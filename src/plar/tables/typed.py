@@ -50,14 +50,14 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
             raise TableError(
                 f"{str(file)!r} has other columns than {str(files[0])!r}. Give all files of the glob the same columns."
             )
-    together = frames[0]
     if len(frames) > 1:
         explain = kind_of_rows(None, (), tuple(files)).explain
         casts = run(partial(_common_types, files, frames), explain)
-        together = pl.concat(
-            [f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames]
-        )
-    return kind_of_rows(together, names, tuple(files), columnar=kind in ("parquet", "ipc"))
+        frames = [
+            f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames
+        ]
+    together, columnar = pl.concat(frames) if len(frames) > 1 else frames[0], kind in ("parquet", "ipc")
+    return kind_of_rows(together, names, tuple(files), columnar=columnar, frames=tuple(frames))
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
@@ -111,7 +111,7 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
         types = [schema[name] for schema in schemas]
         if all(dtype == first for dtype in types):
             continue
-        chosen = _common(types)
+        chosen = common_type(types)
         if chosen is None or not all(_stays_exact(name, chosen, frame) for frame in frames):
             odd = next(i for i, dtype in enumerate(types) if dtype != first)
             raise TableError(
@@ -122,7 +122,8 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
     return found
 
 
-def _common(types: Sequence[Any]) -> Any:
+def common_type(types: Sequence[Any]) -> Any:
+    """Type that holds the values of columns of these types; None where there is none."""
     import polars as pl
 
     known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -135,7 +136,10 @@ def _fill(file: Any, room: memoryview) -> int:
 
 
 def _skip(file: Any, size: int) -> None:
-    """Read over the header."""
+    """Read over what comes before the rows."""
+    if isinstance(file, io.BufferedReader) and file.seekable():  # neither unpacked nor decoded
+        file.seek(size)
+        return
     while size and (some := file.read(min(size, _CHUNK))):
         size -= len(some)
 
@@ -158,13 +162,13 @@ class Chunk:
 
 
 class Chunks:
-    """Deals out the rows of files, given with the sizes of their headers, of which one is open at a time."""
+    """Deals out the rows of files, given with where they begin and end, of which one is open at a time."""
 
-    def __init__(self, files: Sequence[tuple[Path, int]], dialect: Dialect, encoding: str) -> None:
+    def __init__(self, files: Sequence[tuple[Path, int, int | None]], dialect: Dialect, encoding: str) -> None:
         self._files, self._dialect, self._encoding = files, dialect, encoding
         self._lock, self._number, self._at = Lock(), 0, 0
-        #: of the file that is read now: bytes behind the last whole row
-        self._left = b""
+        #: of the file that is read now: bytes behind the last whole row, and how many are still to be read
+        self._left, self._unread = b"", 0
         self._open, self._file = ExitStack(), cast(Any, None)
         #: whether to stop dealing out
         self.over = False
@@ -191,9 +195,10 @@ class Chunks:
     def _read(self, chunk: Chunk) -> Chunk | None:
         check_memory("Reading the table")
         if self._file is None:
-            path, size = self._files[self._at]
+            path, begin, stop = self._files[self._at]
             self._file = self._open.enter_context(open_bytes(path, self._encoding))
-            _skip(self._file, size)
+            _skip(self._file, begin)
+            self._unread = sys.maxsize if stop is None else stop - begin
         n = 0
         while True:
             held = self._left if not n else bytes(memoryview(chunk.room)[:n])
@@ -203,7 +208,8 @@ class Chunks:
                 chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
             room = memoryview(chunk.room)[len(held) : len(chunk.room) - SPARE]
-            got = _fill(self._file, room)
+            got = _fill(self._file, room[: self._unread])
+            self._unread -= got
             n = len(held) + got
             if not n:
                 return None

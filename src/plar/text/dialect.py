@@ -66,6 +66,8 @@ class Header:
     size: int
     lines: int
     decision: tuple[str, ...] = ()
+    #: where the rows end; None: with the file
+    end: int | None = None
 
 
 def separator_of(suffix: str, given: str | None, line: str) -> str:

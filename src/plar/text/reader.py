@@ -105,7 +105,7 @@ class TextFile:
         dialect = self.headers[0].dialect
         n_jobs = self._threads(n_jobs)
         workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
-        files = [(path, header.size) for path, header in zip(self.files, self.headers, strict=True)]
+        files = [(path, header.size, header.end) for path, header in zip(self.files, self.headers, strict=True)]
         with Chunks(files, dialect, self.encoding) as chunks:
             first = chunks.next(None)
             if first is None or workers[0].read(first):
@@ -129,8 +129,9 @@ class TextFile:
 
     def _threads(self, n_jobs: int) -> int:
         size = 0
-        for file in self.files:
-            size += file.stat().st_size * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
+        for file, header in zip(self.files, self.headers, strict=True):
+            end = file.stat().st_size if header.end is None else header.end
+            size += (end - header.size) * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
         return max(1, min(n_jobs, -(-size // _SHARED)))
 
     # -- what is wrong -----------------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
-from plar.engines.spark.granulate import itself
-from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
+from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, itself, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
 from plar.partition import Index, distinct, in_halves
@@ -28,23 +28,24 @@ if TYPE_CHECKING:
 Halves: TypeAlias = tuple[Sequence[int], Sequence[int]]
 #: a half, and rows of a piece that have to travel for it
 Travellers: TypeAlias = tuple[int, Index]
-#: in a table of fewer cells all rows travel: finding out who has to would take longer
-_FEW_CELLS = 1 << 22
 
 
-def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list[Inner]:
-    """Leave out every condition, each alone."""
+def leave_one_out(
+    held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[Sequence[Index]] | None = None
+) -> list[Inner]:
+    """Leave out every condition, each alone; the rows that have to travel may be known, by half and piece."""
     coding, n = held.coding, len(held.sizes)
     attributes = range(len(coding.cardinalities))
     halves = in_halves(attributes, coding.cardinalities)
     send = partial(_send, coding=coding, halves=halves, n=n)
-    if len(held) * len(attributes) <= _FEW_CELLS:
-        everybody = held.pieces.map(lambda piece: (piece, [(half, np.arange(piece.n_rows)) for half in (0, 1)]))
-        moved = everybody.flatMap(send)
+    if known is not None:
+        if not any(len(rows) for half in known for rows in half):
+            return [Inner(theta_all, True) for _ in attributes]
+        moved = held.pieces.mapPartitionsWithIndex(partial(_with_travellers, known=known)).flatMap(send)
     else:
         keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, halves=halves, n=n))
-        travellers = keys.partitionBy(2 * n, itself).mapPartitions(_shared).partitionBy(n, itself).values().glom()
-        moved = held.pieces.zip(travellers).flatMap(send)
+        found = keys.partitionBy(2 * n, itself).mapPartitions(_shared).partitionBy(n, itself).values().glom()
+        moved = held.pieces.zip(found).flatMap(send)
     task = partial(_leave_out, coding=coding, halves=halves, measure=measure)
     with explained("find the core"):
         parts = moved.partitionBy(2 * n, itself).mapPartitions(task).collect()
@@ -56,6 +57,36 @@ def leave_one_out(held: SparkGranules, measure: Measure, theta_all: int) -> list
     if measure.kind == OWN:
         unequal = {a for a in attributes if change[a]}
     return [Inner(theta_all + change[a], False) if a in unequal else Inner(theta_all, True) for a in attributes]
+
+
+def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]) -> list[list[Index]]:
+    """Rows that share a key with a row of another class of U/C, by half and piece, for keys of all rows by half."""
+    order, starts = partition
+    numbers = np.empty(len(order), np.uint64)
+    numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
+    ends = np.cumsum(sizes)[:-1]
+    return [
+        [np.flatnonzero(part).astype(np.uint32) for part in np.split(_meets_another(own, numbers), ends)]
+        for own in keys
+    ]
+
+
+def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
+    """Whether rows share their key with a row of another number."""
+    order = np.argsort(keys)
+    firsts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
+    by_key = numbers[order]
+    mixed = np.minimum.reduceat(by_key, firsts) < np.maximum.reduceat(by_key, firsts)
+    found = np.empty(len(keys), np.bool_)
+    found[order] = np.repeat(mixed, np.diff(np.append(firsts, len(keys))))
+    return found
+
+
+def _with_travellers(
+    p: int, pieces: Iterable[Piece], known: Sequence[Sequence[Index]]
+) -> Iterator[tuple[Piece, list[Travellers]]]:
+    for piece in pieces:
+        yield piece, [(half, known[half][p]) for half in (0, 1)]
 
 
 def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Any]]:
@@ -78,12 +109,7 @@ def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Traveller
     if not met:
         return
     keys, numbers = (np.concatenate([part[i] for _, part in met]) for i in (2, 3))
-    order = np.argsort(keys)
-    firsts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
-    by_key = numbers[order]
-    mixed = np.minimum.reduceat(by_key, firsts) < np.maximum.reduceat(by_key, firsts)
-    travels = np.empty(len(keys), np.bool_)
-    travels[order] = np.repeat(mixed, np.diff(np.append(firsts, len(keys))))
+    travels = _meets_another(keys, numbers)
     low = 0
     for bucket, (p, rows, _, _) in met:
         yield p, (bucket % 2, rows[travels[low : low + len(rows)]])

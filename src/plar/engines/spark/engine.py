@@ -5,33 +5,46 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, MapType, StructType, UserDefinedType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefinedType
 
-from plar.bin_rules import Cuts
 from plar.coding.series import not_flat
+from plar.engines import lanes
 from plar.engines.base import Engine, Evaluation, GranuleHandle
+from plar.engines.local import LocalEngine
 from plar.engines.oracle import Oracle
 from plar.engines.progress_hooks import Watch
-from plar.engines.spark.columns import ColumnsEvaluation
-from plar.engines.spark.granulate import bin_decision, bin_rows, granulated_parcels, in_one_coding, in_pieces
+from plar.engines.spark.columns import ColumnsEvaluation, ShippedBlocks, ShippedEvaluation
+from plar.engines.spark.cut_points import cuts_of, with_cut_points
+from plar.engines.spark.granulate import granulate, in_pieces
 from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.oracle import SparkOracle
-from plar.engines.spark.reader import read_rows
+from plar.engines.spark.parts import local_path, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
-from plar.engines.spark.session import check_session, explained, sent_once, start_session
+from plar.engines.spark.session import check_session, sent_once, start_session
+from plar.engines.spark.sources import FileSource, FrameSource, Source
+from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.options import ReadOptions
+from plar.parallel import usable_cores
 from plar.spark_calls import spark_call
 from plar.tables import DecisionTable
-from plar.tables.spark import SparkRows, select_places
+from plar.tables.granules import GranuleRows
+from plar.tables.remote import RemoteFiles
+from plar.tables.rows import Rows
+from plar.tables.spark import ClusterRows, SharedFiles
+from plar.tables.table import open_rows
 
-_LAYOUTS = ("auto", "columns", "rows")
+_LAYOUTS = ("auto", "driver", "columns", "rows")
+#: bytes of granules up to which they are evaluated on the driver
+_SMALL = 1 << 27
 #: up to this many granules their class ids are broadcast
 _BROADCAST = 1 << 24
 #: a piece of granules shipped out has about this many bytes; a task takes no more than four times that
@@ -52,8 +65,9 @@ class SparkEngine(Engine):
     partitions : int, optional
         Pieces that the granules are held in; by default as many as there are cores, or partitions of the data.
         The result does not depend on it.
-    layout : {"auto", "columns", "rows"}
-        How the granules are laid out: by columns while their class ids can be broadcast, by rows beyond.
+    layout : {"auto", "driver", "columns", "rows"}
+        Where the granules are: on the driver while they are small, for then a job takes longer than a step; on the
+        cluster by columns while their class ids can be broadcast, and by rows beyond.
     conf : mapping, optional
         Settings of our own session, such as {"spark.executor.memory": "4g"}.
     watch : function of a JobProgress, optional
@@ -70,7 +84,7 @@ class SparkEngine(Engine):
     reads_paths = True
     _own: Any = field(default=None, init=False, repr=False)
     #: the granules last shipped out, so that further measures find them there; and those of a certificate
-    _shipped: list[tuple[Granules, SparkGranules]] = field(default_factory=list, init=False, repr=False)
+    _shipped: list[tuple[Granules, ShippedBlocks | SparkGranules]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.layout not in _LAYOUTS:
@@ -106,52 +120,60 @@ class SparkEngine(Engine):
         session: SparkSession = self._own
         return session
 
-    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> SparkRows | None:
-        """Let Spark read a path; None for formats that plar reads on this machine and ships out."""
-        return spark_call(read_rows)(self.spark(), path, options)
+    @spark_call
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Rows:
+        """Open files, which the tasks will read; granules are read on this machine."""
+        context = self.spark().sparkContext
+        place, remote = local_path(path, context)
+        rows = RemoteFiles.open(place, options) if remote else open_rows(place, options)
+        return rows if isinstance(rows, GranuleRows) else SharedFiles.open(rows, partial(write_parts, context))
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
         """Granulate a table where its rows are: on the cluster, or on this machine."""
-        return self._granulate(table) if isinstance(table.rows, SparkRows) else table.granulate()
+        return self._granulate(table) if isinstance(table.rows, ClusterRows) else table.granulate()
 
     @spark_call
-    def _granulate(self, table: DecisionTable) -> SparkGranules:
+    def _granulate(self, table: DecisionTable) -> Granules | SparkGranules:
+        source, roles, text = self._source(table), table.roles, table.rows.text
+        warm_workers(source.context)
+        if roles.bins is not None or roles.decision_bins is not None:
+            roles = with_cut_points(source, roles, text=text)
+        small = _SMALL if self.layout in ("auto", "driver") else 0
+        found = granulate(source, roles, self.partitions, text=text, small=small)
+        if isinstance(found, Granules):
+            return replace(found, names=table.names, text=text)
+        return SparkGranules(
+            table.conditions,
+            table.decision,
+            table.names,
+            found.pieces,
+            found.coding,
+            found.n_missing,
+            found.hashed,
+            cuts_of(roles),
+            found.dictionaries,
+            found.samples,
+            found.release,
+            by_columns=self.layout != "rows" and found.n_rows <= _BROADCAST,
+            n_rows=found.n_rows,
+        )
+
+    def _source(self, table: DecisionTable) -> Source:
+        if isinstance(table.rows, SharedFiles):
+            context = self.spark().sparkContext
+            return FileSource(parts_of(table.rows.data, context), context)
         frame: DataFrame = table.rows.data
-        text, roles, cuts = table.rows.text, table.roles, dict[str, Cuts]()
         check_session(frame.sparkSession)
         for name, column in zip(table.names, frame.schema.fields, strict=True):
-            nested = isinstance(column.dataType, (ArrayType, MapType, StructType, UserDefinedType))
-            if nested and name in roles.used:
+            if name in table.roles.used and not _is_flat(column.dataType):
                 raise not_flat(name, column.dataType.simpleString())
-        with explained("read the table"):
-            used = select_places(frame, [table.names.index(name) for name in roles.read])
-            n = self.partitions or max(frame.sparkSession.sparkContext.defaultParallelism, used.rdd.getNumPartitions())
-        if roles.decision_bins is not None:
-            used, cuts = bin_decision(used, roles, text=text)
-        if roles.bins is not None:
-            used, found = bin_rows(used, roles, text=text)
-            cuts |= found
-        parcels = granulated_parcels(used, replace(roles, bins=None, decision_bins=None), text=text)
-        try:
-            pieces, coding, lacking, hashed, known = in_one_coding(parcels, roles, int(n))
-            names = table.conditions, table.decision, table.names
-            return SparkGranules(*names, pieces, coding, lacking, hashed, cuts, known)
-        finally:
-            parcels.unpersist()
+        return FrameSource(frame, table.names)
 
-    @spark_call
     def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
-        """Values of a column: all that this machine knows, or some from the cluster; none of granules there."""
-        if not isinstance(granules, SparkGranules):
-            return super().sample_values(table, granules, name)
-        if table.is_granulated:
-            return ()
-        frame, at = table.rows.data, table.names.index(name)
-        if frame.schema.fields[at].dataType.typeName() in ("float", "double", "decimal"):
-            return [0.5]  # the type says enough
-        with explained("read the table"):
-            values = [row[0] for row in select_places(frame, [at]).head(100)]
-        return [value.strip() if isinstance(value, str) else value for value in values]
+        """Values of a column: all that this machine knows, or some."""
+        if isinstance(granules, SparkGranules):
+            return granules.samples.get(name, ())
+        return super().sample_values(table, granules, name)
 
     def release(self, granules: GranuleHandle) -> None:
         """Free the memory and disks of the cluster."""
@@ -159,37 +181,59 @@ class SparkEngine(Engine):
             granules.unpersist()
 
     def open(self, granules: Granules | SparkGranules, measure: Measure, watch: Watch | None = None) -> Evaluation:
-        """Prepare the granules for one search; those of this machine are shipped out."""
-        held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
+        """Prepare the granules for one search; those of this machine are shipped out, unless they are small."""
+        session, watch = self.spark(), watch or self.watch
+        if isinstance(granules, Granules) and self._stays(granules):
+            return LocalEngine().open(granules, measure, watch)
         measure = sent_once(measure)
-        columns = self.layout == "columns" or (self.layout == "auto" and len(held) <= _BROADCAST)
-        return (ColumnsEvaluation if columns else RowsEvaluation)(held, measure, watch or self.watch)
+        columns = self.layout == "columns" or (self.layout == "auto" and len(granules) <= _BROADCAST)
+        if isinstance(granules, SparkGranules):
+            return (ColumnsEvaluation if columns else RowsEvaluation)(granules, measure, watch)
+        held = self._ship(granules, session.sparkContext, columns)
+        if isinstance(held, SparkGranules):
+            return RowsEvaluation(held, measure, watch)
+        return ShippedEvaluation(granules, held, measure, watch)
 
     def oracle(self, granules: Granules | SparkGranules, measure: Measure) -> Oracle:
-        """Prepare the granules for questions about sets of attributes."""
-        held = granules if isinstance(granules, SparkGranules) else self._ship(granules)
-        return spark_call(SparkOracle)(held, sent_once(measure))
+        """Prepare the granules for questions about sets of attributes; those of this machine are asked here."""
+        if not isinstance(granules, SparkGranules):
+            return super().oracle(granules, measure)
+        return spark_call(SparkOracle)(granules, sent_once(measure))
 
     def memory_need(self, granules: Granules) -> int:
-        """Bytes that it takes here, beside the granules, to ship them out, as measured."""
-        return 3 * granules.nbytes
+        """Bytes that it takes here, beside the granules, to ship them out and to refine U/R."""
+        if self._stays(granules):
+            return LocalEngine().memory_need(granules)
+        return len(granules) * (160 + lanes.LANES * usable_cores())
 
-    def _ship(self, granules: Granules) -> SparkGranules:
-        found = next((held for known, held in self._shipped if known is granules), None)
-        others = [one for one in self._shipped if one[0] is not granules]
+    def _stays(self, granules: Granules) -> bool:
+        """Whether granules of this machine are evaluated here: a job for each step would take longer."""
+        return self.layout == "driver" or (self.layout == "auto" and granules.nbytes <= _SMALL)
+
+    def _ship(self, granules: Granules, context: SparkContext, columns: bool) -> ShippedBlocks | SparkGranules:
+        kind: type = ShippedBlocks if columns else SparkGranules
+        found = next((held for known, held in self._shipped if known is granules and isinstance(held, kind)), None)
+        others = [one for one in self._shipped if one[1] is not found]
         if found is None:
-            found = _send(granules, self.spark(), self.partitions)
-            for _, held in others[:-1]:
-                held.unpersist()
-        self._shipped = [*others[-1:], (granules, found)]
+            warm_workers(context)
+            found = ShippedBlocks(granules, context) if columns else _in_rows(granules, context, self.partitions)
+            while len(others) > 1:
+                others.pop(0)[1].unpersist()
+        self._shipped = [*others, (granules, found)]
         return found
 
 
+def _is_flat(kind: DataType) -> bool:
+    """Whether values of a type can be compared, and reach Python."""
+    nested = isinstance(kind, (ArrayType, MapType, StructType, UserDefinedType))
+    return not nested and kind.typeName() not in ("variant", "interval", "daytimeinterval", "yearmonthinterval")
+
+
 @spark_call
-def _send(granules: Granules, session: SparkSession, partitions: int | None) -> SparkGranules:
-    cores = session.sparkContext.defaultParallelism
+def _in_rows(granules: Granules, context: SparkContext, partitions: int | None) -> SparkGranules:
+    cores = context.defaultParallelism
     n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
-    pieces, coding = in_pieces(granules, session.sparkContext, int(n))
+    pieces, coding = in_pieces(granules, context, int(n))
     values = tuple(granules.dictionaries)
     facts = granules.conditions, granules.decision, granules.names
     return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from plar.roles import Roles
 from plar.spark_calls import spark_call
 
 if TYPE_CHECKING:
-    from plar.engines.spark.columns import ColumnBlocks
+    from plar.engines.spark.columns import GatheredBlocks
 
 
 @dataclass(eq=False)
@@ -44,25 +44,37 @@ class SparkGranules:
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     #: values by code, of each condition, where the driver knows them
     dictionaries: tuple[Sequence[Any] | None, ...] = ()
+    #: some values of conditions and decision, where they were seen
+    samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: lets go of what the pieces are made from
+    release: Callable[[], None] | None = None
+    #: whether the columns layout is made at once, of `n_rows` granules at the most
+    by_columns: bool = False
+    n_rows: int = 0
     #: granules in each piece
     sizes: list[int] = field(init=False)
     n_objects: int = field(init=False)
-    #: the columns layout, once an evaluation has asked for it
-    blocks: ColumnBlocks | None = field(default=None, init=False)
+    #: the columns layout, once it is made
+    blocks: GatheredBlocks | None = field(default=None, init=False)
     #: what evaluations in the rows layout moved, and what was coarsened: it is freed together
     moved: list[RDD[Piece]] = field(default_factory=list, init=False)
     coarse: list[SparkGranules] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        from plar.engines.spark.columns import GatheredBlocks
+
         try:
-            with explained("granulate the table"):
-                pieces = self.pieces.persist(StorageLevel.MEMORY_AND_DISK)
-                sizes = pieces.map(lambda piece: (piece.n_rows, int(piece.counts.sum()))).collect()
-            self.sizes = [n for n, _ in sizes]
-            self.n_objects = sum(objects for _, objects in sizes)
+            if self.by_columns:
+                self.blocks = GatheredBlocks(self.pieces, self.coding, self.n_rows)
+                self.sizes, self.n_objects = self.blocks.sizes, int(self.blocks.counts.sum())
+            else:
+                with explained("granulate the table"):
+                    pieces = self.pieces.persist(StorageLevel.MEMORY_AND_DISK)
+                    sizes = pieces.map(lambda piece: (piece.n_rows, int(piece.counts.sum()))).collect()
+                self.sizes, self.n_objects = [n for n, _ in sizes], sum(objects for _, objects in sizes)
             check_objects(self.n_objects)
         except BaseException:
-            self.pieces.unpersist()
+            self.unpersist()
             raise
 
     def __repr__(self) -> str:
@@ -123,13 +135,18 @@ class SparkGranules:
         cuts = {name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts}
         pieces = exchanged(records, coding, n)
         values = tuple(self.dictionaries[a] for a in kept)
-        coarse = SparkGranules(conditions, self.decision, self.names, pieces, coding, lacking, None, cuts, values)
+        names = conditions, self.decision, self.names
+        coarse = SparkGranules(*names, pieces, coding, lacking, None, cuts, values, self.samples)
         self.coarse.append(coarse)
         return coarse
 
     @spark_call
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
         """How many combinations of values some attributes have: classes of U/P."""
+        if self.blocks is not None:
+            positions, columns = self.positions(attributes), self.blocks.columns
+            columns.fetch(positions)
+            return count_distinct([(columns[a], self.cardinalities[a]) for a in positions], len(self))
         coarse = self.coarsen(attributes)  # where equal ones are never in two pieces
         coding = coarse.coding
         return int(coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows)).sum())
@@ -150,3 +167,5 @@ class SparkGranules:
                 self.blocks.unpersist()
             for rdd in (*self.moved, self.pieces):
                 rdd.unpersist()
+            if self.release is not None:
+                self.release()

@@ -24,6 +24,11 @@ Hashes = NDArray[np.uint64]
 _TYPES: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32)
 
 
+def itself(bucket: int) -> int:
+    """Send a record to the partition that its key names."""
+    return bucket
+
+
 @dataclass(frozen=True)
 class Coding:
     """How many values every attribute has, and so where its codes are in a piece."""
@@ -71,9 +76,11 @@ class Piece(NamedTuple):
         for a in range(len(coding.cardinalities)) if attributes is None else attributes:
             yield self.column(coding, a), coding.cardinalities[a]
 
-    def rows(self, rows: Any) -> Piece:
-        """Some of the granules."""
-        return Piece(tuple(matrix[:, rows] for matrix in self.matrices), self.classes[rows], self.counts[rows])
+    def rows(self, rows: NDArray[Any]) -> Piece:
+        """Some of the granules, by a mask or by their places."""
+        places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        taken = tuple(np.take(matrix, places, axis=1) for matrix in self.matrices)  # far faster than an index
+        return Piece(taken, self.classes[places], self.counts[places])
 
 
 def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray[np.int64], coding: Coding) -> Piece:

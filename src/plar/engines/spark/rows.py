@@ -23,8 +23,8 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import gathered, itself
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes
+from plar.engines.spark.granulate import gathered
+from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, itself
 from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, PURE, Measure

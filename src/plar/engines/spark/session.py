@@ -32,6 +32,8 @@ from plar.limits import machine_memory
 from plar.measures import OWN, Measure
 from plar.spark_calls import polled, spark_call
 
+#: what forks the workers of our own sessions
+DAEMON = "plar.engines.spark.daemon"
 #: seconds to wait for a master's answer
 _ANSWER = 10.0
 
@@ -91,6 +93,7 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.rdd.compress": "false",
         "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.daemon.module": DAEMON,
     }
     if master.startswith("local"):
         # its tasks run here, so they run this Python; they need no network; and Python's workers need the memory that
@@ -99,6 +102,8 @@ def _defaults(master: str) -> dict[str, str]:
             "spark.driver.memory": f"{min(16, max(1, (machine_memory() or 0) >> 32))}g",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.shuffle.compress": "false",
+            "spark.broadcast.compress": "false",
             "spark.pyspark.python": os.environ.get("PYSPARK_PYTHON", sys.executable),
         }
     return settings

@@ -1,0 +1,115 @@
+"""Where the rows of a table come from: parts of files, or the partitions of a DataFrame; tasks see both as tables."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from pyspark import RDD, SparkContext
+from pyspark.sql import DataFrame
+
+from plar.coding.assemble import BadWeight
+from plar.engines.spark.session import explained, quiet
+from plar.parallel import threads
+from plar.roles import Roles
+from plar.tables.frames import FrameRows
+from plar.tables.rows import Rows
+from plar.tables.spark import select_places
+
+#: what a task does to some rows of the table, whose columns have these roles
+Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
+
+#: up to this many columns Spark itself groups the rows of a DataFrame first: fewer reach Python
+_NARROW = 100
+_COUNT = "\0count"
+#: a task takes this many cells of a DataFrame at a time
+_CELLS = 1 << 24
+
+
+class Source(Protocol):
+    """All rows of a table, on a cluster."""
+
+    context: SparkContext
+    n_parts: int
+    #: whether a task can read a part again by itself
+    can_be_read_again: bool
+
+    def run(self, work: Work, roles: Roles) -> RDD[Any]:
+        """Do some work on every part of the rows."""
+
+
+class FileSource:
+    """Files, in parts that the tasks read."""
+
+    can_be_read_again = True
+
+    def __init__(self, parts: Sequence[Rows], context: SparkContext) -> None:
+        self._parts, self.context, self.n_parts = parts, context, len(parts)
+
+    def run(self, work: Work, roles: Roles) -> RDD[Any]:
+        """Do some work on every part, with the cores that would be idle."""
+        n_threads = max(1, self.context.defaultParallelism // self.n_parts)
+        task = partial(_on_part, work=work, roles=roles, n_threads=n_threads)
+        return self.context.parallelize(self._parts, self.n_parts).flatMap(task)
+
+
+class FrameSource:
+    """A Spark DataFrame; its rows pass through the JVM."""
+
+    can_be_read_again = False
+
+    def __init__(self, frame: DataFrame, names: Sequence[str]) -> None:
+        self._frame, self._names, self.context = frame, names, frame.sparkSession.sparkContext
+        self.n_parts = frame.rdd.getNumPartitions()
+
+    def run(self, work: Work, roles: Roles) -> RDD[Any]:
+        """Do some work on every partition, some rows at a time."""
+        names = list(roles.read)
+        used = select_places(self._frame, [self._names.index(name) for name in names])
+        numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
+        if roles.weights is None and len(names) <= _NARROW:
+            numbered = numbered.groupBy(*numbered.columns).count()
+            roles = replace(roles, weights=_COUNT)
+            names.append(_COUNT)
+        task = partial(_on_batches, work=work, roles=roles, names=names)
+        with explained("read the table"), quiet():
+            found: RDD[Any] = numbered.mapInArrow(task, "found binary").rdd
+        return found.map(lambda row: pickle.loads(row[0]))  # made by a task of this very run
+
+
+def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+    with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, of the whole table
+        try:
+            yield from work(rows, roles)
+        except BadWeight as error:
+            if ", line " in str(error):
+                raise
+            raise BadWeight(error.value, f"column {roles.weights!r}") from None  # rows are numbered by part
+
+
+def _on_batches(batches: Iterable[Any], work: Work, roles: Roles, names: Sequence[str]) -> Iterator[Any]:
+    """Do some work on the rows of a partition; what is found is pickled."""
+    import polars as pl
+    import pyarrow as pa
+
+    for chunk in _chunks(batches, len(names)):
+        frame = pl.DataFrame(pa.Table.from_batches(chunk).rename_columns(names))
+        for found in _on_part(FrameRows(frame, tuple(names)), work, roles, 1):
+            yield pa.RecordBatch.from_pydict({"found": [pickle.dumps(found, 5)]})
+
+
+def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
+    held: list[Any] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows * width >= _CELLS:
+            yield held
+            held, rows = [], 0
+    if rows:
+        yield held

@@ -1,0 +1,97 @@
+"""Worker processes that are ready before they are asked: they import plar and load its kernels, all at the same time.
+
+Sessions that plar starts fork their workers from a daemon that has done so (`plar.engines.spark.daemon`); in others a
+task on every core does. Whatever is not in numba's cache yet is compiled by one process of a machine.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from plar.engines import lanes
+from plar.engines.local import LocalEvaluation
+from plar.engines.scoring import Pass, Scorer
+from plar.engines.spark.pieces import Coding, as_granules, dealt, hashes, joined_pieces, merged, pack
+from plar.engines.spark.session import DAEMON
+from plar.measures import MEASURES
+
+#: seconds that a process waits for another one to compile
+_PATIENCE = 600.0
+#: contexts whose workers are warm
+_warm: WeakSet[Any] = WeakSet()
+
+
+def warm_workers(context: Any) -> None:
+    """Have every worker load what it will need, once a session; those of our own sessions are forked with it."""
+    if context in _warm or context.getConf().get("spark.python.daemon.module") == DAEMON:
+        return
+    n = context.defaultParallelism
+    context.parallelize(range(n), n).foreach(lambda _: load_kernels())
+    _warm.add(context)
+
+
+def load_kernels() -> None:
+    """Load all kernels that tasks run, by running them on tables of a few rows."""
+    with _one_compiles():
+        for n_values in (3, 300, 70_000):
+            _try_out(n_values)
+
+
+def _try_out(n_values: int) -> None:
+    n = 16
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (8, n))
+    codes[0, :3] = 0, 1, n_values - 1
+    coding = Coding((n_values, *[3] * 7), 2)
+    piece = pack(codes, rng.integers(0, 2, n).astype(np.uint32), np.ones(n, np.int64), coding)
+    list(dealt(hashes(piece, coding), 2))
+    piece = merged(joined_pieces([piece, piece], coding), coding)
+    granules = as_granules(piece, coding)
+    for measure in MEASURES.values():
+        evaluation = LocalEvaluation(granules, measure)
+        evaluation.without_each()
+        evaluation.select(1)
+        scorer = Scorer(measure, granules.n_objects, granules.n_classes)
+        order = np.argsort(granules.classes, kind="stable").astype(np.uint32)
+        over = Pass(scorer, granules.classes, granules.counts, order, np.array([0, len(order)], np.uint32))
+        for a in (0, 2):
+            over.column(granules.columns[a], coding.cardinalities[a])
+        rows, room = lanes.as_rows([granules.columns[a] for a in range(1, 8)]), lanes.aligned(len(order))
+        lanes.permute(rows, order, room)
+        over.block(room, 3)
+
+
+@contextmanager
+def _one_compiles() -> Iterator[None]:
+    """Let the first process of a machine go ahead; the others wait, and find what it has compiled."""
+    key = blake2b("|".join([__file__, *map(version, ("plar", "numba", "numpy"))]).encode(), digest_size=8).hexdigest()
+    mark = Path(tempfile.gettempdir(), f"plar-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}-{key}")
+    done, busy = mark.with_suffix(".done"), mark.with_suffix(".busy")
+    if done.exists():
+        yield
+        return
+    until = monotonic() + _PATIENCE
+    while True:
+        try:
+            os.close(os.open(busy, os.O_CREAT | os.O_EXCL))
+            break
+        except FileExistsError:
+            if done.exists() or monotonic() > until:
+                break
+            sleep(0.05)
+    try:
+        yield
+        done.touch()
+    finally:
+        busy.unlink(missing_ok=True)

@@ -1,0 +1,114 @@
+"""Files on other file systems, such as hdfs://, s3:// and gs://: each is copied to this machine while it is read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from plar.coding.codes import Column
+from plar.errors import TableError
+from plar.granules import Granules
+from plar.options import ReadOptions
+from plar.roles import Roles
+from plar.tables.frames import FrameRows
+from plar.tables.rows import Rows, Selection
+from plar.tables.table import open_rows
+from plar.tables.typed import common_type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemoteFiles(Rows):
+    """Files of one table; `data` are their paths on the file system of fsspec, `types` those of the first one."""
+
+    system: Any = None
+    options: ReadOptions = field(default_factory=ReadOptions)
+    types: Mapping[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def open(address: str, options: ReadOptions) -> RemoteFiles:
+        """Find the files of an address, a folder or a glob; the first tells the names."""
+        system, paths = _find(address)
+        found = RemoteFiles(tuple(paths), (), system=system, options=options)
+        with found._copied(paths[0]) as rows:
+            facts: dict[str, Any] = {"names": rows.names, "text": rows.text, "declared": rows.declared}
+            return replace(found, types=_types(rows), **facts)
+
+    def parts(self) -> list[Rows]:
+        """Every file alone."""
+        return [replace(self, data=(path,)) for path in self.data]
+
+    def granulate(self, roles: Roles) -> Granules:
+        return reduce(Granules.merge, (rows.granulate(roles) for rows in self._each()))
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        for rows in self._each():
+            yield from rows.encode(names, na)
+
+    def select(self, selection: Selection) -> Any:
+        import polars as pl
+
+        return pl.concat([rows.select(selection) for rows in self._each()])
+
+    def _each(self) -> Iterator[Rows]:
+        for path in self.data:
+            with self._copied(path) as rows:
+                yield rows
+
+    @contextmanager
+    def _copied(self, path: str) -> Iterator[Rows]:
+        """Copy a file here, for as long as it is read."""
+        with tempfile.TemporaryDirectory(prefix="plar-") as folder:
+            copy = Path(folder, PurePosixPath(path).name)
+            try:
+                self.system.get_file(path, os.fspath(copy))
+            except Exception as error:  # of any library that fsspec uses
+                raise TableError(f"Cannot read {path!r}: {error}. Check the address and who may read it.") from None
+            try:
+                rows = open_rows(copy, self.options)
+                self._check(rows, path)
+                yield rows
+            except TableError as error:
+                error.args = tuple(str(part).replace(os.fspath(copy), path) for part in error.args)
+                raise
+
+    def _check(self, rows: Rows, path: str) -> None:
+        if self.names and rows.names != self.names:
+            raise TableError(
+                f"{path!r} has other columns than {self.data[0]!r}. Give all files of the glob the same columns."
+            )
+        for name, dtype in _types(rows).items():
+            if name in self.types and common_type([self.types[name], dtype]) is None:
+                raise TableError(
+                    f"Column {name!r} is {dtype} in {path!r} and {self.types[name]} in the first file. "
+                    "Write all in one type."
+                )
+
+
+def _types(rows: Rows) -> dict[str, Any]:
+    return dict(rows.frame.collect_schema()) if isinstance(rows, FrameRows) else {}
+
+
+def _find(address: str) -> tuple[Any, list[str]]:
+    try:
+        import fsspec
+    except ImportError:
+        raise TableError(f"{address!r} needs fsspec, which is not installed. Try: pip install fsspec.") from None
+    try:
+        system, path = fsspec.core.url_to_fs(address)
+        if any(mark in path for mark in "*?["):
+            paths = system.glob(path)
+        elif system.isdir(path):
+            paths = [p for p in system.find(path) if not PurePosixPath(p).name.startswith((".", "_"))]
+        else:
+            paths = [path] if system.exists(path) else []
+    except Exception as error:  # of any library that fsspec uses
+        raise TableError(f"Cannot look for {address!r}: {error}. Check the address.") from None
+    if not paths:
+        raise TableError(f"No file matches {address!r}. Check the address.")
+    return system, sorted(paths)
