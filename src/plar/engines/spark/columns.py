@@ -8,6 +8,7 @@ the driver fetches the one column that was chosen.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.core import Halves, leave_one_out, travellers
 from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes, itself
 from plar.engines.spark.session import explained, run_watched
+from plar.engines.spark.warm import forget_zip_files
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import Measure
@@ -372,11 +374,26 @@ def _remove(stored: Any) -> None:
         Path(str(path)).unlink(missing_ok=True)
 
 
+#: the blocks that a worker has mapped last: their files, which all have names of their own
+_mapped: dict[str, Array] = {}
+_MOST_MAPPED = 4096
+
+
+def _map(path: str) -> Array:
+    """Map a file into memory; it stays mapped for the next steps."""
+    if path not in _mapped:
+        if len(_mapped) >= _MOST_MAPPED or not all(map(os.path.exists, list(_mapped)[:1])):
+            _mapped.clear()  # of blocks that are gone
+        _mapped[path] = np.load(path, mmap_mode="r")
+    return _mapped[path]
+
+
 def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[int, list[Any] | None]]:
     """Map files into memory and run the function; None where they are not."""
+    forget_zip_files()
     for group, held in records:
         try:
-            arrays = [np.load(array, mmap_mode="r") if isinstance(array, str) else array for array in held]
+            arrays = [_map(array) if isinstance(array, str) else array for array in held]
         except OSError:
             yield group.number % n, None
         else:

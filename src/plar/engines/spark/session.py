@@ -33,7 +33,7 @@ from plar.measures import OWN, Measure
 from plar.spark_calls import polled, spark_call
 
 #: what forks the workers of our own sessions
-DAEMON = "plar.engines.spark.daemon"
+DAEMON = "plar.spark_daemon"
 #: seconds to wait for a master's answer
 _ANSWER = 10.0
 

@@ -1,22 +1,24 @@
 """Worker processes that are ready before they are asked: they import plar and load its kernels, all at the same time.
 
-Sessions that plar starts fork their workers from a daemon that has done so (`plar.engines.spark.daemon`); in others a
+Sessions that plar starts fork their workers from a daemon that has done so (`plar.spark_daemon`); in others a
 task on every core does. Whatever is not in numba's cache yet is compiled by one process of a machine.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 from weakref import WeakSet
+from zipimport import zipimporter
 
+import numba
 import numpy as np
 
 from plar.engines import lanes
@@ -41,8 +43,16 @@ def warm_workers(context: Any) -> None:
     _warm.add(context)
 
 
+def forget_zip_files() -> None:
+    """Drop what Python keeps of zip files on its path: before every task pyspark has all of it read again."""
+    for place, importer in list(sys.path_importer_cache.items()):
+        if isinstance(importer, zipimporter):
+            sys.path_importer_cache.pop(place, None)
+
+
 def load_kernels() -> None:
     """Load all kernels that tasks run, by running them on tables of a few rows."""
+    forget_zip_files()
     with _one_compiles():
         for n_values in (3, 300, 70_000):
             _try_out(n_values)
@@ -75,7 +85,7 @@ def _try_out(n_values: int) -> None:
 @contextmanager
 def _one_compiles() -> Iterator[None]:
     """Let the first process of a machine go ahead; the others wait, and find what it has compiled."""
-    key = blake2b("|".join([__file__, *map(version, ("plar", "numba", "numpy"))]).encode(), digest_size=8).hexdigest()
+    key = blake2b("|".join([__file__, numba.__version__, np.__version__]).encode(), digest_size=8).hexdigest()
     mark = Path(tempfile.gettempdir(), f"plar-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}-{key}")
     done, busy = mark.with_suffix(".done"), mark.with_suffix(".busy")
     if done.exists():

@@ -1,0 +1,243 @@
+"""How plar gets faster with cores: threads, Spark on one machine, and a standalone cluster of one-core workers.
+
+    python benchmarks/scaling.py                        # 1, 2, 4, … cores, as far as the machine has them
+    python benchmarks/scaling.py --cores 2,16 --tables sdss,wide --kinds local,spark
+
+Every measurement is a process of its own. `steps` are greedy steps on a table that is laid out: of the first search in
+a session, and of the second; `end to end` is a search from a Parquet file. All must choose the same columns. Figures go
+to benchmarks/results/scaling.json and docs/charts/scaling.svg.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from bars import HERE, ROOT, timed_steps
+
+import plar
+from plar import datasets
+from plar.engines import LocalEngine, SparkEngine
+from plar.measures import SCE
+
+JSON = ROOT / "benchmarks" / "results" / "scaling.json"
+CHART = ROOT / "docs" / "charts" / "scaling.svg"
+KINDS = {"local": "threads", "spark": "Spark local[k]", "standalone": "Spark, k workers of one core"}
+#: tables that are laid out, by rows and columns, and those that are read from a file
+SHAPES = {"wide": (320_000, 2_000), "sdss": (320_000, 5_201)}
+FILES = ("kdd99", "weka15360")
+
+
+def clock() -> float:
+    return time.perf_counter()
+
+
+# -- one measurement, in a process of its own ------------------------------------------------------------------
+
+
+@contextmanager
+def standalone(k: int) -> Iterator[str]:
+    """A master and so many workers of one core, each a process."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    start = [str(home / "bin" / "spark-class")]
+    master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    worker = ["org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "2g", "--webui-port", "0"]
+    address = f"spark://127.0.0.1:{port}"
+    running = []
+    try:
+        for command in (master, *[[*worker, address]] * k):
+            running.append(subprocess.Popen(start + command, stderr=subprocess.DEVNULL, start_new_session=True))
+            if command is master:
+                wait_for(port)
+        yield address
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait()
+
+
+def wait_for(port: int) -> None:
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    sys.exit("The master of the standalone cluster does not answer.")
+
+
+@contextmanager
+def engine_of(kind: str, k: int, layout: str) -> Iterator[Any]:
+    if kind == "local":
+        yield LocalEngine(n_jobs=k)
+    elif kind == "spark":
+        with SparkEngine(master=f"local[{k}]", layout=layout) as engine:
+            yield engine
+    else:
+        with standalone(k) as address:
+            conf = {
+                "spark.driver.host": "127.0.0.1",
+                "spark.pyspark.python": sys.executable,
+                "spark.default.parallelism": str(k),
+                "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+                "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+            }
+            with SparkEngine(master=address, layout=layout, conf=conf) as engine:
+                yield engine
+
+
+def matrix(table: str) -> tuple[Any, Any]:
+    rows, columns = SHAPES[table]
+    paths = [HERE / f"scaling_{table}_{name}.npy" for name in ("x", "y")]
+    if not all(path.exists() for path in paths):
+        for path, array in zip(paths, datasets.sdss_like(rows, columns), strict=True):
+            np.save(path, array)
+    x, y = (np.load(path) for path in paths)
+    return x, y
+
+
+def measure_steps(table: str, kind: str, k: int) -> dict[str, Any]:
+    """Steps of the first and of the second search in a session, beside what it takes to lay the table out."""
+    x, y = matrix(table)
+    granules = plar.granulate(x, y=y)
+    del x
+    began = clock()
+    with engine_of(kind, k, "columns") as engine:
+        if kind != "local":
+            engine.spark().sparkContext.parallelize(range(k), k).count()
+        start, began = clock() - began, clock()
+        evaluation = engine.open(granules, SCE)
+        ship = clock() - began
+        began = clock()
+        inner = evaluation.without_each()
+        core = clock() - began
+        first, chosen = timed_steps(evaluation, len(granules.conditions))
+        again = engine.open(granules, SCE)
+        if kind == "local":  # which lays a table out with each search
+            again.with_each([0])
+        second, same = timed_steps(again, len(granules.conditions))
+    assert chosen == same
+    assert all(found.equal for found in inner)
+    return {"start": start, "ship": ship, "core": core, "first": first, "second": second, "chosen": chosen}
+
+
+def measure_file(table: str, kind: str, k: int) -> dict[str, Any]:
+    """Whole searches from a Parquet file: the first in a process, and later ones."""
+    path = HERE / f"{table}.parquet"
+    with engine_of(kind, k, "auto") as engine:
+        if kind != "local":
+            engine.spark().sparkContext.parallelize(range(k), k).count()
+        times, chosen = [], []
+        for _ in range(4):
+            began = clock()
+            found = plar.reduce(path, -1, engine=engine)
+            times.append(clock() - began)
+            chosen = list(found.attributes)
+    return {"cold": times[0], "warm": min(times[1:]), "chosen": chosen}
+
+
+# -- all of them -----------------------------------------------------------------------------------------------
+
+
+def measured(table: str, kind: str, k: int) -> dict[str, Any]:
+    command = [sys.executable, "-W", "ignore", __file__, "--one", table, kind, str(k)]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
+    found: dict[str, Any] = {"table": table, "kind": kind, "cores": k, **json.loads(ran.stdout.splitlines()[-1])}
+    return found
+
+
+def seconds(found: dict[str, Any]) -> float:
+    return float(mean(found["second"]) if "second" in found else found["warm"])
+
+
+def shown(found: dict[str, Any], one: float | None) -> str:
+    gain = "" if one is None else f", {one / seconds(found):5.2f} × the fewest cores"
+    if "second" in found:
+        more = f"first {mean(found['first']):.3f} s, core {found['core']:.2f} s, laid out in {found['ship']:.1f} s"
+    else:
+        more = f"cold {found['cold']:.2f} s"
+    return f"{found['table']:<10} {found['kind']:<10} {found['cores']:>3} cores  {seconds(found):7.3f} s{gain}; {more}"
+
+
+def draw(results: list[dict[str, Any]]) -> None:
+    """Speed-up over the fewest cores, and what each core is worth."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    tables = list(dict.fromkeys(found["table"] for found in results))
+    figure, axes = pyplot.subplots(2, len(tables), figsize=(3.4 * len(tables), 5.6), sharex=True, squeeze=False)
+    for column, table in enumerate(tables):
+        for kind, name in KINDS.items():
+            own = sorted((r for r in results if (r["table"], r["kind"]) == (table, kind)), key=lambda r: r["cores"])
+            if len(own) < 2:
+                continue
+            cores = [found["cores"] for found in own]
+            gains = [seconds(own[0]) / seconds(found) for found in own]
+            axes[0][column].plot(cores, gains, marker="o", label=name)
+            axes[1][column].plot(cores, [g * cores[0] / n for g, n in zip(gains, cores, strict=True)], marker="o")
+        for axis, label in ((axes[0][column], "speed-up"), (axes[1][column], "efficiency")):
+            axis.set_xscale("log", base=2)
+            axis.set_ylabel(label if not column else "")
+            axis.xaxis.set_major_formatter("{x:.0f}")
+            axis.grid(alpha=0.3)
+        axes[0][column].set_title(table)
+        axes[1][column].set_xlabel("cores")
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(CHART, metadata={"Date": None})
+
+
+def main() -> None:
+    powers = [1 << i for i in range(5) if 1 << i <= len(os.sched_getaffinity(0))]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cores", default=",".join(map(str, powers)))
+    parser.add_argument("--tables", default=",".join([*SHAPES, *FILES]))
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    HERE.mkdir(exist_ok=True)
+    if given.one:
+        table, kind, k = given.one
+        work = measure_steps if table in SHAPES else measure_file
+        print(json.dumps(work(table, kind, int(k))))
+        return
+    results: list[dict[str, Any]] = []
+    for table in given.tables.split(","):
+        if table in FILES and not (HERE / f"{table}.parquet").exists():
+            print(f"skip  {table}: .bench/{table}.parquet is made by benchmarks/spark.py")
+            continue
+        if table in SHAPES:
+            matrix(table)
+        for kind in given.kinds.split(","):
+            fewest = None
+            for k in map(int, given.cores.split(",")):
+                found = measured(table, kind, k)
+                print(shown(found, fewest), flush=True)
+                fewest = fewest or seconds(found)
+                results.append(found)
+        assert len({tuple(r["chosen"]) for r in results if r["table"] == table}) == 1, table
+    JSON.write_text(json.dumps({"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
+    draw(results)
+
+
+if __name__ == "__main__":
+    main()
