@@ -605,7 +605,7 @@ def test_spark_gives_the_same(spark: Any, tmp_path: Path, kind: str, spec: Any, 
 def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:
     from plar.engines import SparkEngine
 
-    engine = SparkEngine(session=spark)
+    engine = SparkEngine(session=spark, layout="columns")
     file = write(tmp_path / "t.csv", "a;b;d", " 0,5 ;u;x", "1,5;v;x", "?;w;y", "3,5;1,5;y")
     rows = engine.read(file, ReadOptions())
     table = as_table(rows, "d", bins={"a": [1.0, 2.0]}, decimal=",", na="?")
@@ -613,7 +613,7 @@ def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:
     local = plar.reduce(plar.read_table(file, "d", bins={"a": [1.0, 2.0]}, decimal=",", na="?"), include=["a"])
     assert found.cuts == local.cuts == {"a": (1.0, 2.0)}
     assert found.cardinalities == local.cardinalities
-    assert [row["a"] for row in found.transform(table, output="bins").collect()] == [0, 1, None, 2]
+    assert found.transform(table, output="bins")["a"].to_list() == [0, 1, None, 2]
     with pytest.raises(plar.TableError, match=r"Column 'b' cannot be cut into bins: it holds"):
         plar.granulate(as_table(rows, "d", bins={"b": "mdlp"}, decimal=","), engine=engine)
     with pytest.warns(plar.PlarWarning, match="Not cut into bins"):

@@ -128,7 +128,8 @@ def test_what_is_no_granule_file(tmp_path: Path) -> None:
         (text, "holds no granules"),
         (tmp_path / "none.parquet", "No such file"),
         (tmp_path / "n*.parquet", "No file matches"),
-        (tmp_path, "is a directory"),
+        (tmp_path, "matches granules and tables"),
+        (tmp_path.parent, "is a directory"),
         ("", "The path is empty"),
     ]
     for path, message in refused:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from conftest import QUICK_START, TURNS, no_spark
@@ -74,22 +73,6 @@ def test_ctrl_c_ends_a_job(spark: Any, theirs: bool, caplog: pytest.LogCaptureFi
         wait_long(spark)
     assert_idle(spark)
     assert not caplog.records  # py4j logs what breaks its connection
-
-
-def test_ctrl_c_ends_the_sampling_of_a_column(spark: Any, caplog: pytest.LogCaptureFixture) -> None:
-    from plar.engines.spark import SparkEngine, SparkGranules
-
-    def slow(row: Any) -> Any:
-        time.sleep(LONG)
-        return row
-
-    frame = spark.sparkContext.parallelize([("1.5",)], 1).map(slow).toDF("x string")
-    table: Any = Mock(names=("x",), rows=Mock(data=frame), is_granulated=False)
-    held = Mock(SparkGranules, conditions=("x",))
-    with interrupted_in_a_job(spark, signal.default_int_handler), pytest.raises(KeyboardInterrupt):
-        SparkEngine(session=spark).sample_values(table, held, "x")
-    assert_idle(spark)
-    assert not caplog.records
 
 
 def test_a_poll_can_end_a_job(spark: Any) -> None:
@@ -165,8 +148,8 @@ step = plar.search._Search._step
 def slow(search, evaluation, chosen):
     if len(chosen) == 2:
         from plar.spark_calls import spark_call
-        context, begun = search.granules.pieces.context, os.environ["BEGUN"]
-        rows = context.parallelize([0], 1)
+        from pyspark import SparkContext
+        rows, begun = SparkContext.getOrCreate().parallelize([0], 1), os.environ["BEGUN"]
         spark_call(lambda: rows.map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
     return step(search, evaluation, chosen)
 plar.search._Search._step = slow

@@ -173,7 +173,7 @@ def test_params_refuse_other_types(spark: Any, name: str, value: Any) -> None:
     ("options", "line"),
     [
         ({"measure": "gini"}, "Unknown measure 'gini'. Choose one of: PR, SCE, LCE, CCE."),
-        ({"layout": "diagonal"}, "Unknown layout 'diagonal'. Choose one of: auto, columns, rows."),
+        ({"layout": "diagonal"}, "Unknown layout 'diagonal'. Choose one of: auto, driver, columns, rows."),
         ({"labelCol": "why"}, "Unknown decision 'why'."),
         ({"inputCols": ["B", "y"]}, "'y' is both a condition and the decision. Choose one."),
         ({"inputCols": []}, "No condition is left."),

@@ -84,7 +84,7 @@ class FrameRows(Rows):
         """Group the rows, or code the columns."""
         import polars as pl
 
-        schema = self.frame.collect_schema()
+        schema = run(self.frame.collect_schema, self.explain)
         for name in roles.used:
             if schema[name].is_nested():
                 raise not_flat(name, schema[name])

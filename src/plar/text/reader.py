@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -130,8 +131,9 @@ class TextFile:
     def _threads(self, n_jobs: int) -> int:
         size = 0
         for file, header in zip(self.files, self.headers, strict=True):
-            end = file.stat().st_size if header.end is None else header.end
-            size += (end - header.size) * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
+            with suppress(OSError):  # which opening it tells
+                end = file.stat().st_size if header.end is None else header.end
+                size += (end - header.size) * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
         return max(1, min(n_jobs, -(-size // _SHARED)))
 
     # -- what is wrong -----------------------------------------------------------------------------------------
