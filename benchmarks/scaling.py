@@ -2,6 +2,7 @@
 
     python benchmarks/scaling.py                        # 1, 2, 4, … cores, as far as the machine has them
     python benchmarks/scaling.py --cores 2,16 --tables sdss,wide --kinds local,spark
+    python benchmarks/scaling.py --draw                 # the chart, from the figures of the last run
 
 Every measurement is a process of its own. `steps` are greedy steps on a table that is laid out: of the first search in
 a session, and of the second; `end to end` is a search from a Parquet file. All must choose the same columns. Figures go
@@ -212,9 +213,13 @@ def main() -> None:
     parser.add_argument("--cores", default=",".join(map(str, powers)))
     parser.add_argument("--tables", default=",".join([*SHAPES, *FILES]))
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--draw", action="store_true")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     given = parser.parse_args()
     HERE.mkdir(exist_ok=True)
+    if given.draw:
+        draw(json.loads(JSON.read_text())["results"])
+        return
     if given.one:
         table, kind, k = given.one
         work = measure_steps if table in SHAPES else measure_file

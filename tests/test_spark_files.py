@@ -54,7 +54,7 @@ def test_every_format(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
     lines = ["@relation t", *(f"@attribute {name} string" for name in table.columns), "@data"]
     (tmp_path / "t.arff").write_text("\n".join([*lines, *(",".join(map(str, row)) for row in table.rows())]))
-    expected = {}
+    expected: dict[bool, Any] = {}
     for path in sorted(tmp_path.iterdir()):
         text = path.suffix in (".arff", ".csv", ".gz")
         there = plar.reduce(path, "d", engine=engine_of(spark, "driver"))
@@ -168,9 +168,10 @@ def test_written_by_the_tasks(spark: Any, tmp_path: Path) -> None:
 def test_faults_are_one_line_that_names_the_file(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a,b,d", *["1,2,3"] * 300, "1,2", *["1,2,3"] * 300]))
-    for read in (lambda: plar.reduce(path, "d", engine=engine_of(spark)), lambda: plar.reduce(path, "d")):
+    engines: list[Any] = [engine_of(spark), "local"]
+    for engine in engines:
         with pytest.raises(plar.TableError, match=r"^'.*t\.csv', line 302: 2 fields where 3 are expected[^\n]*$"):
-            read()
+            plar.reduce(path, "d", engine=engine)
     damaged = tmp_path / "damaged.parquet"
     frame().write_parquet(damaged, row_group_size=50)
     data = bytearray(damaged.read_bytes())
