@@ -6,6 +6,7 @@ task on every core does. Whatever is not in numba's cache yet is compiled by one
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -56,6 +57,8 @@ def load_kernels() -> None:
     with _one_compiles():
         for n_values in (3, 300, 70_000):
             _try_out(n_values)
+    gc.collect()
+    gc.freeze()  # after every task pyspark collects garbage, and would look at all that is loaded here
 
 
 def _try_out(n_values: int) -> None:
