@@ -407,7 +407,16 @@ def _fetched(group: Group, arrays: Sequence[Array], attributes: frozenset[int]) 
 
 
 #: the pass of the present iteration, shared by the tasks of a worker
-_present: dict[Any, tuple[Pass, Index, Any]] = {}
+_present: dict[Any, tuple[Pass, Index]] = {}
+#: room for the rows of a block, kept from one iteration to the next: memory that was never touched is slow
+_rooms: list[lanes.Rows] = []
+_MOST_ROOM = 1 << 28
+
+
+def _room(n_rows: int) -> lanes.Rows:
+    if not _rooms or len(_rooms[0]) < n_rows:
+        _rooms[:] = [lanes.aligned(n_rows)]
+    return _rooms[0][:n_rows] if _rooms[0].nbytes <= _MOST_ROOM else _rooms.pop()
 
 
 def _scores(
@@ -419,9 +428,10 @@ def _scores(
         classes, counts = shared.value
         order, starts = now.value
         over = Pass(scorer(), classes, counts, order, starts)
-        _present[token] = over, order, lanes.aligned(len(order))
-    over, order, room = _present[token]
+        _present[token] = over, order
+    over, order = _present[token]
     if group.in_lanes:
+        room = _room(len(order))
         lanes.permute(arrays[0], order, room)
         thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
         scores = [(a, theta) for a, theta in thetas if a in wanted]

@@ -17,11 +17,12 @@ from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
-from pyspark import RDD
+from pyspark import RDD, StorageLevel
 
 from plar.coding.codes import Column
 from plar.coding.fingerprint import Fingerprint, add_fingerprints, written
 from plar.engines.spark import parcels
+from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.parcels import Told, dictionaries_of, facts_of
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, itself, joined_pieces, merged, pack
 from plar.engines.spark.session import explained
@@ -50,6 +51,8 @@ class Granulated:
     hashed: Fingerprint
     #: values by code, of each condition, where they are not too many
     dictionaries: tuple[Sequence[Any] | None, ...]
+    #: the decisions by class, or some of them
+    decisions: Sequence[tuple[Any, ...]]
     #: some values of each condition and decision
     samples: dict[str, Sequence[Any]]
     made: RDD[Told]
@@ -84,7 +87,10 @@ def granulate(
             return granules
         facts = [facts_of(parcel, LONG) if isinstance(parcel, Granules) else parcel for parcel in told]
         n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
-        return _in_one_coding(made, facts, roles, n, text=text, in_order=source.can_be_read_again)
+        found = _in_one_coding(made, facts, roles, n, text=text, in_order=source.can_be_read_again)
+        if small and len(roles.conditions) < parcels.WIDE:
+            return _here_if_small(found, roles, small)
+        return found
     except BaseException:
         made.unpersist()
         parcels.remove_files(made.context, token)
@@ -117,7 +123,35 @@ def _in_one_coding(
     else:
         pieces = exchanged(recoded.flatMap(lambda piece: dealt_out(piece, coding, partitions)), coding, partitions)
     n_rows = sum(fact.n_rows for fact in facts)
-    return Granulated(pieces, coding, n_rows, lacking, hashed, known[:-1], samples, made, shared)
+    decisions = some_values[-1]
+    return Granulated(pieces, coding, n_rows, lacking, hashed, known[:-1], decisions, samples, made, shared)
+
+
+def _here_if_small(found: Granulated, roles: Roles, small: int) -> Granulated | Granules:
+    """Bring the pieces here if they are small now that equal granules have met; else they are kept where they are."""
+    if any(values is None for values in found.dictionaries) or len(found.decisions) < found.coding.n_classes:
+        return found
+    pieces = found.pieces.persist(StorageLevel.MEMORY_AND_DISK)
+    share = small // pieces.getNumPartitions()
+    with explained("granulate the table"):
+        told = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
+    here = [piece for piece in told if piece is not None]
+    if len(here) < len(told):
+        return found
+    whole = joined_pieces(here, found.coding)
+    pieces.unpersist()
+    found.release()
+    return Granules(
+        conditions=roles.conditions,
+        columns=whole.columns(found.coding),
+        dictionaries=tuple(values or () for values in found.dictionaries),
+        decision=roles.decision,
+        classes=whole.classes,
+        decision_values=tuple(map(list, zip(*found.decisions, strict=True))),
+        counts=whole.counts,
+        n_objects=int(whole.counts.sum()),
+        cuts=cuts_of(roles),
+    )
 
 
 def _check_values(

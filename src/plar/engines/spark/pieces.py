@@ -61,6 +61,11 @@ class Piece(NamedTuple):
         """How many granules."""
         return len(self.counts)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its codes, classes and counts."""
+        return sum(array.nbytes for array in (*self.matrices, self.classes, self.counts))
+
     def column(self, coding: Coding, attribute: int) -> Codes:
         """Codes of an attribute."""
         width, row = coding.places[attribute]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -82,6 +84,8 @@ class FrameSource:
 
 
 def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+    if "polars" not in sys.modules:  # which takes its threads once and for all
+        os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
     with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, of the whole table
         try:
             yield from work(rows, roles)
