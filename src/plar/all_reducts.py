@@ -28,7 +28,8 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
 from plar.run import costs_by_name, prepared
-from plar.search import Options, Progress, core_of, costs_of
+from plar.search import Progress, core_of, costs_of
+from plar.search_options import Options
 
 __all__ = ["reducts"]
 

@@ -19,7 +19,8 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.run import granulated, opened, prepared, searching
-from plar.search import OnStep, Options, Progress, core_of
+from plar.search import OnStep, Progress, core_of
+from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 
 __all__ = ["core", "granulate", "read_table", "reduce", "significance", "theta"]

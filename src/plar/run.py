@@ -25,7 +25,8 @@ from plar.options import ReadOptions
 from plar.parallel import threads
 from plar.progress import followed
 from plar.reduct import Reduct
-from plar.search import Options, Progress, find_reduct
+from plar.search import Progress, find_reduct
+from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
 

@@ -25,7 +25,8 @@ from plar.hitting_sets import HittingSets, Node
 from plar.measures import OWN, Measure
 from plar.proof import Clause, Proof
 from plar.reduct import Certificate, Reduct
-from plar.search import Options, Progress, core_of, costs_of, result_of, rises_of
+from plar.search import Progress, core_of, costs_of, result_of, rises_of
+from plar.search_options import Options
 
 
 def find_smallest(

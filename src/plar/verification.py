@@ -17,7 +17,8 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, shows_reading
 from plar.proof import Proof
 from plar.run import is_granulated, prepared
-from plar.search import MAX_COST, Progress
+from plar.search import Progress
+from plar.search_options import MAX_COST
 
 __all__ = ["verify"]
 
