@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from plar.report.html import Page
+
 __all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
 #: types of the settings that plar itself reads in a saved result; others are only shown
@@ -140,7 +142,7 @@ class Reduct:
     >>> r.attributes, r.certificate.preserved, r.certificate.minimal
     (('b',), True, True)
     >>> r
-    <Reduct: 1 of 2 attributes by PR, preserved, minimal>
+    <Reduct: 1 of 2 columns by PR, preserved, minimal>
     """
 
     attributes: tuple[str, ...]
@@ -172,7 +174,7 @@ class Reduct:
     proof: Proof | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        words = [f"{len(self.attributes)} of {len(self.conditions)} attributes by {self.measure}"]
+        words = [f"{len(self.attributes)} of {len(self.conditions)} columns by {self.measure}"]
         words += ["preserved"] * self.certificate.preserved + ["minimal"] * self.certificate.minimal
         return f"<Reduct: {', '.join(words)}>"
 
@@ -217,31 +219,30 @@ class Reduct:
         with replacing(as_path(path)) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # half characters, as JSON has them
 
-    def report(self, path: str | os.PathLike[str], command: str | None = None) -> None:
+    def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
 
-        The page loads nothing from elsewhere. It says what was reduced to what, how the attributes were found and
-        what is proven about them, and shows every candidate of every step. `command` is the shell command that gave
-        this result; by default one is made from `source` and `settings`.
+        Without a path the page is returned: text that a notebook shows as a page. It loads nothing from elsewhere, and
+        shows the chosen columns, how they were found, what is proven about them, and every candidate of every step.
+        `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
         """
         from plar.report import page
+        from plar.report.html import delivered
 
-        text = page(self, command)
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        return delivered(page(self, command), path)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
-        """Draw how Θ(D|R) fell, and the significance of each chosen attribute; needs the extra ``report``.
+        """Draw how Θ(D|R) fell, and the gain of each chosen column; needs the extra ``report``.
 
-        Both panels are drawn on two `ax`, with one the first only, by default on a new figure, which pyplot does not
-        know: save it with ``savefig``.
+        Both panels are drawn on two `ax`, with one the first only, by default on a new figure. A notebook shows it;
+        elsewhere save it with ``savefig``, since pyplot does not know it.
 
         Examples
         --------
         >>> import plar
         >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
         >>> [panel.get_title(loc="left") for panel in r.plot().axes]
-        ['What is still undecided', '1 of 2 columns chosen']
+        ['Uncertainty left', '1 of 2 columns chosen']
         """
         from plar.plot import plot
 

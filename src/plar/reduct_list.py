@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from plar.errors import ParameterError, printable
 from plar.files import as_path, replacing
 
+if TYPE_CHECKING:
+    from plar.report.html import Page
+
 __all__ = ["Member", "Reducts"]
 
-#: reducts, and names of attributes, that are shown
+#: reducts, and names of columns, to show
 _SHOWN = 10
 
 
@@ -114,19 +117,24 @@ class Reducts(Sequence[Member]):
 
     def __str__(self) -> str:
         """What a person wants to read."""
+        from plar.report.words import percent
+
         lines = [self._count()]
         if len(self):
             lines += ["", "size       reducts"] + [f"{size:<10,} {n:,}" for size, n in self.sizes.items()]
         shares = self.frequencies
-        groups = {"in all": 1.0, "in none": 0.0} if self.complete else {}
-        for what, share in groups.items():
-            names = [a for a in shares if shares[a] == share]
-            listed = ", ".join(map(printable, names[:_SHOWN])) or "–"
-            lines += ["", f"{what:<10} {listed}{f' and {len(names) - _SHOWN:,} more' if len(names) > _SHOWN else ''}"]
+        often = sorted((a for a in shares if 0 < shares[a] < 1), key=lambda a: -shares[a])
+        groups = {"in some": [f"{printable(a)} ({percent(round(shares[a] * len(self)), len(self))})" for a in often]}
+        if self.complete:
+            in_all, in_none = ([printable(a) for a in shares if shares[a] == share] for share in (1, 0))
+            groups = {"in all": in_all, **groups, "in none": in_none}
+        for what, names in groups.items():
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            lines += ["", f"{what:<10} {', '.join(names[:_SHOWN]) or '–'}{more}"]
         lines += [""] * bool(len(self))
         for i, one in enumerate(self[:_SHOWN], 1):
             cost = f"  (cost {one.cost:,})" if self.costs else ""
-            lines.append(f"{i:<10} {', '.join(map(printable, one.attributes)) or '(no attribute)'}{cost}")
+            lines.append(f"{i:<10} {', '.join(map(printable, one.attributes)) or '(no column)'}{cost}")
         if len(self) > _SHOWN:
             lines.append(f"and {len(self) - _SHOWN:,} more")
         return "\n".join(lines)
@@ -161,10 +169,12 @@ class Reducts(Sequence[Member]):
         schema: Any = {"size": pl.Int64, "cost": pl.Int64, "attributes": pl.List(pl.String)}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML page for people: which attributes are in which reducts; needs the extra ``report``."""
+    def report(self, path: str | os.PathLike[str] | None = None) -> Page | None:
+        """Write one HTML page: which columns are in which reducts; needs the extra ``report``.
+
+        Without a path the page is returned: text that a notebook shows as a page.
+        """
+        from plar.report.html import delivered
         from plar.report.reducts_page import page
 
-        text = page(self)
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        return delivered(page(self), path)

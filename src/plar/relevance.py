@@ -16,7 +16,7 @@ from plar.run import searching
 
 __all__ = ["Relevant", "relevant"]
 
-#: rejected attributes that are shown
+#: rejected columns to show
 _NEAREST = 5
 
 
@@ -48,12 +48,12 @@ class Relevant:
 
     def __repr__(self) -> str:
         n, layers = len(self.attributes), len(self.layers)
-        return f"<Relevant: {n} of {len(self.first.conditions)} attributes beat chance, in {layers} layers>"
+        return f"<Relevant: {n} of {len(self.first.conditions)} columns beat chance, in {layers} layers>"
 
     def __str__(self) -> str:
         """What a person wants to read."""
         found, m = len(self.attributes), len(self.first.conditions)
-        lines = [f"{found:,} of {m:,} attributes beat chance at {self.alpha:g}"]
+        lines = [f"{found:,} of {m:,} columns beat chance at {self.alpha:g}"]
         lines[0] += "" if self.complete else "; stopped before all layers were found"
         lines += [""] * bool(self.layers)
         for i, layer in enumerate(self.layers, 1):
@@ -61,7 +61,7 @@ class Relevant:
         nearest = sorted(self.rejected, key=self.rejected.__getitem__)[:_NEAREST]
         if nearest:
             shown = ", ".join(f"{printable(name)} ({self.rejected[name]:.2g})" for name in nearest)
-            lines += ["", f"{len(self.rejected):,} rejected; those of the least p-values: {shown}"]
+            lines += ["", f"{len(self.rejected):,} rejected; the smallest p-values: {shown}"]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:

@@ -62,6 +62,11 @@ def _asked(found: Reduct, defaults: Mapping[str, Any]) -> Iterator[tuple[str, An
             yield name, value
 
 
+def changed_settings(found: Reduct) -> dict[str, Any]:
+    """The settings that differ from their defaults."""
+    return dict(_asked(found, {**_READING, **_SEARCH}))
+
+
 def shell_command(found: Reduct) -> str | None:
     """Write the command that gives this result; None where no command can.
 

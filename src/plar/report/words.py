@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST = 48
 
 MEASURES = {
-    "PR": "positive region: minus the share of rows whose decision is certain",
+    "PR": "positive region, minus the share of rows whose decision is certain",
     "SCE": "Shannon's conditional entropy, in nats",
     "LCE": "Liang's conditional entropy",
     "CCE": "combination conditional entropy",
@@ -125,7 +126,7 @@ def p_values_of(found: Reduct) -> list[tuple[str, bool]]:
     return [(p_words(p, level), p > level) for p in known] if len(known) == len(found.steps) else []
 
 
-def chance_words(found: Reduct, noun: str = "column") -> list[str]:
+def chance_words(found: Reduct) -> list[str]:
     """Say which steps beat chance, what was not tested, and how thin the table is; nothing for earlier versions.
 
     >>> import plar
@@ -140,13 +141,14 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
     if n:
         words.append(_steps_and_chance(found.n_beyond_chance, [not by_chance for _, by_chance in p_values_of(found)]))
     if left:
-        rest = f"{'None' if left > 2 else 'Neither'} of the {left:,} {noun}s{' left' * bool(found.attributes)} beats"
-        rest = f"The only {noun}{' left' * bool(found.attributes)} does not beat" if left == 1 else rest
+        which = " left" if found.attributes else ""
+        rest = f"{'None' if left > 2 else 'Neither'} of the {left:,} columns{which} beats"
+        rest = f"The only column{which} does not beat" if left == 1 else rest
         words.append(f"{rest} chance at {level_of(found):g}.")
     parts = [row["part"] for row in chosen(found)]
     core, asked = parts.count("core"), parts.count("asked for")
-    untested = [counted(core, f"core {noun}")] * bool(core)
-    untested += [f"{asked:,} asked for" if core else f"{counted(asked, noun)} asked for"] * bool(asked)
+    untested = [counted(core, "core column")] * bool(core)
+    untested += [f"{asked:,} asked for" if core else f"{counted(asked, 'column')} asked for"] * bool(asked)
     if untested and found.bounds is None:
         words.append(f"Taken untested: {' and '.join(untested)}.")
     if found.cuts and (n or left):
@@ -160,7 +162,7 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
     return words
 
 
-def bounds_words(found: Reduct, noun: str = "column") -> str:
+def bounds_words(found: Reduct) -> str:
     """Say what is proven about the size or the cost of all reducts; empty but for the smallest one.
 
     >>> import plar
@@ -177,21 +179,21 @@ def bounds_words(found: Reduct, noun: str = "column") -> str:
             return f"Cost {most:,}. Proven: {none} costs less."
         return f"Cost {most:,}, the least found. Proven: {none} costs less than {least:,}."
     if least == most:
-        return f"Proven: {none} has fewer {noun}s."
-    return f"The fewest {noun}s found. Proven: {none} has fewer than {least:,}."
+        return f"Proven: {none} has fewer columns."
+    return f"The fewest columns found. Proven: {none} has fewer than {least:,}."
 
 
-def nothing_words(found: Reduct, noun: str = "column") -> str:
+def nothing_words(found: Reduct) -> str:
     """Say why nothing is chosen though nothing is lost."""
     decision = ", ".join(map(visible, found.decision))
     if found.n_classes == 1:
         same = "falls into one class" if any(name in found.cuts for name in found.decision) else "is the same"
-        return f"{decision} {same} in every row: there is nothing to tell apart."
+        return f"{decision} {same} in every row: there is nothing to predict."
     uncut = sum(name in found.cuts and not found.cuts[name] for name in found.conditions)
     if uncut and uncut == len(found.conditions):
-        return f"The bins found no cut in any {noun}, so none of them can say anything about {decision}."
-    no_cut = f"; the bins found no cut in {counted(uncut, noun)}" if uncut else ""
-    return f"No {noun} is needed: none says anything about {decision}{no_cut}."
+        return f"The bins found no cut in any column, so none of them says anything about {decision}."
+    no_cut = f"; the bins found no cut in {counted(uncut, 'column')}" if uncut else ""
+    return f"No column is needed: none says anything about {decision}{no_cut}."
 
 
 def _steps_and_chance(k: int, beat: list[bool]) -> str:
@@ -217,7 +219,7 @@ def per_combination(found: Reduct) -> str:
 
 
 def chosen(found: Reduct) -> list[dict[str, Any]]:
-    """The columns of the reduct: why each is there, and its significance, inner for the core, else when selected.
+    """The columns of the reduct: why each is there, and its gain: the loss without it (core), or when it was added.
 
     The core is what the search began with; where it began without, its columns are as any other.
 
@@ -238,10 +240,12 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
     taken = set(found.attributes)
     groups = [(name, group) for group in found.equivalent or () for name in group if name in taken]
     same = {name: [other for other in group if other != name] for name, group in groups}
+    redundant = set(found.certificate.redundant)
     return [
         {
             "name": name,
             "part": parts.get(name, "asked for"),
+            "removable": name in redundant,
             "significance": known.get(name),
             "written": written.get(name, "–"),
             "bar": bar(known.get(name), max(known.values(), default=0.0)),
@@ -268,12 +272,26 @@ def start_words(found: Reduct) -> str:
     return f"step (0: {' and what was '.join(start) or 'no column yet'})".replace("0: asked", "0: what was asked")
 
 
-def intervals(cuts: Iterable[float]) -> list[str]:
-    """Write the bins between cut points.
+def intervals(cuts: Sequence[float]) -> list[str]:
+    """Write the bins between cut points, with as many digits as tell these apart.
 
-    >>> intervals([1.5, 2.0])
-    ['up to 1.5', 'over 1.5 to 2', 'over 2']
+    >>> intervals([1.5, 2.0]), intervals([1000000.25, 1000000.5]), intervals([])
+    (['≤ 1.5', '1.5 to 2', '> 2'], ['≤ 1000000.2', '1000000.2 to 1000000.5', '> 1000000.5'], ['all values'])
     """
-    marks = [f"{cut:.6g}".replace("-", "−") for cut in cuts]
-    between = [f"over {low} to {high}" for low, high in pairwise(marks)]
-    return [f"up to {marks[0]}", *between, f"over {marks[-1]}"] if marks else ["all values"]
+    digits = next((k for k in range(6, 17) if len({f"{cut:.{k}g}" for cut in cuts}) == len(cuts)), 17)
+    marks = [f"{cut:.{digits}g}".replace("-", "−") for cut in cuts]
+    between = [f"{low} to {high}" for low, high in pairwise(marks)]
+    return [f"≤ {marks[0]}", *between, f"> {marks[-1]}"] if marks else ["all values"]
+
+
+#: a word of a name with the separators after it; longer words are cut
+_WORD = re.compile(r"[^\s_/.\-]{1,18}[\s_/.\-]{0,18}|[\s_/.\-]{1,18}")
+
+
+def words_of(name: str) -> list[str]:
+    """Cut a name where a line may break: after a separator, else after 18 characters.
+
+    >>> words_of("mean_radius/x y")
+    ['mean_', 'radius/', 'x ', 'y']
+    """
+    return _WORD.findall(name)
