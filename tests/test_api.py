@@ -77,12 +77,12 @@ def test_no_significance_is_negative() -> None:
 
 def test_a_result_reads_well() -> None:
     found = plar.reduce(TABLE, "d")
-    assert repr(found) == "<Reduct: 2 of 2 attributes by SCE, preserved, minimal>"
+    assert repr(found) == "<Reduct: 2 of 2 columns by SCE, preserved, minimal>"
     assert "reduct  a, b" in str(found)
     alone = str(plar.reduce({"a": [0, 1], "d": [1, 1]}, "d"))
-    assert "one decision only" in alone
+    assert "one class only" in alone
     assert "reduct  (empty)" in alone
-    assert "less than all of them" in str(plar.reduce(TABLE, "d", max_attributes=1))
+    assert "all columns together reach 0." in str(plar.reduce(TABLE, "d", max_attributes=1))
 
 
 def test_a_result_survives_its_file(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_reduce_says_what_the_library_finds() -> None:
     out = ok("reduce", TABLE, "--decision", "x_wins")
     found = plar.reduce(TABLE, decision="x_wins")
     assert f"reduct  {', '.join(found.attributes)}" in out
-    assert "9 attributes → 8" in out
+    assert "9 columns → 8" in out
     assert "Minimal" in out
 
 
@@ -109,7 +109,7 @@ def test_core_theta_granulate(tmp_path: Path) -> None:
     granules = tmp_path / "g.parquet"
     done = run("granulate", *plain, "-o", str(granules))
     assert (done.returncode, done.stdout) == (0, "")
-    assert "8 objects, 5 granules" in done.stderr
+    assert "8 rows, 5 distinct" in done.stderr
     assert ok("core", str(granules)).split() == ["x0", "x1"]
     assert json.loads(ok("reduce", str(granules), "--json"))["n_objects"] == 8
 
@@ -335,9 +335,9 @@ def test_a_report(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     done = run("reduce", TABLE, "-d", "x_wins", "--report", str(page))
     assert done.returncode == 0, done.stderr
-    assert "9 attributes" in done.stdout
+    assert "9 columns" in done.stdout
     assert f"Wrote {page}." in done.stderr
     assert "plar reduce" in page.read_text()
     done = run("reduce", TABLE, "-d", "x_wins", "--report", "-")
     assert done.stdout.lower().startswith("<!doctype html>")
-    assert "9 attributes" in done.stderr
+    assert "9 columns" in done.stderr

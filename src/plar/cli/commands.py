@@ -280,7 +280,7 @@ def granulate(
         with written(output, ".parquet") as path:
             granules.save(path)
     if not telling.quiet:
-        print(f"{granules.n_objects:,} objects, {len(granules):,} granules.", file=sys.stderr, end=" ")
+        print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr, end=" ")
     _tell_written(output, telling)
 
 

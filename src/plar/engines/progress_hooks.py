@@ -28,7 +28,7 @@ Watch: TypeAlias = Callable[[JobProgress], None]
 
 
 class Tally:
-    """Counts the tasks of a pass and reports a few times a second, if to anybody; threads may share it."""
+    """Counts the tasks of a pass and reports a few times a second, if anybody listens; threads may share it."""
 
     def __init__(self, watch: Watch | None, total: int, candidates: int) -> None:
         self.done = 0
@@ -41,7 +41,8 @@ class Tally:
         with self._lock:
             self.done += tasks
             now = monotonic()
-            if self._watch is None or now - self._reported < _TICK:
+            last = self.done >= self._total and self._reported > self._began  # what was reported ends at 100 %
+            if self._watch is None or (now - self._reported < _TICK and not last):
                 return
             self._reported = now
             left = (now - self._began) / self.done * (self._total - self.done) if self.done else None
