@@ -143,8 +143,7 @@ def test_goes_on_after_any_step(tmp_path: Path, start: str | None) -> None:
 def test_what_is_shown_and_taken() -> None:
     found = plar.relevant(TABLE, "d")
     assert (
-        repr(found)
-        == f"<Relevant: {len(found.attributes)} of 15 columns beat chance, in {len(found.layers)} layers>"
+        repr(found) == f"<Relevant: {len(found.attributes)} of 15 columns beat chance, in {len(found.layers)} layers>"
     )
     assert "layer 1" in str(found)
     assert "rejected; the smallest p-values" in str(found)

@@ -136,6 +136,10 @@ def test_what_is_wrong_with_stdin_is_said_and_nothing_stays(tmp_path: Path) -> N
         assert said in done.stderr.decode()
         assert len(done.stderr.splitlines()) == 1
         assert list(tmp_path.iterdir()) == []
+    for kind in ("parquet", "arrow", "arff", "ndjson"):
+        done = piped(["reduce", "-", "-d", "-1"], frame_as(kind), env=env)
+        assert done.returncode == 2
+        assert f"Add --format {kind}." in done.stderr.decode()
     code, shown = on_a_terminal("reduce", "-", "-d", "d", stdin_too=True)
     assert code == 2
     assert "Standard input is a terminal" in shown

@@ -41,7 +41,7 @@ class NoNumber(TableError):
     def __init__(self, value: Any, name: str = "") -> None:
         remedy = "Name it in na= if it means missing, or leave the column out of bins."
         if isinstance(value, str) and "," in value and re.match(COMMA_NUMBER, value):
-            remedy = "Pass decimal=',' (--decimal ,)."
+            remedy = "Pass decimal=','."
         super().__init__(f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is no number. {remedy}")
         self.value = value
 
@@ -182,8 +182,7 @@ def cut_decision(
     if not cuts or len(made.values) < 2:
         warn(
             f"decision_bins={rule.spec!r} puts all numbers of the decision {name!r} into one class, so that there is "
-            "nothing to tell apart. Take more bins, or cut points within its numbers: decision_bins=[…] "
-            "(--decision-bins 1.5,3)."
+            "nothing to predict. Take more bins, or cut points within its numbers: decision_bins=[1.5, 3]."
         )
     return made, cuts
 
@@ -199,7 +198,7 @@ def warn_left(left: Mapping[str, str]) -> None:
     shown = ", ".join(f"{name!r} ({value!r})" for name, value in list(left.items())[:5])
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     comma = any(_is_comma_number(value) for value in left.values())
-    remedy = "Pass decimal=',' (--decimal ,)" if comma else "Name what means missing in na= (--na)"
+    remedy = "Pass decimal=','" if comma else "Name what means missing in na="
     warn(f"Not cut into bins, because of values that are no numbers: {shown}{more}. {remedy}.")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 from plar.bins import are_numbers, looks_continuous
@@ -34,8 +33,8 @@ def warn_ids(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> N
     more = f" and {len(many) - _SHOWN:,} more columns" if len(many) > _SHOWN else ""
     remedies = [f"leave {'it' if len(many) == 1 else 'them'} out, {_dropping(shown)}{' and so on' * bool(more)}"]
     if any(looks_continuous(engine.sample_values(table, granules, name)) for name in shown):
-        remedies.insert(0, "cut numbers into bins, bins='mdlp' (--bins mdlp)")
-    remedy = "; ".join([*remedies, "or take only columns that beat chance, alpha=0.05 (--alpha 0.05)"])
+        remedies.insert(0, "cut numbers into bins, bins='mdlp'")
+    remedy = "; ".join([*remedies, "or take only columns that beat chance, alpha=0.05"])
     warn(
         f"Nearly every row has a value of its own in {named}{more}: such a column tells all rows of this table apart, "
         f"and neither it nor a reduct of it says anything about new rows. {remedy[0].upper()}{remedy[1:]}."
@@ -49,8 +48,7 @@ def _is_unnamed(name: str, table: DecisionTable) -> bool:
 
 def _dropping(names: Sequence[str]) -> str:
     listed = [printable(name) for name in names]
-    words = " ".join(f"--drop {shlex.quote(name)}" for name in listed)
-    return f"drop={(listed[0] if len(listed) == 1 else listed)!r} ({words})"
+    return f"drop={(listed[0] if len(listed) == 1 else listed)!r}"
 
 
 def warn_many_numbers(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
@@ -61,7 +59,7 @@ def warn_many_numbers(engine: Engine, table: DecisionTable, granules: GranuleHan
     if are_numbers(engine.sample_values(table, granules, name)):
         warn(
             f"The decision {printable(name)!r} holds {granules.n_classes:,} different numbers, and each counts as a "
-            "class of its own. Cut it into a few classes: decision_bins='quantile:4' (--decision-bins quantile:4)."
+            "class of its own. Cut it into a few classes: decision_bins='quantile:4'."
         )
 
 

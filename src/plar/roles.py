@@ -50,7 +50,7 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     decision: tuple[str, ...] = (label,)
     if (options.decision is None) == (options.y is None):
         both = "Both decision and y are given" if options.y is not None else "No decision is given"
-        raise TableError(f"{both}. Pass decision= (--decision), a column of the table, or y=, labels beside it.")
+        raise TableError(f"{both}. Pass decision=, a column of the table, or y=, labels beside it.")
     if options.y is None:
         decision = decision_names(names, options.decision)
         if not decision:

@@ -47,8 +47,8 @@ class Options:
             raise ParameterError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
         if limit < len(set(self.include)):
             raise ParameterError(
-                f"The 'max_attributes' parameter is {limit}, but 'include' alone has {len(set(self.include))} "
-                "attributes. Raise the one or shorten the other."
+                f"The 'max_attributes' parameter is {limit}, but include= alone has {len(set(self.include))} "
+                "columns. Raise the limit or include fewer."
             )
 
     def _check_search(self) -> None:

@@ -89,7 +89,7 @@ def decoded(line: bytes, path: Path, number: int, encoding: str) -> str:
         known = "UTF-8" if encoding == "utf-8" else encoding
         raise TableError(
             f"{str(path)!r}, line {number}: byte 0x{line[error.start]:02x} is not {known}. "
-            "Pass its encoding, e.g. encoding='latin-1' (--encoding latin-1)."
+            "Pass its encoding, e.g. encoding='latin-1'."
         ) from None
 
 

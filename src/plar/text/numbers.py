@@ -68,5 +68,5 @@ def warn_of_spellings(columns: Mapping[str, Column]) -> None:
     names = ", ".join(map(repr, list(found)[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN))
     warn(
         f"One number is written in several ways in {names}, such as {one!r} and {other!r}: as text they are different "
-        f"values. To compare numbers, pass numeric={first!r} (--numeric {first})."
+        f"values. To compare numbers, pass numeric={first!r}."
     )
