@@ -579,7 +579,7 @@ def test_the_shell(tmp_path: Path) -> None:
     assert "Cost 11. Proven: no reduct with these limits costs less." in told
     told = plar_says("verify", proof, table)[0]
     assert told.startswith("Verified: of the 9 attributes considered, the set {top_left, ")
-    assert told.endswith("by SCE, and costs 11; no set without middle_middle that does costs less than 11.\n")
+    assert told.endswith("by SCE, and costs 11; no other set without middle_middle that does so costs less than 11.\n")
     changed = tmp_path / "changed.csv"
     changed.write_text(EXAMPLE.read_text().replace("\nx", "\no", 1))
     assert plar_says("verify", proof, str(changed), code=2)[1].startswith("Error: The proof is of another table")

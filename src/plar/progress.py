@@ -90,7 +90,7 @@ class Display:
     def _compiling(self) -> float:
         """Seconds spent compiling since the last call."""
         before, self._compiled = self._compiled, _compile_clock().seconds
-        return self._compiled - before
+        return float(self._compiled - before)
 
     def _tell(self, what: str, *facts: str) -> None:
         line = f"{what:<11} {', '.join(facts)}"
