@@ -1,4 +1,4 @@
-"""Many reducts: how large they are, how often each attribute is in them, and which share little."""
+"""Many reducts: how large they are, how often each column is in them, and which share little."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Reducts(Sequence[Member]):
-    """The reducts of a table, by cost, then by size, then by the order of the conditions; what `plar.reducts` returns.
+    """The reducts of a table, sorted by cost, then size, then table order; what `plar.reducts` returns.
 
     Parameters
     ----------
     conditions, decision, core : tuple of str
     measure : str
     complete : bool
-        Whether these are all; not so after a limit.
+        Whether these are all; False if a limit was reached.
     members : tuple of arrays
-        The positions of each reduct's attributes among the conditions, sorted.
+        The positions of each reduct's columns among `conditions`, sorted.
     include, exclude : tuple of str
-        Attributes that each had to hold, whether it needs them or not, and those that none was to hold.
+        Columns that each reduct had to hold, needed or not, and those that none was allowed to hold.
     costs : mapping of str to int
-        What attributes cost, where it is not 1.
+        What columns cost, where it is not 1.
     seconds : float
     """
 
@@ -79,19 +79,19 @@ class Reducts(Sequence[Member]):
 
     @property
     def sizes(self) -> dict[int, int]:
-        """How many reducts have each number of attributes."""
+        """How many reducts there are of each size."""
         sizes, counts = np.unique([len(positions) for positions in self.members], return_counts=True)
         return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
     @property
     def frequencies(self) -> dict[str, float]:
-        """The share of the reducts that hold each attribute: 1 for the core, 0 for those in none."""
+        """The share of the reducts that hold each column: 1 for the core, 0 for those in no reduct."""
         every = np.concatenate([*self.members, np.empty(0, np.int32)])
         counts = np.bincount(every, minlength=len(self.conditions))
         return dict(zip(self.conditions, (counts / max(len(self), 1)).tolist(), strict=True))
 
     def diverse(self, k: int) -> list[Member]:
-        """K reducts that share as little as possible: the first one, then each time the one that adds least overlap."""
+        """K reducts that share few columns: the first one, then each time the one that adds the least overlap."""
         if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
             raise ParameterError(f"diverse takes how many reducts to choose, at least 1. Got {k!r} instead.")
         if not self.members:
@@ -116,7 +116,7 @@ class Reducts(Sequence[Member]):
         return f"{least}{len(self):,} reduct{'s' * (len(self) != 1)} by {self.measure}{end}"
 
     def __str__(self) -> str:
-        """What a person wants to read."""
+        """A summary for people."""
         from plar.report.words import percent
 
         lines = [self._count()]
@@ -140,7 +140,7 @@ class Reducts(Sequence[Member]):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the result into what JSON can hold."""
+        """The result as JSON can hold it."""
         return {**self._facts(), "reducts": [list(one.attributes) for one in self]}
 
     def _facts(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Reducts(Sequence[Member]):
         return {**facts, "count": len(self), "sizes": sizes, "frequencies": self.frequencies}
 
     def json_lines(self, ascii_only: bool = False) -> Iterator[str]:
-        """The result as lines of one JSON object, a reduct each, however many there are."""
+        """The result as lines of one JSON object, a reduct each, without holding all of them as text."""
         yield json.dumps(self._facts(), ensure_ascii=ascii_only)[:-1] + ', "reducts": ['
         for i, one in enumerate(self, 1):
             yield json.dumps(list(one.attributes), ensure_ascii=ascii_only) + "," * (i < len(self))
@@ -162,7 +162,7 @@ class Reducts(Sequence[Member]):
             file.writelines(f"{line}\n" for line in self.json_lines(ascii_only=True))
 
     def to_frame(self) -> Any:
-        """A polars frame with a row for each reduct: size, cost, attributes."""
+        """A polars frame with a row per reduct: size, cost, attributes."""
         import polars as pl
 
         rows = [(len(one.attributes), one.cost, list(one.attributes)) for one in self]

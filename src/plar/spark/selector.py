@@ -130,7 +130,7 @@ class _Reader(DefaultParamsReader[Any]):
             try:
                 found._reduct = from_dict(json.loads(line[0] if line else ""), repr(place))
             except json.JSONDecodeError:
-                raise TableError(f"{place!r} is not a saved reduct: it is no valid JSON.") from None
+                raise TableError(f"{place!r} is not a saved reduct: it is not valid JSON.") from None
         return found
 
 
