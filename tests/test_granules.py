@@ -158,11 +158,11 @@ def test_what_is_no_granule_file(tmp_path: Path) -> None:
 
 def test_refusals() -> None:
     granules = granulate([(1, 2, 3, "p"), (1, 2, 4, "q")])
-    with pytest.raises(UnknownNameError, match="Unknown condition 'e'"):
+    with pytest.raises(UnknownNameError, match="Unknown column 'e'"):
         granules.coarsen(["e"])
-    with pytest.raises(UnknownNameError, match="Unknown condition 4"):
+    with pytest.raises(UnknownNameError, match="Unknown column 4"):
         granules.coarsen([4])
-    with pytest.raises(UnknownNameError, match="Unknown condition 'd'"):
+    with pytest.raises(UnknownNameError, match="Unknown column 'd'"):
         granules.coarsen([3])
     for odd in (True, 1.5, None):
         with pytest.raises((TableError, UnknownNameError), match=f"condition {odd}"):
@@ -179,7 +179,7 @@ def test_refusals() -> None:
         granules.coarsen(["a"]).refine(["b"], granulate([(1, 2, 3, "p"), (2, 2, 4, "q")]))
     with pytest.raises(TableError, match="is not the data"):
         granules.coarsen(["a"]).refine(["b"], granulate([(1, 2, 3, "p")]))
-    with pytest.raises(UnknownNameError, match="Unknown condition"):
+    with pytest.raises(UnknownNameError, match="Unknown column"):
         granules.coarsen(["a"]).refine(["z"], granules)
     big = as_table({"a": [1], "w": [MAX_OBJECTS], "d": [1]}, "d", weights="w").granulate()
     with pytest.raises(TableError, match="above the limit"):
@@ -197,7 +197,7 @@ def test_roles_of_granules() -> None:
         (7, None, "Unknown decision 7"),
         (np.array([0, 1]), None, "pass it as y="),
         (None, "d", "both a condition and the decision"),
-        (None, [], "No condition is left"),
+        (None, [], "No column is left"),
         (None, ["a", "a"], "given twice"),
     ]
     for decision, conditions, message in refused:
@@ -216,7 +216,7 @@ def test_options_of_granules() -> None:
         ({"weights": "a"}, "have their counts, decision and missing values already"),
         ({"missing": "error"}, r"Missing values in 'a' \(1\)"),
         ({"missing": "never"}, "Unknown missing policy 'never'"),
-        ({"drop": ["a", "b"]}, "No condition is left"),
+        ({"drop": ["a", "b"]}, "No column is left"),
         ({"drop": "d"}, "both the decision and to be dropped"),
         ({"drop": "z"}, "Unknown column to drop 'z'"),
     ]

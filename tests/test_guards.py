@@ -54,7 +54,7 @@ def test_ids(name: str, kind: str, tmp_path: Path) -> None:
         found = plar.reduce(data, "d")
     assert found.attributes == (name,)
     message = told(caught)
-    assert message.startswith(f"Nearly every row has a value of its own in '{name}': such a column tells all rows")
+    assert message.startswith(f"Nearly every row has a value of its own in '{name}': such a column identifies the rows")
     assert f"drop={name!r}" in message
     assert message.endswith("or take only columns that beat chance, alpha=0.05.")
     assert "bins" not in message
@@ -157,7 +157,7 @@ def test_decision_bins_come_before_mdlp_and_count_with_missing(tmp_path: Path) -
         ({"decision_bins": "mdlp"}, "decision_bins='mdlp' would cut the decision where it changes itself"),
         ({"decision_bins": "quantile"}, "needs a number of bins from 2"),
         ({"decision_bins": [2, 1]}, "Cut points are finite numbers in ascending order"),
-        ({"decision_bins": "width:3"}, "'d' cannot be cut into bins: it holds 'no', which is no number"),
+        ({"decision_bins": "width:3"}, "'d' cannot be cut into bins: it holds 'no', which is not a number"),
     ],
 )
 def test_decisions_that_cannot_be_cut(options: dict[str, Any], said: str) -> None:

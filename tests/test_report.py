@@ -179,7 +179,7 @@ def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
     ("bins", "words"),
     [
         ("quantile:2", "What was tested is the binned table."),
-        ("mdlp", "cuts by mdlp have seen the decision: p-values are too small."),
+        ("mdlp", "cut points by mdlp depend on the decision: p-values are too small."),
         ({"c0": "mdlp"}, "p-values are too small."),
     ],
 )

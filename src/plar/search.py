@@ -29,7 +29,7 @@ from plar.search_options import Options
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]
-#: candidates that are tested against chance at a time
+#: candidates tested against chance at a time
 _AT_ONCE = 64
 
 
@@ -51,9 +51,9 @@ def find_reduct(
 ) -> Reduct:
     """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
 
-    `source` and `settings` go into the result as they are. What the journal knows of the search is not done again. When
-    `time.perf_counter` has come to the deadline, the search ends with what it has. `watch` is called with the progress
-    of each pass, unless the engine has a function of its own for that. `equivalent`: also find the conditions that
+    `source` and `settings` go into the result as they are. What the journal has is not computed again. When
+    `time.perf_counter` reaches the deadline, the search stops with what it has. `watch` is called with the progress of
+    each pass, unless the engine has its own function for that. `equivalent`: also find the conditions that
     carry the same information.
     """
     search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
@@ -81,7 +81,7 @@ class _Search:
     complete: bool = False
     #: p-values of the candidates, once none of them beats chance
     rejected: dict[str, float] = field(default_factory=dict)
-    #: whether the greedy steps are under way, which alone end at the deadline
+    #: whether the greedy steps are running; only they stop at the deadline
     in_steps: bool = False
     #: when the phase began
     began: float = field(default_factory=perf_counter)
@@ -90,7 +90,7 @@ class _Search:
         """Find the core, or take it from the journal, and begin with it."""
 
         def look(job: JobProgress) -> None:
-            # ends a long pass at the deadline, where the engine reports its progress
+            # stops a long pass at the deadline, if the engine reports progress
             if self.in_steps and perf_counter() >= self.deadline:
                 raise _OutOfTime
             if watch is not None:
@@ -114,7 +114,7 @@ class _Search:
         self.start = _start(first, self.include, inner, options.max_attributes)
         if self.chosen:
             evaluation.select(*self.chosen)
-        #: None when it is in an unknown state
+        #: None if its state is unknown
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
         self.journal.check_theta(self._theta(evaluation))
@@ -129,11 +129,11 @@ class _Search:
         return [*self.start, *self.granules.positions([step.attribute for step in self.journal.steps])]
 
     def _theta(self, evaluation: Evaluation) -> float:
-        # Θ(D|R) as a number; where it equals Θ(D|C) it is that very number
+        # Θ(D|R) as a number; if it equals Θ(D|C), exactly that number
         return self.measure.value(evaluation.theta, self.granules.n_objects) if evaluation.active else self.theta_all
 
     def add_attributes(self, on_step: OnStep | None) -> None:
-        """Add the attribute of least Θ until the stop rule holds, or a limit is met."""
+        """Add the attribute with the least Θ until the stop rule holds or a limit is reached."""
         evaluation, steps = self.evaluation, self.journal.steps
         assert evaluation is not None
         chosen = set(self.chosen)
@@ -165,7 +165,7 @@ class _Search:
         return evaluation.theta - evaluation.theta_all <= most
 
     def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
-        # adds to R, and to those chosen, the first of the attributes of least Θ; with alpha, of those that beat chance
+        # adds the first of the attributes with the least Θ to R and `chosen`; with alpha, of those that beat chance
         began = perf_counter()
         names, n, measure = self.granules.conditions, self.granules.n_objects, self.measure
         candidates = [a for a in range(len(names)) if a not in chosen]
@@ -211,7 +211,7 @@ class _Search:
         return found
 
     def forget(self) -> None:
-        """Keep only the steps that are done: whatever ran was interrupted."""
+        """Keep only the finished steps: the current one was interrupted."""
         self.evaluation = None
         steps = self.journal.steps
         self.active = steps[-1].active if steps else self.active
@@ -226,11 +226,11 @@ class _Search:
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:
-            # redundancy is then judged by Θ(D|R) itself
+            # redundancy then refers to Θ(D|R) itself
             coarse = granules.coarsen([names[a] for a in chosen])
             evaluation, places = self.engine.open(coarse, measure, self.watch), {a: i for i, a in enumerate(chosen)}
             theta = self.theta_all if preserved else evaluation.value_all
-        # without one of these not even C preserves Θ, so that no part of C does
+        # without one of these not even C preserves Θ, so no part of C does
         needed = {a for a in chosen if not self.inner[a].equal} if preserved and measure.kind != OWN else set()
         redundant = [] if needed.issuperset(chosen) else _redundant(evaluation, chosen, places)
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
@@ -251,7 +251,7 @@ class _Search:
 
 
 class Searched(Protocol):
-    """What a search, of whichever kind, knows of its table in the end."""
+    """What a search of either kind knows about its table in the end."""
 
     granules: GranuleHandle
     measure: Measure
@@ -333,8 +333,8 @@ def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[in
 
 
 def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]:
-    """Groups of conditions of which some may be equal: as many values, and as significant at first."""
-    # what the first step did not offer was in R already, and an equal column adds nothing then
+    """Groups of conditions that may be equal: as many values, and the same significance at first."""
+    # a condition that was not a candidate of the first step was in R already; an equal column then has no gain
     first = steps[0].candidates if steps else {}
     groups: dict[tuple[int, float], list[int]] = {}
     for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):
@@ -343,4 +343,4 @@ def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]
 
 
 class _OutOfTime(Exception):
-    """A pass was ended by the time limit."""
+    """The time limit stopped a pass."""

@@ -39,12 +39,12 @@ class Options:
         for name in ("epsilon", "tolerance"):
             value = getattr(self, name)
             if amount(value) is None:
-                raise ParameterError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
+                raise ParameterError(f"The {name!r} parameter must be a number, at least 0. Got {value!r} instead.")
         limit = self.max_attributes
         if limit is None:
             return
         if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
-            raise ParameterError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
+            raise ParameterError(f"The 'max_attributes' parameter must be None or at least 1. Got {limit!r} instead.")
         if limit < len(set(self.include)):
             raise ParameterError(
                 f"The 'max_attributes' parameter is {limit}, but include= alone has {len(set(self.include))} "
@@ -61,7 +61,7 @@ class Options:
         for option in fields(Options):
             if option.name in odd and getattr(self, option.name) not in (option.default, None, {}):
                 which = "'smallest'" if self.search == "greedy" else "'greedy'"
-                more = " To leave columns out of the table, drop them." if option.name == "exclude" else ""
+                more = " To leave columns out of the table, use drop=." if option.name == "exclude" else ""
                 raise ParameterError(f"The {option.name!r} parameter goes with search={which}.{more}")
         for name, cost in (self.costs or {}).items():
             if not isinstance(cost, Integral) or isinstance(cost, bool) or not 1 <= cost <= MAX_COST:
@@ -71,11 +71,11 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Options:
-        """Take the options from the parameters of a function, which has more of them."""
+        """Pick the options from all parameters of a function."""
         return cls(**{option.name: given[option.name] for option in fields(cls)})
 
     def plain(self, include: list[str]) -> dict[str, Any]:
-        """The options in Python's own types, with the names of those to include."""
+        """The options in Python's own types, with the names of the columns to include."""
         limit = None if self.max_attributes is None else int(self.max_attributes)
         numbers = {"epsilon": float(self.epsilon), "tolerance": float(self.tolerance), "max_attributes": limit}
         alpha = None if self.alpha is None else float(self.alpha)
@@ -85,5 +85,5 @@ class Options:
 
     @property
     def begins(self) -> str:
-        """What the search begins with: by default the core, which knows nothing of chance, and with alpha nothing."""
+        """What the search starts with: by default the core; with alpha nothing, since the core is not tested."""
         return self.start or ("core" if self.alpha is None else "empty")

@@ -154,7 +154,7 @@ def chance_words(found: Reduct) -> list[str]:
     if found.cuts and (n or left):
         bins = found.settings.get("bins")
         seen = any("mdlp" in str(rule) for rule in (bins.values() if isinstance(bins, Mapping) else [bins]))
-        too_small = ", whose cuts by mdlp have seen the decision: p-values are too small" if seen else ""
+        too_small = ", whose cut points by mdlp depend on the decision: p-values are too small" if seen else ""
         words.append(f"What was tested is the binned table{too_small}.")
     if rows := per_combination(found):
         are = "is 1 row" if rows == "1" else f"are {rows} rows"

@@ -156,7 +156,7 @@ def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_json(word: str) -> float:
-    raise ValueError(f"{word} is no number in JSON, where null is missing")
+    raise ValueError(f"{word} is not a number in JSON, where null is missing")
 
 
 def _float(text: str) -> float:
@@ -178,11 +178,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None = None) -> None:
-    """Refuse the first row that is no object, or changes the type of a column, of those in `names` if given."""
+    """Refuse the first row that is not an object, or changes the type of a column, of those in `names` if given."""
     kinds, fractions, large = dict[str, str](), set[str](), dict[str, int]()
     for where, row in rows:
         if not isinstance(row, dict):
-            raise TableError(f"{where}: {json.dumps(row)[:40]!r} is no object. Write objects only, one a row.")
+            raise TableError(f"{where}: {json.dumps(row)[:40]!r} is not an object. Write objects only, one per row.")
         for name, value in row.items():
             if names is not None and name not in names:
                 continue

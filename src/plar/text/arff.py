@@ -78,7 +78,7 @@ def arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Heade
                 return None
             return Header(tuple(names), _dialect(row or b"", len(names), path, outputs), size, number, outputs)
         else:
-            raise TableError(f"{where}: {text[:40]!r} is no ARFF declaration. Expected @attribute or @data.")
+            raise TableError(f"{where}: {text[:40]!r} is not an ARFF declaration. Expected @attribute or @data.")
     if whole:
         raise TableError(f"{str(path)!r} has no @data line. Add it before the first row.")
     return None
