@@ -495,7 +495,7 @@ def test_granules_keep_their_cuts(tmp_path: Path) -> None:
     other = plar.granulate(table, "d", bins="quantile:4")
     with pytest.raises(plar.TableError, match=r"cut at different points cannot be merged: \['a', 'b'\]"):
         granules.merge(other)
-    with pytest.raises(plar.TableError, match="'a' of the granules is cut into bins already"):
+    with pytest.raises(plar.TableError, match="'a' is already cut into bins"):
         plar.reduce(granules, bins={"a": "mdlp"})
     assert plar.granulate(granules, bins="mdlp").cuts == granules.cuts
 

@@ -94,9 +94,7 @@ def reducts(
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
             raise ParameterError(f"The {name!r} parameter must be None or at least 1. Got {value!r} instead.")
     if chosen.kind == OWN:
-        raise ParameterError(
-            f"plar.reducts takes PR, SCE, LCE and CCE. Got {chosen.name!r}, whose classes have no labels."
-        )
+        raise ParameterError(f"plar.reducts supports the measures PR, SCE, LCE and CCE. Got {chosen.name!r}.")
     with (
         memory_limited(as_bytes(memory_limit)),
         followed(verbose, progress, None) as (tell, _, display),

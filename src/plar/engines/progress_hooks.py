@@ -18,12 +18,12 @@ class JobProgress(NamedTuple):
     done: int
     total: int
     candidates: int
-    #: the best candidate so far and its Θ; None where no task knows a whole Θ
+    #: the best candidate so far and its Θ; None if no task knows a whole Θ
     best: tuple[str, float] | None
     seconds_left: float | None
 
 
-#: called now and then during a pass; an exception that it raises ends the pass
+#: called repeatedly during a pass; an exception that it raises stops the pass
 Watch: TypeAlias = Callable[[JobProgress], None]
 
 
