@@ -104,7 +104,7 @@ def _bars(found: Reduct, ax: Any) -> None:
 
 
 def _quiet(ax: Any, axis: str) -> None:
-    """Faint lines to read along, and no frame."""
+    """Faint grid lines, and no frame."""
     ax.grid(axis=axis, color="0.5", alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):

@@ -46,7 +46,7 @@ class Display:
         self._compiled = _compile_clock().seconds
 
     def __call__(self, phase: str, done: int, total: int) -> None:
-        """Go on to a phase, or to its next step."""
+        """Start a phase, or its next step."""
         tell_resumed(phase, done, total)
         if phase == "resume":  # not a phase
             return
@@ -66,7 +66,7 @@ class Display:
             self._live.refresh()  # shown, however short it is
 
     def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
-        """Print what was read; bytes of the coded table and those that the engine takes beside it, if known."""
+        """Print what was read; `memory`: bytes of the coded table, and those that the engine needs beside it, if known."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "rows", monotonic() - self._began, self._compiling())
         self._tell("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)
@@ -110,7 +110,7 @@ class Display:
 
     @property
     def share(self) -> float | None:
-        """How much of the pass is done, of 1; None if unknown."""
+        """The share of the pass that is done; None if unknown."""
         return self._job.done / self._job.total if self._job and self._job.total else None
 
     @property
@@ -138,7 +138,7 @@ class Display:
         return ", ".join(facts)
 
     def _reading(self, seconds: float) -> list[str]:
-        """How far the file is read, where the system counts the bytes that this process reads."""
+        """How much of the file is read, if the system counts the bytes that this process reads."""
         read = _bytes_read() - self._read_before
         share = read / self._total
         if not 0 < share < 1:  # at its end, being read again, or unknown
@@ -168,7 +168,7 @@ class Display:
 
 
 def _bytes_read() -> int:
-    """Bytes that this process has read so far; 0 where the system does not say."""
+    """Bytes that this process has read so far; 0 if the system does not say."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path("/proc/self/io").read_text().split()[1])
     return 0
@@ -179,13 +179,13 @@ def _clock(seconds: float) -> str:
 
 
 def _compile_clock() -> Any:
-    """The clock of `plar.jit`, which is loaded, and numba with it, when the first kernel is."""
+    """The clock of `plar.jit`, which is imported, with numba, only when kernels are needed."""
     jit = sys.modules.get("plar.jit")
     return getattr(jit, "clock", _NO_CLOCK)
 
 
 def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
-    """The time, and a rate; compiling is no part of the rate."""
+    """The time, and a rate without the time for compiling."""
     working = seconds - compiling
     rate = [f"{n / working:,.0f} {what}/s"] if n and working >= 0.1 else []
     once = [f"{shown_seconds(compiling)} of it compiling"] if compiling >= 0.1 else []
@@ -225,7 +225,7 @@ def shown(verbose: bool | None = None) -> Iterator[Display | None]:
 def followed(
     verbose: bool, progress: Progress | None, on_step: OnStep | None
 ) -> Iterator[tuple[Progress | None, OnStep | None, Display | None]]:
-    """Join the callbacks of the user with a display; one may be the callback itself."""
+    """Combine the user's callbacks with a display, which may itself be the callback."""
     with shown(True) if verbose else nullcontext() as display:
         if display is None:
             yield progress, on_step, progress if isinstance(progress, Display) else None

@@ -52,7 +52,7 @@ def _start(
 def main() -> None:
     """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
     # Imports are most of a short run. numba would import scipy, if installed, for BLAS routines that no kernel of
-    # plar calls; and modules are no garbage, neither while they load nor at exit.
+    # plar calls; and there is no garbage to collect among modules, while they load or at exit.
     sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     gc.disable()
     _open_closed_streams()
@@ -94,7 +94,7 @@ def main() -> None:
 
 @contextmanager
 def panics_hidden() -> Iterator[None]:
-    """Send what libraries write to descriptor 2 to a file, and pass it on at the end, up to the first panic.
+    """Redirect what libraries write to descriptor 2 to a file, and print it at the end, up to the first panic.
 
     Python's own `sys.stderr` still writes at once. With PLAR_DEBUG set, everything does.
     """
@@ -102,7 +102,7 @@ def panics_hidden() -> Iterator[None]:
     ours = before is not None and before is sys.stderr and before.fileno() == 2
     held = None
     if ours and not os.environ.get("PLAR_DEBUG"):
-        with suppress(OSError):  # there may be no place for it
+        with suppress(OSError):  # the disk may be full
             held = TemporaryFile()  # noqa: SIM115 - closed below
     if before is None or held is None:
         yield
@@ -124,7 +124,7 @@ def panics_hidden() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Let closed standard streams (``>&-``) be /dev/null; files opened later would else take their descriptors."""
+    """Open closed standard streams (``>&-``) as /dev/null, or files opened later would get their descriptors."""
     while (null := os.open(os.devnull, os.O_RDWR)) < 3:
         pass
     os.close(null)

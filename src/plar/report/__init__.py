@@ -40,9 +40,9 @@ from plar.report.words import (
 if TYPE_CHECKING:
     from plar.reduct import Reduct, Step
 
-#: rows of a table that are shown at first
+#: rows of a table shown initially
 ROWS = 50
-#: names of a list that are shown, of candidates that did not tie, and values of a setting
+#: names shown of a list and of the runners-up, and values of a setting
 NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
 #: what the script knows of each column
 _KEYS = ("place", "role", "of", "gain", "first", "values", "missing")
@@ -142,13 +142,13 @@ def _steps(found: Reduct) -> list[dict[str, Any]]:
 
 
 def _rejected(found: Reduct) -> list[tuple[str, str, float]]:
-    """The columns left that came near to beating chance, the nearest first."""
+    """The remaining columns that came close to beating chance, the closest first."""
     near = sorted((p, name) for name, p in found.rejected.items() if p < 1)
     return [(name, p_words(p, level_of(found)), p) for p, name in near]
 
 
 def _passed_over(step: Step) -> list[str]:
-    """Candidates that would have been taken, if they beat chance."""
+    """Candidates that would have been taken if they had beaten chance."""
     value = step.candidates[step.attribute]
     return [name for name, other in step.candidates.items() if other >= value and name not in step.ties]
 
@@ -159,7 +159,7 @@ def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tup
 
 
 def _first_round(found: Reduct) -> list[dict[str, Any]]:
-    """The candidates of the first round, the best first, as the page shows them before any click."""
+    """The candidates of the first round, best first, as the page shows them initially."""
     if not found.steps:
         return []
     places = {name: k for k, name in enumerate(found.conditions, 1)}

@@ -53,7 +53,7 @@ def _role(row: dict[str, Any]) -> str:
 
 
 def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
-    """Say of each column that is not chosen why it is not."""
+    """Say why each of the other columns is not chosen."""
     taken, core, left = set(found.attributes), set(found.core), found.certificate.preserved
     excluded = set(found.settings.get("exclude") or ())
     removed = {step.attribute for step in found.steps}

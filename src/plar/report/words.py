@@ -26,12 +26,12 @@ MEASURES = {
 
 
 def visible(name: str) -> str:
-    """Show a name of the data with everything in it that cannot be seen, or that turns text around, escaped."""
+    """Show a name from the data, with invisible characters and those that reverse text escaped."""
     return printable(name) if name.strip() else repr(name)
 
 
 def shortened(name: str, longest: int = LONGEST) -> str:
-    """Show a name, its middle left out if it is long.
+    """Show a name, without its middle if it is long.
 
     >>> shortened("a" * 30 + "z" * 30, 21)
     'aaaaaaaaaaaaaa…zzzzzz'
@@ -54,7 +54,7 @@ def number(value: float) -> str:
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Write the numbers of one column with as many decimals each: four digits for the largest, two for the least.
+    """Write the numbers of one column with equal decimals: four digits for the largest, two for the smallest.
 
     >>> aligned([0.1454073, 0.0057883, 0.0, 1e-9]), aligned([-1.0, -0.25])
     (['0.1454', '0.0058', '0', '<0.0001'], ['−1.000', '−0.250'])
@@ -78,7 +78,7 @@ def _fixed(value: float, decimals: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    r"""Write a share; never 100 % or 0 % where it is not so.
+    r"""Write a share; 100 % and 0 % only if exact.
 
     >>> percent(5189, 5201), percent(1, 9), percent(0, 9), percent(9_999_999, 10_000_000)
     ('99.8\xa0%', '11.1\xa0%', '0\xa0%', '>99.9\xa0%')
@@ -105,7 +105,7 @@ def bar(value: float | None, largest: float) -> str:
 
 
 def p_words(p: float, level: float = LEVEL) -> str:
-    """Write a p-value with two digits, or as many as show on which side of the level it is.
+    """Write a p-value with two digits, or as many as needed to show on which side of the level it is.
 
     >>> p_words(1e-9), p_words(0.0018), p_words(0.0402), p_words(0.0501), p_words(1.0)
     ('<0.001', '0.0018', '0.04', '0.0501', '1')
@@ -163,7 +163,7 @@ def chance_words(found: Reduct) -> list[str]:
 
 
 def bounds_words(found: Reduct) -> str:
-    """Say what is proven about the size or the cost of all reducts; empty but for the smallest one.
+    """Say what is proven about the size or cost of all reducts; empty unless the smallest was searched for.
 
     >>> import plar
     >>> bounds_words(plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", search="smallest"))
@@ -211,17 +211,17 @@ def _steps_and_chance(k: int, beat: list[bool]) -> str:
 
 
 def per_combination(found: Reduct) -> str:
-    """Rows for each combination of the chosen values; empty without such, and for results of earlier versions."""
+    """Rows for each combination of the chosen values; empty if none are chosen, and for results of earlier versions."""
     if not found.n_combinations or not found.attributes:
         return ""
-    rows, each = found.n_objects, found.n_combinations  # as large as somebody may have written into a file
+    rows, each = found.n_objects, found.n_combinations  # integers: a file may hold any size
     return f"{rows / each:.{int(rows != each)}f}" if rows < 10 * each else f"{rows // each:,}"
 
 
 def chosen(found: Reduct) -> list[dict[str, Any]]:
     """The columns of the reduct: why each is there, and its gain: the loss without it (core), or when it was added.
 
-    The core is what the search began with; where it began without, its columns are as any other.
+    Columns count as core only if the search started with the core.
 
     >>> import plar
     >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", measure="PR", include=["a"])
@@ -273,7 +273,7 @@ def start_words(found: Reduct) -> str:
 
 
 def intervals(cuts: Sequence[float]) -> list[str]:
-    """Write the bins between cut points, with as many digits as tell these apart.
+    """Write the bins between cut points, with enough digits to distinguish these.
 
     >>> intervals([1.5, 2.0]), intervals([1000000.25, 1000000.5]), intervals([])
     (['≤ 1.5', '1.5 to 2', '> 2'], ['≤ 1000000.2', '1000000.2 to 1000000.5', '> 1000000.5'], ['all values'])
