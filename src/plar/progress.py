@@ -66,7 +66,7 @@ class Display:
             self._live.refresh()  # shown, however short it is
 
     def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
-        """Print what was read; `memory`: bytes of the coded table, and those that the engine needs beside it, if known."""
+        """Print what was read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "rows", monotonic() - self._began, self._compiling())
         self._tell("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)

@@ -130,8 +130,8 @@
   const written = (key) => writer(decimalsOf(columns.map((row) => row[key])));
   const writeGain = written("gain"), writeFirst = written("first");
   tableOf("columns-table", () => columns, () => (row) =>
-    element("tr", "", element("td", "n dim", whole.format(row.rank)), rowName(row),
-      element("td", "role", tag(row.role), ...(row.of === null ? [] : [" ", nameOf(row.of)])),
+    element("tr", "", count(row.rank, "n dim aux"), rowName(row),
+      element("td", "role", tag(row.role), ...(row.of === null ? [] : [" ", element("span", "of", nameOf(row.of))])),
       exact(row.gain, writeGain, "n"), exact(row.first, writeFirst, "n aux"), count(row.values, "n aux"),
       count(row.missing, row.missing ? "n aux" : "n aux dim"), count(row.place, "n aux dim")),
     { key: "rank", down: false });
