@@ -242,7 +242,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
             read = None
         if read == state and json.loads(bytes(bad)).get("checksum") == checksum:
             continue  # such as e for E in a number: it says the same
-        refused(bytes(bad), "elete it to start anew")
+        refused(bytes(bad), "elete it to start over")
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:

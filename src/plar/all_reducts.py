@@ -97,19 +97,21 @@ def reducts(
         raise ParameterError(f"plar.reducts supports the measures PR, SCE, LCE and CCE. Got {chosen.name!r}.")
     with (
         memory_limited(as_bytes(memory_limit)),
-        followed(verbose, progress, None) as (tell, _, display),
-        prepared(data, read, engine, n_jobs, attributes=include, progress=tell) as ready,
+        followed(verbose, progress, None) as (notify, _, display),
+        prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
         granules, columns = ready.granules, ready.table.columns
         priced = costs_of(granules, costs_by_name(ready.table, costs))
         kept, dropped = (frozenset(granules.positions(names)) for names in (ready.attributes, columns(exclude)))
-        if tell:
-            tell("core", 0, len(granules.conditions))
+        if notify:
+            notify("core", 0, len(granules.conditions))
         evaluation = ready.engine.open(granules, chosen, ready.engine.watch or (display.watch if display else None))
         core = core_of(evaluation.without_each(), evaluation.theta_all, chosen, granules.n_objects, 0.0)
         oracle = ready.engine.oracle(granules, chosen)
         clauses = ClauseSearch(oracle, granules.conditions, priced, kept, dropped, deadline)
-        search = _AllReducts(clauses, limit or 1 << 62, max_size or 1 << 62, tell or (lambda phase, done, total: None))
+        search = _AllReducts(
+            clauses, limit or 1 << 62, max_size or 1 << 62, notify or (lambda phase, done, total: None)
+        )
         try:
             search.run(core)
         except KeyboardInterrupt:
@@ -124,7 +126,7 @@ class _AllReducts:
     clauses: ClauseSearch
     limit: int
     max_size: int
-    tell: Progress
+    notify: Progress
     found: list[NDArray[np.int32]] = field(default_factory=list)
     complete: bool = False
 
@@ -160,7 +162,7 @@ class _AllReducts:
                             raise LimitReached
                         known.add(keys[i])
                         self.found.append(np.sort(np.concatenate([always, sets[i]])))
-                self.tell("reducts", len(self.found), size + len(always))
+                self.notify("reducts", len(self.found), size + len(always))
                 failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
                 search.look_at_each(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:

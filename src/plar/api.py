@@ -198,13 +198,13 @@ def core(
     read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
     options = Options(epsilon=epsilon)
     with (
-        followed(False, progress, None) as (tell, _, display),
-        prepared(data, read, engine, n_jobs, progress=tell) as ready,
+        followed(False, progress, None) as (notify, _, display),
+        prepared(data, read, engine, n_jobs, progress=notify) as ready,
     ):
         names = ready.granules.conditions
         warn_many_numbers(ready.engine, ready.table, ready.granules)
-        if tell:
-            tell("core", 0, len(names))
+        if notify:
+            notify("core", 0, len(names))
         watch = ready.engine.watch or (display.watch if display else None)
         search = ready.engine.open(ready.granules, chosen_measure, watch)
         n = ready.granules.n_objects

@@ -183,7 +183,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _refusal(path: Path | None, why: str) -> TableError:
-    return TableError(f"The checkpoint {str(path)!r} {why} to start anew.")
+    return TableError(f"The checkpoint {str(path)!r} {why} to start over.")
 
 
 def _encoded(state: Any) -> str:

@@ -47,15 +47,15 @@ class Display:
 
     def __call__(self, phase: str, done: int, total: int) -> None:
         """Start a phase, or its next step."""
-        tell_resumed(phase, done, total)
+        print_resumed(phase, done, total)
         if phase == "resume":  # not a phase
             return
         now = monotonic()
         if self._phase == "core" and phase in ("search", "smallest", "reducts"):
             pace = _pace(self._total, "columns", now - self._began, self._compiling())
-            self._tell("core", f"{self._total:,} columns tried", *pace)
+            self._print("core", f"{self._total:,} columns tried", *pace)
         if phase == "smallest":
-            self._tell("bounds", f"at least {done:,}, at most {total:,}")
+            self._print("bounds", f"at least {done:,}, at most {total:,}")
         if self._phase == phase and phase in ("smallest", "reducts"):  # the clock keeps running
             self._step, self._total = done + 1, total
             return
@@ -69,17 +69,17 @@ class Display:
         """Print what was read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "rows", monotonic() - self._began, self._compiling())
-        self._tell("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)
+        self._print("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)
         if memory:
             coded, need = map(shown_bytes, memory)
-            self._tell("memory", f"{coded} for the coded table", f"about {need} more for the search")
+            self._print("memory", f"{coded} for the coded table", f"about {need} more for the search")
 
     def on_step(self, step: Step) -> None:
         """Print what a greedy step found."""
         chance = [] if step.p_value is None else [f"p-value {step.p_value:.2g}"]
         facts = f"Θ left {number(step.theta)}", f"{step.active:,} rows undecided", *chance
         pace = _pace(len(step.candidates), "candidates", step.seconds, self._compiling())
-        self._tell(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
+        self._print(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
 
     def watch(self, job: JobProgress) -> None:
         """Note the progress of a pass over the candidates."""
@@ -92,7 +92,7 @@ class Display:
         before, self._compiled = self._compiled, _compile_clock().seconds
         return float(self._compiled - before)
 
-    def _tell(self, what: str, *facts: str) -> None:
+    def _print(self, what: str, *facts: str) -> None:
         line = f"{what:<11} {', '.join(facts)}"
         if self._lines and self._console:
             self._console.out(line, highlight=False)
@@ -122,12 +122,12 @@ class Display:
         if job is None:
             reading = self._reading(seconds) if self._phase == "granulate" and self._total else []
             done = self._step - 1
-            told = {
+            facts_of = {
                 "search": f"{self._total:,} rows undecided",
                 "smallest": f"between {done:,} and {self._total:,}",
                 "reducts": f"{done:,} found",
             }
-            mixed = [told[self._phase]] if self._phase in told else []
+            mixed = [facts_of[self._phase]] if self._phase in facts_of else []
             return ", ".join([_clock(seconds), *reading, *mixed])
         scored = job.candidates * job.done // max(job.total, 1)
         facts = [f"{100 * job.done // max(job.total, 1)} %"]
@@ -192,7 +192,7 @@ def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
     return [shown_seconds(seconds), *once, *rate]
 
 
-def tell_resumed(phase: str, done: int, total: int) -> None:
+def print_resumed(phase: str, done: int, total: int) -> None:
     """Print that the search resumes from a checkpoint: a `progress` callback that prints nothing else."""
     if phase == "resume":
         steps = f"core and {done:,} step{'s' * (done != 1)}" if done else "core"
@@ -218,7 +218,7 @@ def shown(verbose: bool | None = None) -> Iterator[Display | None]:
             display._live = live
             yield display
     if display._phase == "certificate":
-        display._tell("checked", shown_seconds(monotonic() - display._began))
+        display._print("checked", shown_seconds(monotonic() - display._began))
 
 
 @contextmanager

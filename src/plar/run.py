@@ -173,8 +173,8 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
     journal, equivalent = Journal(given["checkpoint"]), given["equivalent"]
     with (
         memory_limited(as_bytes(given["memory_limit"])),
-        followed(given["verbose"], progress, on_step) as (tell, tell_step, display),
-        prepared(*where, attributes=include, seconds=seconds, progress=tell) as ready,
+        followed(given["verbose"], progress, on_step) as (notify, notify_step, display),
+        prepared(*where, attributes=include, seconds=seconds, progress=notify) as ready,
     ):
         warn_many_numbers(ready.engine, ready.table, ready.granules)
         if alpha is None:
@@ -183,7 +183,13 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
-        how = {"measure": measure, "journal": journal, "equivalent": equivalent, "progress": tell, "on_step": tell_step}
+        how = {
+            "measure": measure,
+            "journal": journal,
+            "equivalent": equivalent,
+            "progress": notify,
+            "on_step": notify_step,
+        }
         how["watch"] = display.watch if display else None
         exclude, costs = ready.table.columns(options.exclude), costs_by_name(ready.table, options.costs)
         options = replace(options, include=ready.attributes, exclude=exclude, costs=costs)

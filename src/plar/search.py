@@ -86,7 +86,7 @@ class _Search:
     #: when the phase began
     began: float = field(default_factory=perf_counter)
 
-    def find_core(self, tell: Progress, watch: Watch | None) -> None:
+    def find_core(self, notify: Progress, watch: Watch | None) -> None:
         """Find the core, or take it from the journal, and begin with it."""
 
         def look(job: JobProgress) -> None:
@@ -96,14 +96,14 @@ class _Search:
             if watch is not None:
                 watch(job)
 
-        self.tell = tell
+        self.notify = notify
         self.watch = look if self.deadline < math.inf else watch
         granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
         self.include = sorted(granules.positions(options.include))
         self.journal.begin(granules, measure, options.plain([names[a] for a in self.include]))
         if self.journal.resumed:
-            self.tell("resume", len(self.journal.steps), 0)
-        self.tell("core", 0, len(names))
+            self.notify("resume", len(self.journal.steps), 0)
+        self.notify("core", 0, len(names))
         evaluation = self.engine.open(granules, measure, self.watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         self.inner = inner = self.journal.inner or evaluation.without_each()
@@ -138,7 +138,7 @@ class _Search:
         assert evaluation is not None
         chosen = set(self.chosen)
         limit = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
-        self.tell("search", len(steps), self.active)
+        self.notify("search", len(steps), self.active)
         self.in_steps = True
         with suppress(_OutOfTime):
             while True:
@@ -151,7 +151,7 @@ class _Search:
                     break
                 self.journal.add_step(step)
                 self.active = step.active
-                self.tell("search", len(steps), self.active)
+                self.notify("search", len(steps), self.active)
                 if on_step:
                     on_step(step)
         self._end("search")
@@ -222,7 +222,7 @@ class _Search:
         self.in_steps = False
         granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
         chosen = self.chosen
-        self.tell("certificate", 0, len(chosen))
+        self.notify("certificate", 0, len(chosen))
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:

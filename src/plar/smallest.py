@@ -83,18 +83,18 @@ class _Smallest:
     proven: Sequence[tuple[int, ...]] = ()
     complete: bool = False
 
-    def prepare(self, tell: Progress, watch: Watch | None) -> None:
+    def prepare(self, notify: Progress, watch: Watch | None) -> None:
         """Find the core, which every reduct holds, and begin with its clauses."""
         granules, options = self.granules, self.options
         names = granules.conditions
-        self.tell, self.n = tell, len(names)
+        self.notify, self.n = notify, len(names)
         self.include, self.exclude = (frozenset(granules.positions(o)) for o in (options.include, options.exclude))
         self.costs = costs_of(granules, options.costs)
         self.fingerprint = shown(granules.fingerprint())  # needed for the proof
         self.journal.begin(granules, self.measure, options.plain([names[a] for a in sorted(self.include)]))
         if self.journal.resumed:
-            tell("resume", 0, 0)
-        tell("core", 0, self.n)
+            notify("resume", 0, 0)
+        notify("core", 0, self.n)
         evaluation = self.engine.open(granules, self.measure, watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         inner = self.journal.inner or evaluation.without_each()
@@ -118,7 +118,7 @@ class _Smallest:
 
     def run(self) -> None:
         """Find clauses until they prove the cheapest set."""
-        self._tell()
+        self._print()
         self.clauses.begin(self.core)
         self._improve(self.clauses.hitting.greedy(self.include, self.exclude))
         self._prove(deadline=0.0)
@@ -141,7 +141,7 @@ class _Smallest:
                 return
             if not self.clauses.look(found):
                 self.best = found
-                self._tell()
+                self._print()
 
     def _at_most(
         self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
@@ -155,7 +155,7 @@ class _Smallest:
         """Bound the cost of all sets that hit the clauses, as far as time allows."""
         found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline=deadline)
         self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
-        self._tell()
+        self._print()
         if deadline:
             self.clauses.check_time()
 
@@ -178,10 +178,10 @@ class _Smallest:
         """Take a set that preserves Θ as the best one, if it is cheaper."""
         if self.clauses.hitting.cost(candidate) < self.clauses.hitting.cost(self.best):
             self.best = candidate
-            self._tell()
+            self._print()
 
-    def _tell(self) -> None:
-        self.tell("smallest", self.lower, self.clauses.hitting.cost(self.best))
+    def _print(self) -> None:
+        self.notify("smallest", self.lower, self.clauses.hitting.cost(self.best))
 
     def result(self, facts: Mapping[str, Any], equivalent: bool) -> Reduct:
         """Say what was found, and what is proven about it."""
@@ -194,7 +194,7 @@ class _Smallest:
             self._thin_out()
         chosen = sorted(self.best)
         self.seconds["search"], self.began = perf_counter() - self.began, perf_counter()
-        self.tell("certificate", 0, len(chosen))
+        self.notify("certificate", 0, len(chosen))
         removable = self.clauses.oracle.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()

@@ -120,7 +120,7 @@ class _Verifier:
             if not one or not other:
                 raise ProofError(f"Clause {i} of the proof does not hold: the table has no such row.")
             if _label(self.measure, one, 2 * i) == _label(self.measure, other, 2 * i + 1):
-                raise ProofError(f"Clause {i} of the proof does not hold: its two rows need not be told apart.")
+                raise ProofError(f"Clause {i} of the proof does not hold: its two rows need not be separated.")
 
     def _rows(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
         """The two rows of each clause; they must differ in exactly its attributes."""

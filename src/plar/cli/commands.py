@@ -60,7 +60,7 @@ def reduce(
         str | None, of("Write the proof of --search smallest, for 'plar verify'; - is stdout.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Find the core and a reduct of a table."""
+    """Find columns that say as much about the decision as all of them: a reduct, and the core."""
     end = check_targets(table, computing, long_run, output, output_format, report, as_json, proof)
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
@@ -187,7 +187,7 @@ def _found(
     aside: bool,
 ) -> Iterator[Any]:
     """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
-    from plar.progress import shown, tell_resumed
+    from plar.progress import print_resumed, shown
 
     with started(table, computing, long_run.memory_limit) as (opened, engine):
         with shown(messages.progress) as display:
@@ -202,7 +202,7 @@ def _found(
                     engine=engine,
                     time_limit=long_run.time_limit,
                     checkpoint=long_run.checkpoint,
-                    progress=display or (None if messages.quiet else tell_resumed),
+                    progress=display or (None if messages.quiet else print_resumed),
                     on_step=display.on_step if display else None,
                 )
             except plar.Interrupted as stop:

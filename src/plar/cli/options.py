@@ -118,7 +118,9 @@ class TableOptions:
 class Computing:
     """What is computed, and where."""
 
-    measure: Annotated[str, of("PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))] = "SCE"
+    measure: Annotated[
+        str, of("Measure of uncertainty: PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
+    ] = "SCE"
     engine: Annotated[str, of(_ENGINE, "--engine", "-e", choices=_ENGINES)] = "auto"
     master: Annotated[Text, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")] = None
     conf: Annotated[

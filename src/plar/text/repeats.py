@@ -69,7 +69,7 @@ class Repeats:
         return self._lines.arena[begin:], size, np.append(new + np.uint32(1), np.uint32(n))
 
     def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
-        """Add rows, of at most so many codes; `lines`: the new line that each comes from, if any."""
+        """Add rows, of at most this many codes; `lines`: the new line that each comes from, if any."""
         if n_codes > 256 and self._type.itemsize == 1:
             kept, self._counted = self._kept, self._rows.counts - np.uint64(1)
             self._rows, self._type = Distinct(self._most + _ROOM), np.dtype(np.uint32)

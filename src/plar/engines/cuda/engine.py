@@ -40,7 +40,7 @@ _SHARED = 48 << 10
 _THREADS = 4 if config.ENABLE_CUDASIM else 64
 #: this many times as many pieces as the GPU runs at once, so that a slow one does not stall it
 _WAVES = 6
-#: a piece has at least so many rows
+#: a piece has at least this many rows
 _LEAST_PIECE = 64
 #: bytes of hash tables at once, and slots that a thread sweeps
 _HASHED, _STRETCH = 1 << 28, 16
@@ -258,7 +258,7 @@ class CudaEvaluation:
 
     def _hashed_sums(self, block: Block, data: Device, places: Array, stream: Any) -> Device:
         now, pure = self._now, self._kind == PURE
-        # at most half full: cells of classes and, but for PR, of runs
+        # at most half full: cells of classes and, except for PR, of runs
         segments = len(now.starts) - 1, 0 if pure else len(now.runs) - 1
         cells = sum(min(now.rows, number * block.n_values) for number in segments)
         capacity = max(_STRETCH, 1 << (2 * cells - 1).bit_length())

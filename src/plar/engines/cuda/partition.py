@@ -132,7 +132,7 @@ def _find_segments(n: int, leaves: Array, labels: Array, found: Array, marked: A
 
 @kernel
 def _judge(f: F, n: int, found: Array, marked: Array, flags: Array, kept: Array, facts: Array) -> None:
-    # Step i takes row, class and run number i. θ of a class of one run is 0, but for PR.
+    # Step i takes row, class and run number i. θ of a class of one run is 0, except for PR.
     kind = f[0]
     starts, runs, marks, weights, mixed = found[_START], found[_RUN], marked[0], marked[_OBJECTS], flags[_MIXED]
     own = cuda.local.array(_FACTS, np.int64)
