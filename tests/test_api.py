@@ -37,16 +37,16 @@ def opaque(counts: Any) -> Any:
         ),
         (lambda: plar.reduce(TABLE, "d", engine=LocalEngine), "name or an engine with its options"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", engine=None), "name or an engine with its options"),  # type: ignore[arg-type]
-        (lambda: plar.reduce(TABLE, "d", engine=LocalEngine(), n_jobs=2), "Give n_jobs to the engine itself"),
+        (lambda: plar.reduce(TABLE, "d", engine=LocalEngine(), n_jobs=2), "Pass n_jobs to the engine itself"),
         (lambda: plar.reduce(TABLE, "d", n_jobs=0), "n_jobs must be 1 or more"),
         (lambda: plar.reduce(TABLE, "d", n_jobs="2"), "n_jobs must be 1 or more"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", measure=3), "must be a name or a plar.Measure"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", epsilon=-0.1), "'epsilon' parameter must be"),
         (lambda: plar.reduce(TABLE, "d", tolerance="1"), "'tolerance' parameter must be"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", max_attributes=True), "'max_attributes' parameter must be"),
-        (lambda: plar.reduce(TABLE, "d", include=["a", "b"], max_attributes=1), "'include' alone has 2"),
+        (lambda: plar.reduce(TABLE, "d", include=["a", "b"], max_attributes=1), "include= alone has 2"),
         (lambda: plar.reduce(TABLE, "d", include="e"), "Unknown attribute 'e'"),
-        (lambda: plar.reduce(TABLE, "d", include="d"), "Unknown column 'd'"),
+        (lambda: plar.reduce(TABLE, "d", include="d"), "Unknown condition 'd'"),
         (lambda: plar.reduce(TABLE, "d", progress=True), "'progress' parameter must be a function"),  # type: ignore[arg-type]
         (lambda: plar.theta(TABLE, ["e"], decision="d"), "Unknown attribute 'e'"),
         (lambda: plar.Measure("m", 3, lambda n: n), "'theta' of measure 'm' must be a function"),  # type: ignore[arg-type]

@@ -196,7 +196,7 @@ def test_roles_of_granules() -> None:
         ("z", None, "Unknown decision 'z'"),
         (7, None, "Unknown decision 7"),
         (np.array([0, 1]), None, "pass it as y="),
-        (None, "d", "both a condition and the decision"),
+        (None, "d", "both a column to choose from and the decision"),
         (None, [], "No column is left"),
         (None, ["a", "a"], "given twice"),
     ]
@@ -212,8 +212,8 @@ def test_options_of_granules() -> None:
     assert as_table(granules, drop=0, missing="error").granulate().n_objects == 3
     assert as_table(granules, missing="drop").granulate().names == ("a", "b", "d")
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"y": [1, 2, 3]}, "have their counts, decision and missing values already"),
-        ({"weights": "a"}, "have their counts, decision and missing values already"),
+        ({"y": [1, 2, 3]}, "comes too late"),
+        ({"weights": "a"}, "comes too late"),
         ({"missing": "error"}, r"Missing values in 'a' \(1\)"),
         ({"missing": "never"}, "Unknown missing policy 'never'"),
         ({"drop": ["a", "b"]}, "No column is left"),

@@ -64,7 +64,7 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
         ({"encoding": "latin-0"}, "Unknown encoding 'latin-0'"),
         ({"separator": ",,"}, "must be one ASCII character"),
         ({"decimal": ";"}, "'decimal' parameter must be"),
-        ({"conditions": {"a"}}, "as a set, which has no order"),
+        ({"conditions": {"a"}}, "as a set, which is unordered"),
     ],
 )
 def test_what_makes_no_sense(options: dict[str, Any], message: str) -> None:

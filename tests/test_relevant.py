@@ -175,7 +175,7 @@ def test_in_the_shell(tmp_path: Path) -> None:
     assert {layer["source"] for layer in json.loads(piped.stdout)["layers"]} == {"-"}
     done = subprocess.run([*run, "relevant", str(file), "-d", "d", "--alpha", "2"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "Error: The 'alpha' parameter must be None or between 0 and 1. Got 2.0 instead.\n"
+    assert done.stderr == "Error: --alpha must be between 0 and 1. Got 2.0 instead.\n"
 
 
 def test_selectors() -> None:

@@ -92,7 +92,7 @@ def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str
     places = {name: j for j, name in enumerate(conditions)}
     found: dict[str, int] = {}
     for given in _singly(attributes, names):
-        name = given if type(given) is str else resolve(names, given, "condition")
+        name = given if type(given) is str else resolve(names, given, "column")
         if name not in places:
             raise unknown_name("column", name, conditions)
         found[name] = places[name]
@@ -130,8 +130,8 @@ def roles_of(
     parts = (
         (decision, "the decision", (weight,), "the weights"),
         (decision, "the decision", dropped, "to be dropped"),
-        (chosen, "among the columns to choose from", decision, "the decision"),
-        (chosen, "among the columns to choose from", (weight,), "the weights"),
+        (chosen, "a column to choose from", decision, "the decision"),
+        (chosen, "a column to choose from", (weight,), "the weights"),
     )
     for own, part, others, other_part in parts:
         for name in own:

@@ -18,6 +18,8 @@ _GIVEN = re.compile(rf"(?<![\w'\"])(?<!\w\()({'|'.join(_NAMES)})=({_VALUE})?")
 _PARAMETER = re.compile(rf"[Tt]he '({'|'.join(_NAMES)})' parameter")
 #: labels beside the table, which only Python has
 _LABELS = re.compile(r",? or y=[^.]*")
+#: an option is left out where a parameter is None
+_NONE = re.compile(r"(--[\w-]+ must be) None(?:,| or)")
 _TWICE = re.compile(r"(--[\w-]+(?: [^\s()]+)?) \(\1\)")
 
 
@@ -29,7 +31,7 @@ def in_shell(message: str) -> str:
     >>> in_shell("Take decision_bins=[1.5, 3] or engine='spark'; see LocalEngine(n_jobs=2).")
     'Take --decision-bins 1.5,3 or --engine spark; see LocalEngine(n_jobs=2).'
     """
-    found = _LABELS.sub("", _PARAMETER.sub(lambda match: _option(match[1]), message))
+    found = _LABELS.sub("", _NONE.sub(r"\1", _PARAMETER.sub(lambda match: _option(match[1]), message)))
     return _TWICE.sub(r"\1", _GIVEN.sub(lambda match: _given(match[1], match[2]), found))
 
 
