@@ -197,7 +197,7 @@ TABLE = {"a": [0.5, 1.5, 2.5, 3.5], "t": ["x", "x", "y", "y"], "d": [0, 0, 1, 1]
         ({"a": "x"}, "Unknown bins 'x'"),
         ({"b": "mdlp"}, "Unknown column of bins 'b'"),
         ({9: "mdlp"}, "Unknown column of bins 9"),
-        ({"d": "mdlp"}, "'d' is the decision, and bins cut conditions only. Cut it before, as a new column."),
+        ({"d": "mdlp"}, "'d' is the decision, which bins= does not cut. Use decision_bins=."),
         ({"a": "mdlp", 0: "mdlp"}, "'a' is given twice"),
         ({"a": [2, 1]}, "Cut points are finite numbers in ascending order"),
         ({"a": [1, math.inf]}, "Cut points are finite numbers in ascending order"),
