@@ -30,7 +30,7 @@ from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, Pl
 _PANIC = re.compile(rb"\n*thread '[^\n]*panicked at ")
 
 app = typer.Typer(
-    help="Feature selection by attribute reduction (rough sets): the columns that say all about a decision.",
+    help="Feature selection by rough sets: find columns that say as much about a decision as all of them.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
