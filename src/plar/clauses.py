@@ -79,7 +79,7 @@ class ClauseFinder:
             return not len(self._mixed(attributes)[0])
         falling = np.array(sorted(attributes, key=self._falling), np.int64)
         order, starts = self._root
-        return not len(order) or bool(_tells_apart(self._matrix, self._n_values, falling, self._labels, order, starts))
+        return not len(order) or bool(_separates(self._matrix, self._n_values, falling, self._labels, order, starts))
 
     def find(self, attributes: Iterable[int], order: Sequence[int]) -> Found | None:
         """A clause that a set does not hit, by the order in which others are added to it; None if it preserves Θ."""
@@ -179,7 +179,7 @@ def _grow(
 
 
 @jit
-def _tells_apart(
+def _separates(
     matrix: Index,
     n_values: NDArray[np.int64],
     attributes: NDArray[np.int64],

@@ -38,7 +38,7 @@ def column_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, (str, int)) or not isinstance(given, Iterable) else list(given)
 
 
-def _singly(given: Any, names: Collection[str]) -> Iterator[Any]:
+def _split_lists(given: Any, names: Collection[str]) -> Iterator[Any]:
     """One column or several; lists with commas are split."""
     for one in column_list(given):
         if isinstance(one, Word) and one not in names:
@@ -68,7 +68,7 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
     """Names of several columns, each once."""
     known = dict.fromkeys(names)  # a lookup, for tables of thousands of columns
-    found = [resolve(known, one, kind) for one in _singly(given, known)]
+    found = [resolve(known, one, kind) for one in _split_lists(given, known)]
     if len(set(found)) < len(found):
         twice = next(name for name in found if found.count(name) > 1)
         raise TableError(f"The {kind} {twice!r} is given twice. Name it once.")
@@ -91,7 +91,7 @@ def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str
     """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`."""
     places = {name: j for j, name in enumerate(conditions)}
     found: dict[str, int] = {}
-    for given in _singly(attributes, names):
+    for given in _split_lists(attributes, names):
         name = given if type(given) is str else resolve(names, given, "column")
         if name not in places:
             raise unknown_name("column", name, conditions)

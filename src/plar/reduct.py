@@ -227,9 +227,9 @@ class Reduct:
         `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
         """
         from plar.report import page
-        from plar.report.html import delivered
+        from plar.report.html import save_or_return
 
-        return delivered(page(self, command), path)
+        return save_or_return(page(self, command), path)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
         """Draw how Θ(D|R) fell, and the gain of each chosen column; needs the extra ``report``.

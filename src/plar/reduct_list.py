@@ -174,7 +174,7 @@ class Reducts(Sequence[Member]):
 
         Without a path the page is returned: text that a notebook shows as a page.
         """
-        from plar.report.html import delivered
+        from plar.report.html import save_or_return
         from plar.report.reducts_page import page
 
-        return delivered(page(self), path)
+        return save_or_return(page(self), path)

@@ -33,9 +33,9 @@ _SIGNATURES = {
     b"@relation": ("ARFF", "Add --format arff."),
     b"{": ("JSON", "Add --format ndjson."),
     b"[{": ("JSON", "Add --format json."),
-    b"PK\x03\x04": ("a spreadsheet or a zip archive", "Add --format xlsx, or unpack it before."),
-    b"\x1f\x8b": ("gzip", "Unpack it before: gunzip -c."),
-    b"\x28\xb5\x2f\xfd": ("zstd", "Unpack it before: zstd -dc."),
+    b"PK\x03\x04": ("a spreadsheet or a zip archive", "Add --format xlsx, or unzip it first."),
+    b"\x1f\x8b": ("gzip", "Decompress it first, with gunzip -c."),
+    b"\x28\xb5\x2f\xfd": ("zstd", "Decompress it first, with zstd -dc."),
 }
 
 

@@ -35,7 +35,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
         )
 
 
-def delivered(text: str, path: str | os.PathLike[str] | None) -> Page | None:
+def save_or_return(text: str, path: str | os.PathLike[str] | None) -> Page | None:
     """Write a page to a file, whole or not at all; without a path, return it."""
     if path is None:
         return Page(text)
