@@ -46,14 +46,14 @@ def association(table: Table) -> Association:
     Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
     """
     moments, words = np.zeros((2, len(table.runs.first) - 1)), np.zeros((2, 2), np.uint64)
-    _moments(table.values, table.runs, buffers_for(table), _INVERSE, moments, words)
+    _moments(table.values, table.runs, rooms_for(table), _INVERSE, moments, words)
     gained, subtracted = ((int(high) << 64) + int(low) for low, high in words)
     statistic = math.ldexp(max(gained - subtracted, 0), -_FRACTION)
     mean, variance = (_ordered_sum(np.sort(terms)) for terms in moments)
     return Association(statistic, mean, variance)
 
 
-class Buffers(NamedTuple):
+class Rooms(NamedTuple):
     """Buffers for the counts of one class."""
 
     #: by value, reset to 0 after each class: objects, those of one decision, sum of squares over the decisions (correct
@@ -67,12 +67,12 @@ class Buffers(NamedTuple):
     decided: Ints
 
 
-def buffers_for(table: Table) -> Buffers:
+def rooms_for(table: Table) -> Rooms:
     """Allocate for the largest class of a table."""
     largest = int(np.diff(table.runs.begins[table.runs.first]).max(initial=0)) + 1
     by_value, of_decision, squares = np.zeros((3, table.n_values), np.int64)
     sizes, decided = np.empty((2, largest), np.int64)
-    return Buffers(by_value, of_decision, squares, np.empty(largest, np.uint32), sizes, decided)
+    return Rooms(by_value, of_decision, squares, np.empty(largest, np.uint32), sizes, decided)
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------
@@ -117,10 +117,10 @@ def deviation_of(k: int, size: int, own: int, n: int) -> float:
 
 
 @jit
-def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, buffers: Buffers) -> tuple[int, int]:
+def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, rooms: Rooms) -> tuple[int, int]:
     """Count the objects of a class, given by its runs, by value and by decision; return numbers of values, objects."""
-    by_value, cells, squares = buffers.by_value, buffers.of_decision, buffers.squares
-    met, decided = buffers.met, buffers.decided
+    by_value, cells, squares = rooms.by_value, rooms.of_decision, rooms.squares
+    met, decided = rooms.met, rooms.decided
     n, n_values = 0, 0
     for run in range(low, high):
         begin, end, before = np.int64(begins[run]), np.int64(begins[run + 1]), n
@@ -143,15 +143,9 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, bu
 
 
 @jit
-def _moments(values: Any, runs: Runs, buffers: Buffers, inverse: Ints, moments: Floats, words: Words) -> None:
+def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floats, words: Words) -> None:
     """Mean and variance of each class, and W of all: two fixed-point sums, the second to be subtracted."""
-    by_value, squares, met, sizes, decided = (
-        buffers.by_value,
-        buffers.squares,
-        buffers.met,
-        buffers.sizes,
-        buffers.decided,
-    )
+    by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     weights, begins, first = runs.weights, runs.begins, runs.first
     apart = 0
     for c in range(len(first) - 1):
@@ -165,13 +159,13 @@ def _moments(values: Any, runs: Runs, buffers: Buffers, inverse: Ints, moments: 
             moments[0, c] = values[begin] != values[begin + 1]
             apart += values[begin] != values[begin + 1]
             continue
-        n_values, n = count_class(values, weights, begins, low, high, buffers)
+        n_values, n = count_class(values, weights, begins, low, high, rooms)
         if n_values > 1 and n < len(inverse):
-            moments[0, c], moments[1, c] = _small_class(n_values, n_decisions, n, buffers, inverse, words)
+            moments[0, c], moments[1, c] = _small_class(n_values, n_decisions, n, rooms, inverse, words)
         elif n_values > 1:
             for t in range(n_values):
                 sizes[t] = by_value[met[t]]
-            _add_statistic(values, weights, begins, low, n_decisions, n, buffers, words[0])
+            _add_statistic(values, weights, begins, low, n_decisions, n, rooms, words[0])
             sort_first(sizes, n_values)
             sort_first(decided, n_decisions)
             moments[0, c], moments[1, c] = _class_moments(sizes, n_values, decided, n_decisions, np.float64(n))
@@ -183,10 +177,10 @@ def _moments(values: Any, runs: Runs, buffers: Buffers, inverse: Ints, moments: 
 
 @jit
 def _add_statistic(
-    values: Any, weights: Ints, begins: Any, low: Any, n_decisions: Any, n: int, buffers: Buffers, words: Words
+    values: Any, weights: Ints, begins: Any, low: Any, n_decisions: Any, n: int, rooms: Rooms, words: Words
 ) -> None:
     # the cell of value v and decision j adds (k − s·n_j/N)²/s, and all cells of j without an object n_j²·Σs/N²
-    by_value, of_decision, decided = buffers.by_value, buffers.of_decision, buffers.decided
+    by_value, of_decision, decided = rooms.by_value, rooms.of_decision, rooms.decided
     square = np.float64(n) * np.float64(n)
     for j in range(n_decisions):
         begin, end, own, rest = np.int64(begins[low + j]), np.int64(begins[low + j + 1]), decided[j], n
@@ -206,10 +200,10 @@ def _add_statistic(
 
 @jit
 def _small_class(
-    n_values: int, n_decisions: Any, n: int, buffers: Buffers, inverse: Ints, words: Words
+    n_values: int, n_decisions: Any, n: int, rooms: Rooms, inverse: Ints, words: Words
 ) -> tuple[float, float]:
     """The same for small classes, in whole numbers, which are exact in any order of summation."""
-    by_value, squares, met, decided = buffers.by_value, buffers.squares, buffers.met, buffers.decided
+    by_value, squares, met, decided = rooms.by_value, rooms.squares, rooms.met, rooms.decided
     unit, over = 2.0**-50, 0
     for t in range(n_values):
         size = by_value[met[t]]

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from plar.association import Buffers, Ints, Words, association, buffers_for, count_class, deviation_of, sort_first
+from plar.association import Ints, Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
 from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.parallel import in_threads, usable_cores
@@ -98,7 +98,7 @@ def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
     """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects."""
     first = table.runs.first
     flat, bounds = np.empty(2 * (len(table.values) + len(first)), np.int64), np.empty_like(first)
-    n, cells, expected = _margins(table.values, table.runs, buffers_for(table), flat, bounds)
+    n, cells, expected = _margins(table.values, table.runs, rooms_for(table), flat, bounds)
     return [flat[bounds[c] : bounds[c + 1]].tolist() for c in range(n)], int(cells), float(expected)
 
 
@@ -125,21 +125,15 @@ def _gamma_tail(shape: float, x: float) -> float:
 
 
 @jit
-def _margins(values: Any, runs: Runs, buffers: Buffers, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
+def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
     """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
-    by_value, squares, met, sizes, decided = (
-        buffers.by_value,
-        buffers.squares,
-        buffers.met,
-        buffers.sizes,
-        buffers.decided,
-    )
+    by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     found, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
     bounds[0] = 0
     for c in range(len(runs.first) - 1):
         low, high = np.int64(runs.first[c]), np.int64(runs.first[c + 1])
         n_decisions = high - low
-        n_values, n = count_class(values, runs.weights, runs.begins, low, high, buffers)
+        n_values, n = count_class(values, runs.weights, runs.begins, low, high, rooms)
         if n_values > 1 and n_decisions > 1:
             for t in range(n_values):
                 sizes[t] = by_value[met[t]]
