@@ -165,7 +165,7 @@ def test_refusals() -> None:
     with pytest.raises(UnknownNameError, match="Unknown column 'd'"):
         granules.coarsen([3])
     for odd in (True, 1.5, None):
-        with pytest.raises((TableError, UnknownNameError), match=f"condition {odd}"):
+        with pytest.raises((TableError, UnknownNameError), match=f"column {odd}"):
             granules.positions([odd])  # type: ignore[list-item]
     with pytest.raises(TableError, match="merge takes Granules, got dict"):
         granules.merge({})  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ def test_mixed_values_on_disk(tmp_path: Path, values: list[Any]) -> None:
 
 def test_granules_show_on_one_line() -> None:
     granules = granulate([(1, 2, 3, "p"), (1, 2, 3, "p"), (1, 2, 4, "q")])
-    assert repr(granules) == "<Granules: 2 for 3 objects, 3 conditions, decision 'd'>"
+    assert repr(granules) == "<Granules: 2 distinct of 3 rows, 3 columns, decision 'd'>"
 
 
 def test_one_class_one_row_and_many_granules(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Granules:
 
     def __repr__(self) -> str:
         """The sizes on one line, without the values."""
-        sizes = f"{len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions"
+        sizes = f"{len(self)} distinct of {self.n_objects} rows, {len(self.conditions)} columns"
         return f"<Granules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def __len__(self) -> int:
