@@ -37,14 +37,14 @@ def opaque(counts: Any) -> Any:
         ),
         (lambda: plar.reduce(TABLE, "d", engine=LocalEngine), "name or an engine with its options"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", engine=None), "name or an engine with its options"),  # type: ignore[arg-type]
-        (lambda: plar.reduce(TABLE, "d", engine=LocalEngine(), n_jobs=2), "Give n_jobs to the engine itself"),
+        (lambda: plar.reduce(TABLE, "d", engine=LocalEngine(), n_jobs=2), "Pass n_jobs to the engine itself"),
         (lambda: plar.reduce(TABLE, "d", n_jobs=0), "n_jobs must be 1 or more"),
         (lambda: plar.reduce(TABLE, "d", n_jobs="2"), "n_jobs must be 1 or more"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", measure=3), "must be a name or a plar.Measure"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", epsilon=-0.1), "'epsilon' parameter must be"),
         (lambda: plar.reduce(TABLE, "d", tolerance="1"), "'tolerance' parameter must be"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", max_attributes=True), "'max_attributes' parameter must be"),
-        (lambda: plar.reduce(TABLE, "d", include=["a", "b"], max_attributes=1), "'include' alone has 2"),
+        (lambda: plar.reduce(TABLE, "d", include=["a", "b"], max_attributes=1), "include= alone has 2"),
         (lambda: plar.reduce(TABLE, "d", include="e"), "Unknown attribute 'e'"),
         (lambda: plar.reduce(TABLE, "d", include="d"), "Unknown condition 'd'"),
         (lambda: plar.reduce(TABLE, "d", progress=True), "'progress' parameter must be a function"),  # type: ignore[arg-type]
@@ -77,12 +77,12 @@ def test_no_significance_is_negative() -> None:
 
 def test_a_result_reads_well() -> None:
     found = plar.reduce(TABLE, "d")
-    assert repr(found) == "<Reduct: 2 of 2 attributes by SCE, preserved, minimal>"
+    assert repr(found) == "<Reduct: 2 of 2 columns by SCE, preserved, minimal>"
     assert "reduct  a, b" in str(found)
     alone = str(plar.reduce({"a": [0, 1], "d": [1, 1]}, "d"))
-    assert "one decision only" in alone
+    assert "one class only" in alone
     assert "reduct  (empty)" in alone
-    assert "less than all of them" in str(plar.reduce(TABLE, "d", max_attributes=1))
+    assert "all columns together reach 0." in str(plar.reduce(TABLE, "d", max_attributes=1))
 
 
 def test_a_result_survives_its_file(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def test_own_measures_are_refused() -> None:
 
 
 def test_more_rows_than_a_machine_can_hold() -> None:
-    with pytest.raises(plar.TableError, match=r"every object as a row: 8589934594 cells, above the limit"):
+    with pytest.raises(plar.TableError, match=r"hold every row: 8589934594 cells, above the limit"):
         baselines.har({"a": [0, 1], "d": [0, 1], "w": [1, 1 << 32]}, "d", weights="w")
 
 

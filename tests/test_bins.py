@@ -197,13 +197,13 @@ TABLE = {"a": [0.5, 1.5, 2.5, 3.5], "t": ["x", "x", "y", "y"], "d": [0, 0, 1, 1]
         ({"a": "x"}, "Unknown bins 'x'"),
         ({"b": "mdlp"}, "Unknown column of bins 'b'"),
         ({9: "mdlp"}, "Unknown column of bins 9"),
-        ({"d": "mdlp"}, "'d' is the decision, and bins cut conditions only. Cut it before, as a new column."),
+        ({"d": "mdlp"}, "'d' is the decision, which bins= does not cut. Use decision_bins=."),
         ({"a": "mdlp", 0: "mdlp"}, "'a' is given twice"),
         ({"a": [2, 1]}, "Cut points are finite numbers in ascending order"),
         ({"a": [1, math.inf]}, "Cut points are finite numbers in ascending order"),
         ({"a": ["1"]}, "Cut points are finite numbers in ascending order"),
         ({"a": 3}, "Cut points are finite numbers in ascending order"),
-        ({"t": "mdlp"}, "Column 't' cannot be cut into bins: it holds 'x', which is no number"),
+        ({"t": "mdlp"}, "Column 't' cannot be cut into bins: it holds 'x', which is not a number"),
     ],
 )
 @pytest.mark.parametrize("kind", [dict, pl.DataFrame])
@@ -216,7 +216,7 @@ def test_bad_specs(kind: Any, spec: Any, message: str) -> None:
 
 
 def test_a_column_outside_the_conditions_cannot_be_cut() -> None:
-    with pytest.raises(plar.UnknownNameError, match="Unknown condition of bins 'a'"):
+    with pytest.raises(plar.UnknownNameError, match="Unknown column of bins 'a'"):
         plar.reduce(TABLE, "d", conditions=["t"], bins={"a": "mdlp"})
 
 
@@ -405,7 +405,7 @@ def test_text_that_is_no_number(tmp_path: Path, odd: str) -> None:
     file = write(tmp_path / "t.csv", "a;d", "1;x", f"{odd};x", "2;y")
     with pytest.raises(plar.TableError, match="Column 'a' cannot be cut into bins: it holds"):
         plar.granulate(plar.read_table(file, "d", bins={"a": "mdlp"}))
-    with pytest.warns(plar.PlarWarning, match="Not cut into bins, because of values that are no numbers: 'a'"):
+    with pytest.warns(plar.PlarWarning, match="Not cut into bins, because of values that are not numbers: 'a'"):
         assert plar.granulate(plar.read_table(file, "d", bins="mdlp")).cuts == {}
     assert plar.granulate(plar.read_table(file, "d", bins="mdlp", na=odd)).cuts == {"a": (1.5,)}
 
@@ -417,9 +417,9 @@ def test_decimal_commas(tmp_path: Path) -> None:
     assert found.cuts == {"a": (1.5,)}
     assert found.settings["decimal"] == ","
     assert found.transform(file, output="bins")["a"].to_list() == [0, 0, 1, 1]
-    with pytest.warns(plar.PlarWarning, match=r"'a' \('0,5'\). Pass decimal=',' \(--decimal ,\)"):
+    with pytest.warns(plar.PlarWarning, match=r"'a' \('0,5'\). Pass decimal=','"):
         plar.reduce(file, "d", bins="mdlp")
-    with pytest.raises(plar.TableError, match=r"'0,5', which is no number. Pass decimal=','"):
+    with pytest.raises(plar.TableError, match=r"'0,5', which is not a number. Pass decimal=','"):
         plar.reduce(file, "d", bins={"a": "mdlp"})
     mixed = write(tmp_path / "u.csv", *lines, "1.000,5;y")
     with pytest.raises(plar.TableError, match=r"'1\.000,5'"):
@@ -495,7 +495,7 @@ def test_granules_keep_their_cuts(tmp_path: Path) -> None:
     other = plar.granulate(table, "d", bins="quantile:4")
     with pytest.raises(plar.TableError, match=r"cut at different points cannot be merged: \['a', 'b'\]"):
         granules.merge(other)
-    with pytest.raises(plar.TableError, match="'a' of the granules is cut into bins already"):
+    with pytest.raises(plar.TableError, match="'a' is already cut into bins"):
         plar.reduce(granules, bins={"a": "mdlp"})
     assert plar.granulate(granules, bins="mdlp").cuts == granules.cuts
 

@@ -918,7 +918,7 @@ def test_counts_of_zero_take_values_with_them() -> None:
 @pytest.mark.parametrize(
     ("counts", "said"),
     [
-        ([1, 2], "takes 3 whole numbers from 0 on, one a granule. Got int64 of shape"),
+        ([1, 2], "takes 3 whole numbers from 0 on, one per granule. Got int64 of shape"),
         ([[1, 2, 3]], "takes 3 whole numbers"),
         (7, "takes 3 whole numbers"),
         ([1, -1, 2], "takes 3 whole numbers"),

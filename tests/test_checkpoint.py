@@ -160,8 +160,8 @@ def changed(frame: pl.DataFrame) -> pl.DataFrame:
     [
         (changed, {}, "the values of the table"),
         (lambda f: f.head(-1), {}, "objects 400 there, 399 now"),
-        (lambda f: f.drop("c3"), {}, "the condition 'c3' is missing now"),
-        (lambda f: f.rename({"c3": "x"}), {}, "the condition 'c3' is missing now; the condition 'x' is new"),
+        (lambda f: f.drop("c3"), {}, "the column 'c3' is missing now"),
+        (lambda f: f.rename({"c3": "x"}), {}, "the column 'c3' is missing now; the column 'x' is new"),
         (lambda f: f.select(*reversed(f.columns)), {}, "the conditions are in another order"),
         (lambda f: f.rename({"d": "e"}), {"decision": "e"}, r"decision \['d'\] there, \['e'\] now"),
         (lambda f: f, {"measure": "PR"}, "measure 'SCE' there, 'PR' now"),
@@ -242,7 +242,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
             read = None
         if read == state and json.loads(bytes(bad)).get("checksum") == checksum:
             continue  # such as e for E in a number: it says the same
-        refused(bytes(bad), "elete it to start anew")
+        refused(bytes(bad), "elete it to start over")
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_reduce_says_what_the_library_finds() -> None:
     out = ok("reduce", TABLE, "--decision", "x_wins")
     found = plar.reduce(TABLE, decision="x_wins")
     assert f"reduct  {', '.join(found.attributes)}" in out
-    assert "9 attributes → 8" in out
+    assert "9 columns → 8" in out
     assert "Minimal" in out
 
 
@@ -109,7 +109,7 @@ def test_core_theta_granulate(tmp_path: Path) -> None:
     granules = tmp_path / "g.parquet"
     done = run("granulate", *plain, "-o", str(granules))
     assert (done.returncode, done.stdout) == (0, "")
-    assert "8 objects, 5 granules" in done.stderr
+    assert "8 rows, 5 distinct" in done.stderr
     assert ok("core", str(granules)).split() == ["x0", "x1"]
     assert json.loads(ok("reduce", str(granules), "--json"))["n_objects"] == 8
 
@@ -167,16 +167,16 @@ BAD = [
     (("reduce", "header.csv", "-d", "d"), ["header.csv", "no rows"]),
     (("reduce", "ragged.csv", "-d", "d"), ["ragged.csv", "line 3"]),
     (("reduce", "long.csv", "-d", "d"), ["long.csv", "line 3"]),
-    (("reduce", "latin.csv", "-d", "d"), ["latin.csv", "UTF-8"]),
+    (("reduce", "latin.csv", "-d", "d"), ["latin.csv", "UTF-8", "--encoding latin-1"]),
     (("reduce", "twice.csv", "-d", "d"), ["'a'", "twice"]),
     (("reduce", "good.csv", "-d", "e"), ["'e'", "colour, d"]),
     (("reduce", "good.csv", "-d", "7"), ["7"]),
     (("reduce", "good.csv", "-d", "d", "--conditions", "color"), ["'color'", "Did you mean 'colour'?"]),
-    (("reduce", "good.csv", "-d", "d", "--conditions", "colour,d"), ["'d'", "condition"]),
+    (("reduce", "good.csv", "-d", "d", "--conditions", "colour,d"), ["'d'", "column"]),
     (("reduce", "good.csv", "-d", "d", "--include", "color"), ["'color'", "colour"]),
-    (("reduce", "good.csv"), ["decision"]),
-    (("reduce", "only.csv", "-d", "d"), ["condition"]),
-    (("reduce", "missing.csv", "-d", "d", "--missing", "error", "--na", "?"), ["'a'", "2"]),
+    (("reduce", "good.csv"), ["Pass --decision, a column of the table."]),
+    (("reduce", "only.csv", "-d", "d"), ["column"]),
+    (("reduce", "missing.csv", "-d", "d", "--missing", "error", "--na", "?"), ["'a'", "2", "Pass --missing value or"]),
     (("reduce", "missing.csv", "-d", "d", "--missing", "perhaps"), ["'perhaps'", "value, drop, error"]),
     (("reduce", "missing.csv", "-d", "d", "--missing", "drop", "--na", "?", "--na", "1"), ["row"]),
     (("reduce", "weights.csv", "-d", "d", "--weights", "w"), ["-1", "w"]),
@@ -195,6 +195,8 @@ BAD = [
     (("reduce", "good.csv", "-d", "d", "-o", "r.csv", "--output-format", "csv"), ["--output-format", "-o -"]),
     (("reduce", "good.csv", "-d", "d", "--report", "good.csv"), ["good.csv", "input"]),
     (("reduce", "good.csv", "-d", "d", "--report", "nowhere/r.html"), ["nowhere"]),
+    (("reduce", "good.csv", "-d", "d", "--report", "r.pdf"), ["HTML page", "'r.pdf'", ".html"]),
+    (("reducts", "good.csv", "-d", "d", "--report", "r.pdf"), ["HTML page", "'r.pdf'", ".html"]),
     (("reduce", "good.csv", "-d", "d", "--format", "csv"), ["--format", "good.csv"]),
     (("reduce", "-", "-d", "d", "--format", "docx"), ["'docx'", "parquet"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "round"), ["'round'", "mdlp"]),
@@ -207,15 +209,17 @@ BAD = [
     (("reduce", "cut.parquet", "-d", "d"), ["cut.parquet"]),
     (("reduce", "cut.arff", "-d", "a"), ["cut.arff"]),
     (("reduce", "cut.ndjson", "-d", "d"), ["cut.ndjson"]),
-    (("reduce", "good.csv", "-d", "d", "--epsilon", "-1"), ["epsilon", "-1"]),
+    (("reduce", "good.csv", "-d", "d", "--epsilon", "-1"), ["--epsilon must be", "-1"]),
     (("reduce", "good.csv", "-d", "d", "--tolerance", "nan"), ["tolerance"]),
-    (("reduce", "good.csv", "-d", "d", "--max-attributes", "0"), ["max_attributes", "0"]),
+    (("reduce", "good.csv", "-d", "d", "--max-attributes", "0"), ["--max-attributes must be", "0"]),
     (("reduce", "good.csv", "-d", "d", "--jobs", "0"), ["0"]),
     (("theta", "good.csv", "-d", "d", "-a", "color"), ["'color'", "colour"]),
     (("granulate", "good.csv", "-d", "d", "-o", "g.csv"), ["g.csv", ".parquet"]),
-    (("reduce", "good.csv", "--what"), ["--what"]),
-    (("reduce",), ["file"]),
-    (("perform",), ["perform"]),
+    (("reduce", "good.csv", "--what"), ["--what", "See 'plar reduce --help'."]),
+    (("reduce",), ["file", "See 'plar reduce --help'."]),
+    (("core", "good.csv", "-d", "d", "--epsilon", "x"), ["--epsilon", "See 'plar core --help'."]),
+    (("reduce", "good.csv", "-d", "d", "--costs", "colour=2"), ["--costs goes with --search smallest."]),
+    (("perform",), ["perform", "See 'plar --help'."]),
 ]
 
 
@@ -335,9 +339,9 @@ def test_a_report(tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     done = run("reduce", TABLE, "-d", "x_wins", "--report", str(page))
     assert done.returncode == 0, done.stderr
-    assert "9 attributes" in done.stdout
+    assert "9 columns" in done.stdout
     assert f"Wrote {page}." in done.stderr
     assert "plar reduce" in page.read_text()
     done = run("reduce", TABLE, "-d", "x_wins", "--report", "-")
     assert done.stdout.lower().startswith("<!doctype html>")
-    assert "9 attributes" in done.stderr
+    assert "9 columns" in done.stderr

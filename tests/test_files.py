@@ -108,9 +108,9 @@ def test_no_file_is_mapped_while_it_is_read(tmp_path: Path, suffix: str) -> None
     [
         ('\ufeff{"a":1,"d":0}', "begins with a byte order mark"),
         ("\n \n", "has no columns"),
-        ('{"a":NaN,"d":0}', "NaN is no number in JSON"),
-        ('{"a":-Infinity,"d":0}', "-Infinity is no number in JSON"),
-        ('{"a":1e400,"d":0}', "1e400 is no number in JSON"),
+        ('{"a":NaN,"d":0}', "NaN is not a number in JSON"),
+        ('{"a":-Infinity,"d":0}', "-Infinity is not a number in JSON"),
+        ('{"a":1e400,"d":0}', "1e400 is not a number in JSON"),
         (f'{{"a":{10**40},"d":0}}', "column 'a' has a whole number of 39 digits"),
         ('{"a":"\\ud800","d":0}', r"'\\ud800' has half a character"),
     ],

@@ -159,14 +159,14 @@ def test_what_is_no_granule_file(tmp_path: Path) -> None:
 
 def test_refusals() -> None:
     granules = granulate([(1, 2, 3, "p"), (1, 2, 4, "q")])
-    with pytest.raises(UnknownNameError, match="Unknown condition 'e'"):
+    with pytest.raises(UnknownNameError, match="Unknown column 'e'"):
         granules.coarsen(["e"])
-    with pytest.raises(UnknownNameError, match="Unknown condition 4"):
+    with pytest.raises(UnknownNameError, match="Unknown column 4"):
         granules.coarsen([4])
-    with pytest.raises(UnknownNameError, match="Unknown condition 'd'"):
+    with pytest.raises(UnknownNameError, match="Unknown column 'd'"):
         granules.coarsen([3])
     for odd in (True, 1.5, None):
-        with pytest.raises((TableError, UnknownNameError), match=f"condition {odd}"):
+        with pytest.raises((TableError, UnknownNameError), match=f"column {odd}"):
             granules.positions([odd])  # type: ignore[list-item]
     with pytest.raises(TableError, match="merge takes Granules, got dict"):
         granules.merge({})  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def test_refusals() -> None:
         granules.coarsen(["a"]).refine(["b"], granulate([(1, 2, 3, "p"), (2, 2, 4, "q")]))
     with pytest.raises(TableError, match="is not the data"):
         granules.coarsen(["a"]).refine(["b"], granulate([(1, 2, 3, "p")]))
-    with pytest.raises(UnknownNameError, match="Unknown condition"):
+    with pytest.raises(UnknownNameError, match="Unknown column"):
         granules.coarsen(["a"]).refine(["z"], granules)
     big = as_table({"a": [1], "w": [MAX_OBJECTS], "d": [1]}, "d", weights="w").granulate()
     with pytest.raises(TableError, match="above the limit"):
@@ -197,8 +197,8 @@ def test_roles_of_granules() -> None:
         ("z", None, "Unknown decision 'z'"),
         (7, None, "Unknown decision 7"),
         (np.array([0, 1]), None, "pass it as y="),
-        (None, "d", "both a condition and the decision"),
-        (None, [], "No condition is left"),
+        (None, "d", "both a column to choose from and the decision"),
+        (None, [], "No column is left"),
         (None, ["a", "a"], "given twice"),
     ]
     for decision, conditions, message in refused:
@@ -213,11 +213,11 @@ def test_options_of_granules() -> None:
     assert as_table(granules, drop=0, missing="error").granulate().n_objects == 3
     assert as_table(granules, missing="drop").granulate().names == ("a", "b", "d")
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"y": [1, 2, 3]}, "have their counts, decision and missing values already"),
-        ({"weights": "a"}, "have their counts, decision and missing values already"),
+        ({"y": [1, 2, 3]}, "comes too late"),
+        ({"weights": "a"}, "comes too late"),
         ({"missing": "error"}, r"Missing values in 'a' \(1\)"),
         ({"missing": "never"}, "Unknown missing policy 'never'"),
-        ({"drop": ["a", "b"]}, "No condition is left"),
+        ({"drop": ["a", "b"]}, "No column is left"),
         ({"drop": "d"}, "both the decision and to be dropped"),
         ({"drop": "z"}, "Unknown column to drop 'z'"),
     ]
@@ -287,7 +287,7 @@ def test_mixed_values_on_disk(tmp_path: Path, values: list[Any]) -> None:
 
 def test_granules_show_on_one_line() -> None:
     granules = granulate([(1, 2, 3, "p"), (1, 2, 3, "p"), (1, 2, 4, "q")])
-    assert repr(granules) == "<Granules: 2 for 3 objects, 3 conditions, decision 'd'>"
+    assert repr(granules) == "<Granules: 2 distinct of 3 rows, 3 columns, decision 'd'>"
 
 
 def test_one_class_one_row_and_many_granules(tmp_path: Path) -> None:

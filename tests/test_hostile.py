@@ -228,7 +228,7 @@ def test_the_report_escapes(tmp_path: Path, first: str) -> None:
     pytest.importorskip("matplotlib", reason="the report needs matplotlib")
     names = [first, *(name for name in NAMES if name != first)]
     calm, page = _Page(), _Page()
-    plar.reduce(table([f"n{j}" for j in range(len(names))]), "class", equivalent=True).report(tmp_path / "calm.html")
+    plar.reduce(table([f"n_{j}" for j in range(len(names))]), "class", equivalent=True).report(tmp_path / "calm.html")
     plar.reduce(table(names), "class", equivalent=True).report(tmp_path / "r.html")
     calm.feed((tmp_path / "calm.html").read_text())
     text = (tmp_path / "r.html").read_text()

@@ -239,7 +239,7 @@ def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
     assert found["complete"] is False
     assert len(found["steps"]) == 2
     assert found["certificate"]["preserved"] is False
-    assert f"The steps are kept in {checkpoint}; the same command goes on." in err
+    assert f"The steps are saved in {checkpoint}; run the same command again to continue." in err
     assert err.endswith("Interrupted.\n")
     assert not output.exists()
     again = subprocess.run(

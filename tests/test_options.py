@@ -64,7 +64,7 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
         ({"encoding": "latin-0"}, "Unknown encoding 'latin-0'"),
         ({"separator": ",,"}, "must be one ASCII character"),
         ({"decimal": ";"}, "'decimal' parameter must be"),
-        ({"conditions": {"a"}}, "as a set, which has no order"),
+        ({"conditions": {"a"}}, "as a set, which is unordered"),
     ],
 )
 def test_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
@@ -127,7 +127,7 @@ def test_numbers_written_in_several_ways(tmp_path: Path) -> None:
     path.write_text("a,d\n9007199254740992,x\n9007199254740993,y\n9007199254740993.0,y\n")
     assert list(plar.granulate(path, "d", numeric=0).dictionaries[0]) == [2**53, 2**53 + 1]
     path.write_text('"a,b",d\n1,x\n2,y\n')
-    with pytest.raises(plar.TableError, match="'d' is to compare as numbers, and holds 'x'"):
+    with pytest.raises(plar.TableError, match="'d' is to compare as numbers, but holds 'x'"):
         plar.granulate(path, "d", numeric=["a,b", "d"])
 
 

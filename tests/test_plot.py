@@ -40,7 +40,7 @@ def test_curve_starts_before_the_first_step_and_ends_at_the_level_of_all() -> No
     assert list(by_chance.get_xdata()) == [8]
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["chance does as well"]
     assert [patch.get_facecolor()[3] for patch in right.patches[:8]] == [1.0] * 7 + [0.0]
-    assert "Θ(D|C) = 0, all 9 columns" in [text.get_text() for text in left.texts]
+    assert "Θ = 0 with all 9 columns" in [text.get_text() for text in left.texts]
     assert [label.get_text() for label in right.get_yticklabels()] == list(found.attributes)
     bars = [patch.get_width() for patch in right.patches[: len(found.attributes)]]
     assert bars == [step.significance for step in found.steps]
@@ -94,6 +94,11 @@ def test_trivial_tables_can_be_drawn(table: dict[str, list[int]], measure: str) 
     assert drawn(plar.reduce(table, "d", measure=measure).plot()) > 1000
 
 
+def test_a_notebook_shows_it_by_itself() -> None:
+    figure: Any = plar.reduce(PAIR, "d").plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
 def test_axes_of_the_user_are_used() -> None:
     from matplotlib.figure import Figure
 
@@ -101,7 +106,7 @@ def test_axes_of_the_user_are_used() -> None:
     figure = Figure()
     one = figure.subplots()
     assert found.plot(one) is figure
-    assert one.get_title(loc="left") == "What is still undecided"
+    assert one.get_title(loc="left") == "Uncertainty left"
     two = Figure()
     assert found.plot(two.subplots(2, 1)) is two
     with pytest.raises(plar.ParameterError, match="must be one Axes or two"):

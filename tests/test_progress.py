@@ -11,7 +11,7 @@ import pytest
 
 import plar
 from plar.engines import LocalEngine, progress_hooks
-from plar.engines.progress_hooks import JobProgress
+from plar.engines.progress_hooks import JobProgress, Tally
 from plar.progress import Display
 
 TABLE = str(Path(__file__).resolve().parent.parent / "examples" / "tic_tac_toe.csv")
@@ -56,8 +56,8 @@ def test_steps_are_told_in_a_pipe_if_asked_for() -> None:
     }
     assert said[False] == ""
     lines = said[True].splitlines()
-    assert lines[0].startswith("granules    26 kB read, 958 objects, 958 granules, ")
-    assert [line.split()[0] for line in lines] == ["granules", "memory", "core", *["step"] * 8, "certificate"]
+    assert lines[0].startswith("rows        26 kB read, 958 rows, 958 distinct, ")
+    assert [line.split()[0] for line in lines] == ["rows", "memory", "core", *["step"] * 8, "checked"]
     assert "\x1b" not in said[True]
 
 
@@ -76,7 +76,31 @@ def test_verbose_and_callbacks_go_together(capsys: pytest.CaptureFixture[str]) -
 def test_a_line_says_share_time_left_and_rate() -> None:
     display = Display(lines=False)
     display("search", 2, 958)
-    assert (display.title, display.info, display.share) == ("step 3", "0:00, 958 objects still mixed", None)
+    assert (display.title, display.info, display.share) == ("step 3", "0:00, 958 rows undecided", None)
     display.watch(JobProgress(5, 10, 200, ("a\x1b[31m", 0.25), 75.0))
     assert display.share == 0.5
-    assert display.info == "50 %, 1:15 left, 100 of 200 attributes, Θ 0.25 with a\\x1b[31m"
+    assert display.info == "50 %, 1:15 left, 100 of 200 columns, best so far a\\x1b[31m, Θ 0.25"
+
+
+def test_what_is_reported_ends_at_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[JobProgress] = []
+    now = iter([0.0, 0.15, 0.2, 0.21])
+    monkeypatch.setattr(progress_hooks, "monotonic", now.__next__)
+    tally = Tally(seen.append, 3, 30)
+    for _ in range(3):
+        tally.add(1)
+    assert [job.done for job in seen] == [1, 3]
+
+
+def test_compiling_is_called_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    from plar.jit import clock
+
+    display = Display(lines=True)
+    display("core", 0, 9)
+    assert display.title == "core"
+    clock.on_start(None)
+    try:
+        assert (display.title, display.info) == ("compiling", "0:00, needed once after installation")
+    finally:
+        clock.on_end(None)
+    assert display.title == "core"

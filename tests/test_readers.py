@@ -125,7 +125,7 @@ def test_ndjson_looks_at_every_line(tmp_path: Path) -> None:
         (b'{"a":[1],"d":0}', "line 3: column 'a' has a list after a number"),
         (b'{"a":{"b":1},"d":0}', "Column 'a' holds Struct"),
         (b"{a:1}", "line 3: Expecting property name"),
-        (b"[1]", r"line 3: '\[1\]' is no object"),
+        (b"[1]", r"line 3: '\[1\]' is not an object"),
         (b'{"a":"\xe9","d":0}', "line 3: byte 0xe9 is not UTF-8"),
     ],
 )
@@ -239,7 +239,7 @@ def test_arff_sparse_and_malformed(tmp_path: Path) -> None:
         ("@relation r\n@attribute a relational\n@data\nx\n", "line 2: unknown type 'relational'"),
         ("@relation r\n@attribute\n@data\nx\n", "line 2: cannot read"),
         ("@relation r\n@attribute a {x}\n", "no @data line"),
-        ("@relation r\n@nonsense a {x}\n@data\n", "line 2: .* is no ARFF declaration"),
+        ("@relation r\n@nonsense a {x}\n@data\n", "line 2: .* is not an ARFF declaration"),
         ("@relation r\n@data\n", "declares no attribute"),
         ("@relation r\n@attribute a {x}\n@attribute a {x}\n@data\nx,x\n", "'a'"),
         (ARFF + "no,true,1\n", "line 15: 3 fields where 4 are expected"),

@@ -51,7 +51,7 @@ def test_nothing_is_relevant() -> None:
     found = plar.relevant({"a": [0, 1, 0, 1], "d": [0, 0, 1, 1]}, "d")
     assert (found.layers, found.attributes, found.rejected) == ((), (), {"a": 1.0})
     assert found.first.attributes == ()
-    assert "0 of 1 attributes beat chance" in str(found)
+    assert "0 of 1 columns beat chance" in str(found)
 
 
 def test_include_and_limits() -> None:
@@ -143,11 +143,10 @@ def test_goes_on_after_any_step(tmp_path: Path, start: str | None) -> None:
 def test_what_is_shown_and_taken() -> None:
     found = plar.relevant(TABLE, "d")
     assert (
-        repr(found)
-        == f"<Relevant: {len(found.attributes)} of 15 attributes beat chance, in {len(found.layers)} layers>"
+        repr(found) == f"<Relevant: {len(found.attributes)} of 15 columns beat chance, in {len(found.layers)} layers>"
     )
     assert "layer 1" in str(found)
-    assert "rejected; those of the least p-values" in str(found)
+    assert "rejected; the smallest p-values" in str(found)
     frame = pl.DataFrame(TABLE)
     assert set(found.transform(frame).columns) == {*found.attributes, "d"}
 
@@ -168,7 +167,7 @@ def test_in_the_shell(tmp_path: Path) -> None:
     words = ["--drop", "id", "--start", "core", "-o", str(tmp_path / "o.csv"), "--checkpoint", str(tmp_path / "c.json")]
     done = subprocess.run([*run, "relevant", str(file), "-d", "d", *words], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, f"Wrote {tmp_path / 'o.csv'}.\n")
-    assert done.stdout.startswith(f"{file}: {len(found.attributes)} of 14 attributes beat chance at 0.05\n")
+    assert done.stdout.startswith(f"{file}: {len(found.attributes)} of 14 columns beat chance at 0.05\n")
     assert set(pl.read_csv(tmp_path / "o.csv").columns) == {*found.attributes, "d"}
     piped = subprocess.run(
         [*run, "relevant", "-", "-d", "d", "--json"], input=file.read_text(), capture_output=True, text=True
@@ -176,7 +175,7 @@ def test_in_the_shell(tmp_path: Path) -> None:
     assert {layer["source"] for layer in json.loads(piped.stdout)["layers"]} == {"-"}
     done = subprocess.run([*run, "relevant", str(file), "-d", "d", "--alpha", "2"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == "Error: The 'alpha' parameter must be None or between 0 and 1. Got 2.0 instead.\n"
+    assert done.stderr == "Error: --alpha must be between 0 and 1. Got 2.0 instead.\n"
 
 
 def test_selectors() -> None:

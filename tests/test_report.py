@@ -22,6 +22,7 @@ import plar
 from plar.datasets import random_table
 from plar.reduct import from_dict
 from plar.report import page
+from plar.report.ranking import ranked
 from plar.report.reproduce import python_call, shell_command
 from plar.report.words import chance_words, visible
 
@@ -77,7 +78,7 @@ class Text(HTMLParser):
         super().__init__()
         self.tags: set[str] = set()
         self.words: list[str] = []
-        self.feed(html)
+        self.feed(html.replace("<wbr>", ""))
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.add(tag)
@@ -119,7 +120,11 @@ def told(found: plar.Reduct) -> str:
                 "core, left out",
             ],
         ),
-        ({"a": [0, 1], "b": [0, 1], "d": [0, 1]}, {"include": ["a", "b"]}, ["Not the smallest possible", "asked for"]),
+        (
+            {"a": [0, 1], "b": [0, 1], "d": [0, 1]},
+            {"include": ["a", "b"]},
+            ["Not minimal.", "--minimal", "asked for", "removable"],
+        ),
         ({"a": [0, 1, None], "d": [0, 1, 1]}, {}, ["1, 1 cell", "The only column is needed"]),
     ],
     ids=["enough", "all needed", "one decision", "nothing told", "a loss", "asked for", "missing"],
@@ -174,7 +179,7 @@ def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
     ("bins", "words"),
     [
         ("quantile:2", "What was tested is the binned table."),
-        ("mdlp", "cuts by mdlp have seen the decision: p-values are too small."),
+        ("mdlp", "cut points by mdlp depend on the decision: p-values are too small."),
         ({"c0": "mdlp"}, "p-values are too small."),
     ],
 )
@@ -184,21 +189,21 @@ def test_bins_and_chance(bins: Any, words: str) -> None:
 
 def test_alpha() -> None:
     found = plar.reduce(EXAMPLE, "x_wins", alpha=0.05)
-    assert "Neither of the 2 attributes left beats chance at 0.05." in str(found)
+    assert "Neither of the 2 columns left beats chance at 0.05." in str(found)
     text = told(found)
-    for words in ("7 of 9 columns chosen They tell less", "The goal was to beat chance.", "Every p-value is 1"):
+    for words in ("7 of 9 columns chosen Together they say less", "The goal was to beat chance.", "Every p-value is 1"):
         assert words in text
     assert "Something is lost" not in text
     assert "something is lost" not in found._repr_html_()
     near = replace(found, rejected={"middle_left": 0.0501, "middle_right": 1.0})
-    assert "The least p-values: middle_left 0.0501 and 1 for all others." in told(near)
+    assert "The smallest p-values: middle_left 0.0501 and 1 for all others." in told(near)
 
 
 def test_what_was_not_tested() -> None:
     pair = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "c": [0, 1, 1] * 12, "d": [0, 1, 1, 0] * 9}
     assert "Taken untested: 2 core columns and 1 asked for." in told(plar.reduce(pair, "d", include=["c"]))
     nothing = plar.reduce(pair, "d", alpha=0.05)
-    assert "None of the 3 attributes beats chance at 0.05." in str(nothing)
+    assert "None of the 3 columns beats chance at 0.05." in str(nothing)
     for words in ("No column beats chance", "The search did not begin with them.", "core, left out"):
         assert words in told(nothing)
     asked = plar.reduce(pair, "d", alpha=0.05, include=["a"])
@@ -238,10 +243,48 @@ def test_measure_of_the_users_own() -> None:
     assert "which is not one of plar&#39;s" in html
 
 
+def test_every_column_has_a_role() -> None:
+    rng = np.random.default_rng(2)
+    table: dict[str, Any] = {f"noise{j}": rng.integers(0, 4, 200) for j in range(9)}
+    table |= {"a": rng.integers(0, 2, 200), "b": rng.integers(0, 2, 200), "one": [7] * 200}
+    table |= {"copy": 1 - table["a"], "d": table["a"] + table["b"] + (rng.random(200) < 0.1)}
+    found = plar.reduce(table, "d", alpha=0.05, equivalent=True)
+    roles = {row["name"]: (row["role"], row["of"]) for row in ranked(found)}
+    assert list(roles)[:2] == list(found.attributes)
+    assert set(roles) == set(found.conditions)
+    assert roles["copy"] == ("same as", "a")
+    assert roles["one"] == ("constant", None)
+    assert {roles[f"noise{j}"] for j in range(9)} == {("chance", None)}
+    assert re.search(r"same as a chosen column +copy \(a\)", str(found))
+    assert (
+        "Not chosen: same as a chosen column (1), no gain beyond chance (9), constant" in Text(found._repr_html_()).text
+    )
+
+
+def test_the_gain_of_the_core_is_shown_in_the_terminal() -> None:
+    found = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]}, "d")
+    assert re.search(r"column  chosen as +gain\n  a +core +0.6931\n  b +core +0.6931\n", str(found))
+
+
+def test_without_a_path_the_page_is_returned() -> None:
+    found = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    shown: Any = found.report()
+    assert shown == page(found)
+    assert shown._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html')
+    assert repr(shown).startswith("<HTML page of ")
+    assert "reduct" in str(plar.reducts({"a": [0, 1], "d": [0, 1]}, "d").report())
+
+
+def test_settings_are_those_that_were_changed() -> None:
+    html = page(plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", max_attributes=1))
+    shown = re.findall(r"<dt><code>(\w+)</code></dt>", html)
+    assert shown == ["measure", "engine", "max_attributes"]
+
+
 def test_bins_are_shown_as_intervals() -> None:
     found = plar.reduce({"a": [1.0, 2.0, 3.0, 4.0], "d": [0, 0, 1, 1]}, "d", bins={"a": [1.5, 2.5]})
     text = told(found)
-    for interval in ("up to 1.5", "over 1.5 to 2.5", "over 2.5"):
+    for interval in ("≤ 1.5 | 1.5 to 2.5 | > 2.5", "All columns, ranked"):
         assert interval in text
 
 
@@ -256,6 +299,8 @@ def test_report_is_written_whole_or_not_at_all(tmp_path: Path, hostile: plar.Red
         hostile.report(tmp_path / "no folder" / "r.html")
     with pytest.raises(plar.TableError, match="is a directory"):
         hostile.report(tmp_path)
+    with pytest.raises(plar.TableError, match=r"'r\.pdf'; name it \.html"):
+        hostile.report("r.pdf")
     hostile.report(tmp_path / "r.html")
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
@@ -416,7 +461,7 @@ def test_hostile_names_are_shown_and_do_nothing(browser: Browser, hostile: plar.
             "return [...document.querySelectorAll('#columns-table tbody th')]"
             ".map(th => (th.querySelector('details > bdi') || th.querySelector('bdi')).textContent)"
         )
-        assert shown == [visible(name) for name in hostile.conditions]
+        assert shown == [visible(row["name"]) for row in ranked(hostile)]
         assert browser.js("return getComputedStyle(document.querySelector('bdi')).unicodeBidi") == "isolate"
     assert "<script>alert(1)</script>" in browser.cells("columns-table", 1)
     assert "</pre><script>alert(3)</script>" in browser.js("return document.querySelector('pre').textContent")
@@ -442,15 +487,15 @@ def test_the_page_says_the_same_without_scripts(browser: Browser, hostile: plar.
 
 def test_columns_sort_by_number_and_by_name(browser: Browser, wide: plar.Reduct) -> None:
     browser.open(page(wide))
-    sizes = list(wide.cardinalities.values())
-    assert browser.cells("columns-table", 3) == [str(n) for n in sizes[:50]]
+    sizes = [row["values"] for row in ranked(wide)]
+    assert browser.cells("columns-table", 5) == [str(n) for n in sizes[:50]]
     for way, expected in (("descending", sorted(sizes, reverse=True)), ("ascending", sorted(sizes))):
         browser.click("#columns-table [data-sort=values]")
-        assert browser.cells("columns-table", 3) == [str(n) for n in expected[:50]]
+        assert browser.cells("columns-table", 5) == [str(n) for n in expected[:50]]
         states = browser.js(
             "return [...document.querySelectorAll('#columns-table th[aria-sort]')].map(h => h.ariaSort)"
         )
-        assert states == ["none", "none", "none", way, "none"]
+        assert states == ["none"] * 5 + [way] + ["none"] * 2
     browser.click("#columns-table [data-sort=name]")
     assert browser.cells("columns-table", 1)[:12] == [f"c{j}" for j in range(12)]
 
@@ -460,7 +505,8 @@ def test_all_rows_can_be_shown_and_searched(browser: Browser, wide: plar.Reduct)
     status = "return document.getElementById('columns-table-status').textContent"
     assert browser.js(status) == "The first 50 of 120."
     browser.click("[data-all=columns-table]")
-    assert browser.cells("columns-table", 1) == list(wide.conditions)
+    assert browser.cells("columns-table", 1) == [row["name"] for row in ranked(wide)]
+    browser.click("#columns-table [data-sort=place]")
     browser.driver.find_element("css selector", "[data-find=columns-table]").send_keys("C11")
     assert browser.cells("columns-table", 1) == ["c11", *(f"c11{k}" for k in range(10))]
     assert browser.js(status) == "11 columns."
@@ -511,6 +557,28 @@ def test_fits_a_phone(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct)
         browser.open(page(found), width=375)
         assert browser.js("return document.documentElement.scrollWidth") <= 375
         assert browser.js("return document.querySelector('.phone svg').clientWidth") > 300
+
+
+def test_names_break_between_words_only(browser: Browser) -> None:
+    table = {f"sensor_group/channel_{j}_temperature": [j % 2, 0, 1] for j in range(3)} | {"d": [0, 1, 2]}
+    browser.open(page(plar.reduce(table, "d", include=[0, 1, 2])), width=375)
+    pieces = browser.js(
+        "const found = []; for (const name of document.querySelectorAll('tbody th bdi'))"
+        "for (const text of name.childNodes) if (text.data) { const r = document.createRange();"
+        "r.selectNode(text); found.push(r.getClientRects().length); } return found"
+    )
+    assert len(pieces) > 20
+    assert set(pieces) == {1}
+
+
+def test_bars_stand_beside_their_numbers(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide), width=375)
+    offsets = browser.js(
+        "return [...document.querySelectorAll('td.wide svg')].map(bar => { const r = document.createRange();"
+        "r.selectNodeContents(bar.closest('tr').querySelector('td.n[title]')); const n = r.getBoundingClientRect(),"
+        "b = bar.getBoundingClientRect(); return Math.abs((n.top + n.bottom) / 2 - (b.top + b.bottom) / 2) })"
+    )
+    assert max(offsets) < 3
 
 
 def test_prints(browser: Browser, wide: plar.Reduct) -> None:

@@ -162,7 +162,7 @@ def test_weights_beside_a_column_of_that_name_and_positions_from_the_end() -> No
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [(0.5, "whole numbers. Got 0.5"), (-np.ones(N), "Got -1"), (np.ones(N - 1), "shape"), (np.zeros(N), "non-zero")],
+    [(0.5, "row counts. Got 0.5"), (-np.ones(N), "Got -1"), (np.ones(N - 1), "shape"), (np.zeros(N), "non-zero")],
 )
 def test_odd_weights(weights: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -192,7 +192,7 @@ def test_partial_fit_finds_the_reduct_anew_when_rows_come() -> None:
 
 
 def test_partial_fit_says_what_it_cannot() -> None:
-    with pytest.raises(plar.TableError, match="3, which is none of the classes"):
+    with pytest.raises(plar.TableError, match="3, which is not among the classes"):
         ReductSelector().partial_fit([[0], [1]], [0, 3], classes=[0, 1])
     with pytest.raises(ValueError, match="X has 1 features, but ReductSelector is expecting 2"):
         ReductSelector().partial_fit([[0, 0], [0, 1]], [0, 1]).partial_fit([[0]], [0])

@@ -288,7 +288,7 @@ def test_more_refusals() -> None:
         limits = {name: 0}
         with pytest.raises(plar.ParameterError, match=f"The '{name}' parameter"):
             plar.reducts(XOR, "d", **limits)
-    with pytest.raises(plar.ParameterError, match="Leave 'search' out"):
+    with pytest.raises(plar.ParameterError, match="Leave search= out"):
         plar.relevant(XOR, "d", search="smallest")
     assert plar.reduce(XOR, "d", costs={}).proof is None
 
@@ -578,8 +578,8 @@ def test_the_shell(tmp_path: Path) -> None:
     told, _ = plar_says(*asked, "--costs", str(tmp_path / "costs.csv"), "--costs", "top_right=2", "--proof", proof)
     assert "Cost 11. Proven: no reduct with these limits costs less." in told
     told = plar_says("verify", proof, table)[0]
-    assert told.startswith("Verified: of the 9 attributes considered, the set {top_left, ")
-    assert told.endswith("by SCE, and costs 11; no set without middle_middle that does costs less than 11.\n")
+    assert told.startswith("Verified: of the 9 columns considered, the set {top_left, ")
+    assert told.endswith("by SCE, and costs 11; no other set without middle_middle that does so costs less than 11.\n")
     changed = tmp_path / "changed.csv"
     changed.write_text(EXAMPLE.read_text().replace("\nx", "\no", 1))
     assert plar_says("verify", proof, str(changed), code=2)[1].startswith("Error: The proof is of another table")

@@ -178,7 +178,7 @@ def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
         time.sleep(0.05)
     os.killpg(child.pid, signal.SIGINT)
     out, err = child.communicate(timeout=300)
-    assert err == f"The steps are kept in {checkpoint}; the same command goes on.\nInterrupted.\n"
+    assert err == f"The steps are saved in {checkpoint}; run the same command again to continue.\nInterrupted.\n"
     assert child.returncode == 130
     found = json.loads(out)
     assert (len(found["steps"]), found["complete"]) == (2 - len(found["core"]), False)

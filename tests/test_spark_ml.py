@@ -176,7 +176,7 @@ def test_params_refuse_other_types(spark: Any, name: str, value: Any) -> None:
         ({"layout": "diagonal"}, "Unknown layout 'diagonal'. Choose one of: auto, driver, columns, rows."),
         ({"labelCol": "why"}, "Unknown decision 'why'."),
         ({"inputCols": ["B", "y"]}, "'y' is both a condition and the decision. Choose one."),
-        ({"inputCols": []}, "No condition is left."),
+        ({"inputCols": []}, "No column is left."),
     ],
 )
 def test_faults_are_told_in_one_line(data: Any, options: dict[str, Any], line: str) -> None:

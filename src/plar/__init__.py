@@ -81,7 +81,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Names are fetched when they are first used: numba and polars take longer to import than most tables to reduce.
+    # Names are imported on first use: numba and polars take longer to import than most tables to reduce.
     if name in ("baselines", "bins", "datasets", "engines", "measures"):
         return import_module(f"plar.{name}")
     if name not in _HOMES:

@@ -1,8 +1,8 @@
-"""All reducts of a table, the smallest first: minimal sets that hit all clauses, found together with these.
+"""All reducts of a table, the smallest first: minimal sets that hit all clauses, found together with the clauses.
 
-Sets that hit the clauses known so far are asked of the oracle. One that does not preserve Θ(D|C) yields further
+The oracle is asked about sets that hit the clauses known so far. One that does not preserve Θ(D|C) yields further
 clauses; one that does is a reduct, because each of its attributes is the only one in some clause. When all sets of a
-size preserve Θ, they are all reducts of that size.
+size preserve Θ, they are all the reducts of that size.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
 from plar.run import costs_by_name, prepared
-from plar.search import Options, Progress, core_of, costs_of
+from plar.search import Progress, core_of, costs_of
+from plar.search_options import Options
 
 __all__ = ["reducts"]
 
-#: when more sets of a batch fail, the enumeration begins anew, with their clauses
+#: when more sets of a batch fail, the enumeration starts over, with their clauses
 _FAILURES = 32
 
 
@@ -56,21 +57,21 @@ def reducts(
     progress: Progress | None = None,
     **reading: Any,
 ) -> Reducts:
-    """Find all reducts of a decision table; parameters of reading as of `reduce`.
+    """Find all reducts of a table; options of reading are those of `reduce`.
 
-    Reducts here are minimal: none can do without any of its attributes. There may be more of them than anybody can
-    list: they come by size, and end at `limit` of them, at `max_size` attributes or at the time limit.
+    Reducts here are minimal: none of their columns can be removed. There may be more of them than can be listed: they
+    come by size, up to `limit` of them, `max_size` columns or the time limit.
 
     Parameters
     ----------
     limit : int, optional
         The most reducts to list; None for no limit.
     max_size : int, optional
-        The most attributes of a reduct.
+        The most columns of a reduct.
     include, exclude : list of str or int
-        Attributes that each reduct must hold, whether it needs them or not, and those that none may hold.
+        Columns that each reduct must hold, needed or not, and those that none may hold.
     costs : mapping of names to whole numbers, optional
-        What attributes cost, by which the reducts are sorted first; those listed up to a limit are yet the smallest.
+        What columns cost, by which the reducts are sorted first. A limit still lists the smallest ones.
     time_limit : float or str, optional
         Seconds, or "90s", "10m", "2h".
 
@@ -88,29 +89,29 @@ def reducts(
     """
     began, read, chosen = perf_counter(), ReadOptions(decision, y, **reading), as_measure(measure)
     deadline = began + (math.inf if time_limit is None else as_seconds(time_limit))
-    Options(search="smallest", costs=costs)  # which judges the costs
+    Options(search="smallest", costs=costs)  # checks the costs
     for name, value in (("limit", limit), ("max_size", max_size)):
         if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
-            raise ParameterError(f"The {name!r} parameter must be None or 1 and more. Got {value!r} instead.")
+            raise ParameterError(f"The {name!r} parameter must be None or at least 1. Got {value!r} instead.")
     if chosen.kind == OWN:
-        raise ParameterError(
-            f"plar.reducts takes PR, SCE, LCE and CCE. Got {chosen.name!r}, whose classes have no labels."
-        )
+        raise ParameterError(f"plar.reducts supports the measures PR, SCE, LCE and CCE. Got {chosen.name!r}.")
     with (
         memory_limited(as_bytes(memory_limit)),
-        followed(verbose, progress, None) as (tell, _, display),
-        prepared(data, read, engine, n_jobs, attributes=include, progress=tell) as ready,
+        followed(verbose, progress, None) as (notify, _, display),
+        prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
         granules, columns = ready.granules, ready.table.columns
         priced = costs_of(granules, costs_by_name(ready.table, costs))
         kept, dropped = (frozenset(granules.positions(names)) for names in (ready.attributes, columns(exclude)))
-        if tell:
-            tell("core", 0, len(granules.conditions))
+        if notify:
+            notify("core", 0, len(granules.conditions))
         evaluation = ready.engine.open(granules, chosen, ready.engine.watch or (display.watch if display else None))
         core = core_of(evaluation.without_each(), evaluation.theta_all, chosen, granules.n_objects, 0.0)
         oracle = ready.engine.oracle(granules, chosen)
         clauses = ClauseSearch(oracle, granules.conditions, priced, kept, dropped, deadline)
-        search = _AllReducts(clauses, limit or 1 << 62, max_size or 1 << 62, tell or (lambda phase, done, total: None))
+        search = _AllReducts(
+            clauses, limit or 1 << 62, max_size or 1 << 62, notify or (lambda phase, done, total: None)
+        )
         try:
             search.run(core)
         except KeyboardInterrupt:
@@ -120,12 +121,12 @@ def reducts(
 
 @dataclass
 class _AllReducts:
-    """One search: reducts of one size after the other."""
+    """One search: reducts of one size after another."""
 
     clauses: ClauseSearch
     limit: int
     max_size: int
-    tell: Progress
+    notify: Progress
     found: list[NDArray[np.int32]] = field(default_factory=list)
     complete: bool = False
 
@@ -141,7 +142,7 @@ class _AllReducts:
             pass
 
     def _find_all_of(self, size: int) -> bool:
-        """Find the reducts of some size beside `include`; whether there are no larger ones."""
+        """Find the reducts with this many columns beside `include`; return whether there are no larger ones."""
         search, known = self.clauses, set[bytes]()
         always = np.array(sorted(search.include), np.int32)
         while True:
@@ -161,7 +162,7 @@ class _AllReducts:
                             raise LimitReached
                         known.add(keys[i])
                         self.found.append(np.sort(np.concatenate([always, sets[i]])))
-                self.tell("reducts", len(self.found), size + len(always))
+                self.notify("reducts", len(self.found), size + len(always))
                 failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
                 search.look_at_each(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
@@ -170,7 +171,7 @@ class _AllReducts:
                 return enumeration.is_last
 
     def _open_clauses(self) -> list[frozenset[int]]:
-        """What must be hit beside `include`."""
+        """The clauses that `include` does not hit."""
         search = self.clauses
         still = [frozenset(clause) for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
         return [clause - search.exclude for clause in still]

@@ -1,4 +1,4 @@
-"""What users call: from any table to core, Θ, significances and reduct."""
+"""The public functions: from any table to core, Θ, gains and reduct."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.run import granulated, opened, prepared, searching
-from plar.search import OnStep, Options, Progress, core_of
+from plar.search import OnStep, Progress, core_of
+from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 
 __all__ = ["core", "granulate", "read_table", "reduce", "significance", "theta"]
@@ -63,14 +64,14 @@ def reduce(
     progress: Progress | None = None,
     on_step: OnStep | None = None,
 ) -> Reduct:
-    """Find the core and a reduct of a decision table.
+    """Select the columns that keep all information about the decision: the core and a reduct of a table.
 
     Parameters
     ----------
     data : path, glob, DataFrame (also Spark's), Arrow table, 2-D array, mapping of columns, DecisionTable or Granules
         Files: .csv .tsv .txt (also .gz .zst), .parquet .arrow .feather .ndjson .json .xlsx .arff and KEEL's .dat.
     decision : str, int or list of them, optional
-        The decision column by name or position; several are taken together.
+        The decision (target) column by name or position; several are taken together.
     y : (n,) array_like, optional
         The decision beside the data, in place of `decision`.
     conditions : list of str or int, optional
@@ -82,76 +83,75 @@ def reduce(
     separator : str, optional
         The character between fields of text; by default what the first line shows.
     decimal : {".", ","}
-        The mark before the fraction of a number in text.
+        The decimal mark of numbers in text.
     encoding : str
-        How text files are encoded, as Python names it.
+        The encoding of text files, as Python names it.
     numeric : str, int or list of them
-        Columns whose text compares as the numbers that it writes, so that 1, 1.0 and 01 are one value.
+        Columns of text to compare as numbers, so that 1, 1.0 and 01 are one value.
     na : str or list of str
         Further spellings of missing, for example "?".
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values are dropped, or they are an error.
     weights : str or int, optional
-        Column of whole-number multiplicities; 0 drops the row.
+        Column of whole numbers: how often each row counts; 0 drops it.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
-        Numbers into bins: k bins of as many objects each, k bins of one width, or as many as tell the decision
-        apart (Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points; else
-        all conditions that hold numbers are cut; in text, those whose values are all written as numbers. Default:
-        every number is a value of its own.
+        Cut numbers into bins: k bins of equally many rows, k bins of equal width, or as many as separate the decision
+        (MDLP, Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points;
+        otherwise all columns of numbers are cut, in text those with nothing but numbers. Default: every number is a
+        value of its own.
     decision_bins : "quantile:k", "width:k" or list of cut points, optional
-        Cut a decision of numbers into classes, as `bins` does conditions.
+        Cut a decision of numbers into classes, as `bins` cuts columns.
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
         What is preserved: SCE Shannon's conditional entropy, PR the positive region, LCE Liang's and
         CCE the combination conditional entropy.
     engine : {"auto", "local", "spark", "cuda"} or Engine
-        Where it is computed; "auto" is Spark for a Spark DataFrame, else this machine. The result does not depend
-        on it.
+        Where to compute; "auto" is Spark for a Spark DataFrame, otherwise this machine. The result is the same.
     include : list of str or int
-        Attributes that the reduct must hold.
+        Columns that the reduct must hold.
     epsilon : float
-        The core holds the attributes of larger inner significance than this.
+        The core holds the columns whose loss would raise Θ by more than this (their inner significance).
     tolerance : float
         Stop when Θ(D|R) − Θ(D|C) is at most this.
     max_attributes : int, optional
-        Stop at this many attributes. If the core is larger, its most significant part is taken.
+        Stop at this many columns. If the core is larger, the part with the largest gains is taken.
     minimal : bool
-        Try to remove each attribute in the end, the last first. `include` stays.
+        In the end, remove columns that are individually removable, the last first. `include` stays.
     alpha : float, optional
-        Take only attributes that beat chance at this level, 0.05 for example: each candidate is tested against random
-        decisions within the rows that the chosen attributes do not tell apart, and its p-value is multiplied by the
-        number of candidates. The search ends when none is left that does.
+        Take only columns that beat chance at this level, 0.05 for example: each candidate is tested against shuffled
+        decisions among the rows that the chosen columns do not separate, and its p-value is multiplied by the number
+        of candidates. The search stops when no candidate beats chance.
     start : {"core", "empty"}, optional
-        What the search begins with, beside `include`: by default the core, and with `alpha` nothing, because the core
-        knows nothing of chance.
+        What the search starts with, beside `include`: by default the core; with `alpha` nothing, because the core is
+        not tested against chance.
     search : {"greedy", "smallest"}
-        "smallest" finds a reduct of fewest attributes, or of least cost, and proves it: see `Reduct.proof`. It takes
+        "smallest" finds a reduct with the fewest columns, or of least cost, and proves it: see `Reduct.proof`. It takes
         no `epsilon`, `tolerance`, `max_attributes`, `minimal`, `alpha` or `start`.
     costs : mapping of names to whole numbers from 1 to 1,000,000, optional
-        What attributes cost, with ``search="smallest"``; the others cost 1. Of several cheapest reducts it is the one
-        of fewest attributes, then the first by their positions; after a time limit it may be another one.
+        What columns cost, with ``search="smallest"``; the others cost 1. Among the cheapest reducts, the one with the
+        fewest columns is chosen, then the first by position; after a time limit it may be another one.
     exclude : list of str or int
-        Attributes that the reduct must not hold, with ``search="smallest"``. They stay in the table: what is preserved
-        is what all columns know of the decision.
+        Columns that the reduct must not hold, with ``search="smallest"``. They stay in the table: what is preserved is
+        the information that all columns have about the decision.
     equivalent : bool
-        Also find the conditions that carry the same information, for `Reduct.equivalent` and the report.
+        Also find the columns that carry the same information, for `Reduct.equivalent` and the report.
     n_jobs : int, optional
         Threads of the local engine; by default all cores.
     memory_limit : int or str, optional
-        The most memory that this process may hold, in bytes or as "2GB". Above it, or by default where the engine
-        needs more than the machine has, it ends with a plar.MemoryLimitExceeded before the memory is taken.
+        The most memory that this process may use, in bytes or as "2GB"; by default what the machine has. Rather than
+        exceed it, the call raises plar.MemoryLimitExceeded.
     time_limit : float or str, optional
-        Seconds, or "90s", "10m", "2h". When they are over, the search ends after the core with the best result so far,
-        which is not `complete`; its certificate is made after that.
+        Seconds, or "90s", "10m", "2h". After that the search stops, though not before the core is found, with the best
+        result so far, which is not `complete`; its certificate takes some more time.
     checkpoint : path, optional
-        A file that keeps the core and every step as it is found. If it is there, the search goes on from it, on any
-        engine, and ends with the same result; one of other data or options is refused.
+        A file to save the core and every step in. If it exists, the search continues from it, on any engine, to the
+        same result; a file of other data or options is refused.
     verbose : bool
-        Show on stderr what goes on: a live line on a terminal, and a line for everything done.
+        Show progress on stderr: a live line on a terminal, and a line for everything done.
     progress : function of (phase, done, total), optional
-        Phases are read, granulate (total: bytes of the files), core (attributes), search (steps, objects still mixed)
-        and certificate; resume (steps) if a checkpoint had some.
+        Phases are read, granulate (total: bytes of the files), core (columns), search (steps, rows undecided) and
+        certificate; resume (steps) if a checkpoint had some.
     on_step : function of a Step, optional
-        Called after every greedy step, but for those that a checkpoint had.
+        Called after every greedy step, except those that a checkpoint had.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def core(
     progress: Progress | None = None,
     **reading: Any,
 ) -> tuple[str, ...]:
-    """Find the attributes that no reduct can do without; parameters as of `reduce`.
+    """Find the core: the columns that are in every reduct. Parameters are those of `reduce`.
 
     Examples
     --------
@@ -198,13 +198,13 @@ def core(
     read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
     options = Options(epsilon=epsilon)
     with (
-        followed(False, progress, None) as (tell, _, display),
-        prepared(data, read, engine, n_jobs, progress=tell) as ready,
+        followed(False, progress, None) as (notify, _, display),
+        prepared(data, read, engine, n_jobs, progress=notify) as ready,
     ):
         names = ready.granules.conditions
         warn_many_numbers(ready.engine, ready.table, ready.granules)
-        if tell:
-            tell("core", 0, len(names))
+        if notify:
+            notify("core", 0, len(names))
         watch = ready.engine.watch or (display.watch if display else None)
         search = ready.engine.open(ready.granules, chosen_measure, watch)
         n = ready.granules.n_objects
@@ -225,7 +225,7 @@ def theta(
     progress: Progress | None = None,
     **reading: Any,
 ) -> float:
-    """Compute Θ(D|B) of a subset B of the attributes; other parameters as of `reduce`.
+    """Compute Θ(D|B), the uncertainty left when only the columns B are known. Other parameters are those of `reduce`.
 
     Examples
     --------
@@ -250,9 +250,10 @@ def significance(
     n_jobs: int | None = None,
     **reading: Any,
 ) -> dict[str, float]:
-    """Compute the significance of every attribute relative to B: inner for its members, outer for the rest.
+    """Compute the gain of every column relative to B: how much Θ would rise without it, or fall with it.
 
-    Other parameters as of `reduce`.
+    These are the inner significance of the members of B and the outer significance of the rest. Other parameters are
+    those of `reduce`.
 
     Examples
     --------
@@ -288,7 +289,7 @@ def granulate(
     progress: Progress | None = None,
     **reading: Any,
 ) -> Granules:
-    """Turn a table into its distinct rows with multiplicities; parameters as of `reduce`.
+    """Turn a table into its distinct rows with their counts; parameters are those of `reduce`.
 
     Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
     Spark engine they are SparkGranules, which stay on the cluster.
@@ -306,7 +307,7 @@ def granulate(
             progress("read", 0, 0)
         table = opened(data, read, chosen)
         granules = granulated(table, chosen, seconds={}, progress=progress)
-        if not isinstance(granules, Granules):  # whose values nobody knows later
+        if not isinstance(granules, Granules):  # their values are not known later
             warn_many_numbers(chosen, table, granules)
         return cast(Granules, granules)
 
@@ -319,7 +320,7 @@ def read_table(
 ) -> DecisionTable:
     r"""Open a file, a folder of Parquet files, or all files of a glob, as one decision table.
 
-    Parameters are those of `reduce`, which takes a path as well: this is for a table that is used more than once.
+    Parameters are those of `reduce`, which takes a path as well; open a table here to use it more than once.
 
     Examples
     --------

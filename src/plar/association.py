@@ -1,4 +1,4 @@
-"""How a candidate goes with the decision: the statistic W, and its mean and variance over all random matchings.
+"""How strongly a candidate is associated with the decision: the statistic W, and its mean and variance by chance.
 
 W is the gain in Gini impurity (Goodman and Kruskal's τ, unnormalised). No result depends on the order of rows, values,
 decisions or classes, to the last bit.
@@ -20,9 +20,9 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Words: TypeAlias = NDArray[np.uint64]
 
-#: bits of a fraction in a sum of fixed point
+#: fractional bits of a fixed-point sum
 _FRACTION = 86
-#: classes of up to so many objects are counted without rounding; of each such number, 2^50 over it
+#: classes of up to this many objects are counted without rounding; and 2^50 divided by each such number
 _SMALL = 4096
 _INVERSE: Final = np.rint(2.0**50 / np.maximum(np.arange(_SMALL + 1), 1)).astype(np.int64)
 
@@ -54,21 +54,21 @@ def association(table: Table) -> Association:
 
 
 class Rooms(NamedTuple):
-    """Room for what is counted in one class."""
+    """Buffers for the counts of one class."""
 
-    #: by value, and 0 when the class is done: objects, those of one decision, sum of squares over the decisions (which
-    #: is right for small classes only)
+    #: by value, reset to 0 after each class: objects, those of one decision, sum of squares over the decisions (correct
+    #: for small classes only)
     by_value: Ints
     of_decision: Ints
     squares: Ints
-    #: values that are met, their numbers of objects, and those of the decisions
+    #: values that occur, their numbers of objects, and those of the decisions
     met: NDArray[np.uint32]
     sizes: Ints
     decided: Ints
 
 
 def rooms_for(table: Table) -> Rooms:
-    """Make room for the largest class of a table."""
+    """Allocate for the largest class of a table."""
     largest = int(np.diff(table.runs.begins[table.runs.first]).max(initial=0)) + 1
     by_value, of_decision, squares = np.zeros((3, table.n_values), np.int64)
     sizes, decided = np.empty((2, largest), np.int64)
@@ -88,7 +88,7 @@ def _ordered_sum(terms: Floats) -> float:
 
 @jit
 def _add(words: Words, term: float) -> None:
-    """Add a term of fixed point to a sum of two words, the lower one first."""
+    """Add a fixed-point term to a sum of two words, low word first."""
     scaled = term * 2.0 ** (_FRACTION - 64)
     high = np.uint64(scaled)
     low = np.uint64((scaled - np.float64(high)) * 2.0**64)
@@ -98,7 +98,7 @@ def _add(words: Words, term: float) -> None:
 
 @jit
 def _product(a: int, b: int) -> tuple[float, float]:
-    """Multiply numbers up to 2^40 without rounding: a float, and what it lacks."""
+    """Multiply numbers up to 2^40 without rounding: a float and its error."""
     x, y = np.float64(a), np.float64(b)
     found = x * y
     a_high, b_high = np.float64(a >> 20 << 20), np.float64(b >> 20 << 20)
@@ -118,7 +118,7 @@ def deviation_of(k: int, size: int, own: int, n: int) -> float:
 
 @jit
 def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, rooms: Rooms) -> tuple[int, int]:
-    """Count the objects of a class, given by its runs, by value and by decision; returns numbers of values, objects."""
+    """Count the objects of a class, given by its runs, by value and by decision; return numbers of values, objects."""
     by_value, cells, squares = rooms.by_value, rooms.of_decision, rooms.squares
     met, decided = rooms.met, rooms.decided
     n, n_values = 0, 0
@@ -128,7 +128,7 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, ro
             cells[values[i]] += weights[i]
             n += weights[i]
         decided[run - low] = n - before
-        # the objects of this decision go to those of their value: row by row, or value by value where these are fewer
+        # add this decision's objects to their values: row by row, or value by value if those are fewer
         by_row = end - begin < len(cells)
         for at in range(begin if by_row else 0, end if by_row else len(cells)):
             value = np.int64(values[at]) if by_row else at
@@ -144,7 +144,7 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, ro
 
 @jit
 def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floats, words: Words) -> None:
-    """Mean and variance of each class, and W of all: two sums of fixed point, and one is to be subtracted."""
+    """Mean and variance of each class, and W of all: two fixed-point sums, the second to be subtracted."""
     by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     weights, begins, first = runs.weights, runs.begins, runs.first
     apart = 0
@@ -155,7 +155,7 @@ def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floa
             continue
         begin = np.int64(begins[low])
         if np.int64(begins[high]) - begin == 2 and weights[begin] + weights[begin + 1] == 2:
-            # the commonest class by far: two objects of two decisions, whose W is 1 or 0 however they are matched
+            # by far the most common class: two objects of two decisions, with W 1 or 0 however they are matched
             moments[0, c] = values[begin] != values[begin + 1]
             apart += values[begin] != values[begin + 1]
             continue
@@ -202,7 +202,7 @@ def _add_statistic(
 def _small_class(
     n_values: int, n_decisions: Any, n: int, rooms: Rooms, inverse: Ints, words: Words
 ) -> tuple[float, float]:
-    """The same as of other classes; whole numbers are exact and can be added in any order."""
+    """The same for small classes, in whole numbers, which are exact in any order of summation."""
     by_value, squares, met, decided = rooms.by_value, rooms.squares, rooms.met, rooms.decided
     unit, over = 2.0**-50, 0
     for t in range(n_values):
@@ -232,7 +232,7 @@ def _small_class(
 
 @jit
 def _class_moments(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n: float) -> tuple[float, float]:
-    """Mean and variance of W of one class; the sizes in an order of their own, because the sums are of floats."""
+    """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
     n_values, two = np.float64(n_sizes), n * (n - 1)
     pairs, apart, inverse, inner = 0.0, 0.0, 0.0, 0.0
     for j in range(n_decisions):
@@ -259,7 +259,7 @@ def _class_moments(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n
 
 @jit
 def sort_first(numbers: Ints, n: Any) -> None:
-    """Sort the first n in place, by Shell's method: it compiles faster than others run."""
+    """Sort the first n in place, by Shell's method, which compiles quickly."""
     gap = np.int64(1)
     while gap < n // 3:
         gap = 3 * gap + 1

@@ -1,4 +1,4 @@
-"""What `bins` asks for: which columns are cut into bins, and by which rule."""
+"""The `bins` option: which columns are cut into bins, and by which rule."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Rule:
 
     @property
     def given(self) -> bool:
-        """Whether the cuts are known without a look at the data."""
+        """Whether the cut points are known without the data."""
         return self.method == "cuts"
 
     @property
     def spec(self) -> str | list[float]:
-        """As it is asked for."""
+        """The rule as the user writes it."""
         return list(self.cuts) if self.given else f"{self.method}:{self.k}" if self.k else self.method
 
 
@@ -48,12 +48,12 @@ class Bins:
     columns: Mapping[str, Rule] = field(default_factory=dict)
 
     def rule(self, name: str) -> Rule | None:
-        """How a condition is cut, if it is."""
+        """The rule for a condition, if it is to be cut."""
         return self.columns.get(name, self.default)
 
 
 def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decision: Sequence[str] = ()) -> Bins | None:
-    """Understand what is asked for, or say what is wrong with it; positions count along `names`.
+    """Parse the `bins` option; positions refer to `names`.
 
     >>> parse_bins({0: "quantile:4", "b": [0.5, 2]}, ["a", "b", "d"], ["a", "b"]).spec
     {'a': 'quantile:4', 'b': [0.5, 2.0]}
@@ -71,9 +71,9 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
     for given, asked in spec.items():
         name = resolve(names, given, "column of bins")
         if name in decision:
-            raise TableError(f"{name!r} is the decision, and bins cut conditions only. Cut it before, as a new column.")
+            raise TableError(f"{name!r} is the decision, which bins= does not cut. Use decision_bins=.")
         if name not in conditions:
-            raise unknown_name("condition of bins", name, conditions)
+            raise unknown_name("column of bins", name, conditions)
         if name in rules:
             raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
         if asked is not None:
@@ -82,7 +82,7 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
 
 
 def parse_decision_bins(spec: Any) -> Rule | None:
-    """Understand how the decision is to be cut; by a decision of its own it cannot be.
+    """Parse the `decision_bins` option; MDLP is refused, because it would need another decision.
 
     >>> parse_decision_bins("quantile:4"), parse_decision_bins([1, 2.5])
     (Rule(method='quantile', k=4, cuts=()), Rule(method='cuts', k=0, cuts=(1.0, 2.5)))
@@ -90,8 +90,7 @@ def parse_decision_bins(spec: Any) -> Rule | None:
     rule = None if spec is None else _rule(spec)
     if rule is not None and rule.method == "mdlp":
         raise ParameterError(
-            "decision_bins='mdlp' would cut the decision where it changes itself. Choose quantile:k, width:k or a list "
-            "of cut points."
+            "decision_bins='mdlp' would cut the decision by itself. Choose quantile:k, width:k or a list of cut points."
         )
     return rule
 

@@ -1,7 +1,7 @@
-"""Numbers into bins: where the cuts lie, and which bin a number is in.
+"""Cutting numbers into bins: where the cut points are, and which bin a number is in.
 
-Cuts depend on the multiset of (number, decision) alone, not on the order of the rows or on who counted them, so every
-engine and every format finds the same. Bin i is the interval (cut[i-1], cut[i]].
+Cut points depend only on the multiset of (number, decision), not on the order of the rows or on what counted them, so
+every engine and every format finds the same. Bin i is the interval (cut[i-1], cut[i]].
 """
 
 from __future__ import annotations
@@ -36,20 +36,21 @@ _DIGITS = frozenset("0123456789+-.eE")
 
 
 class NoNumber(TableError):
-    """A column to be cut holds a value that is no number."""
+    """A column to be cut holds a value that is not a number."""
 
     def __init__(self, value: Any, name: str = "") -> None:
         remedy = "Name it in na= if it means missing, or leave the column out of bins."
         if isinstance(value, str) and "," in value and re.match(COMMA_NUMBER, value):
-            remedy = "Pass decimal=',' (--decimal ,)."
-        super().__init__(f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is no number. {remedy}")
+            remedy = "Pass decimal=','."
+        held = f"it holds {value!r}, which is not a number"
+        super().__init__(f"Column {name!r} cannot be cut into bins: {held}. {remedy}")
         self.value = value
 
 
 def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
-    """Values as float64, NaN where they are missing; NoNumber names the first that is no number.
+    """Values as float64, NaN where they are missing; NoNumber names the first that is not a number.
 
-    True and False are none. Text is one only if `decimal`, the mark before its fraction, is given.
+    True and False are not numbers. Text can be one only if `decimal`, its decimal mark, is given.
     """
     kinds = set(map(type, values))
     if kinds <= {int, float, type(None)}:
@@ -57,7 +58,7 @@ def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
             return np.array(values, np.float64)
     if decimal is not None and kinds == {str}:
         texts = [_pointed(text, decimal) for text in values]
-        if _DIGITS.issuperset("".join(texts)):  # of which Python makes numbers as `NUMBER` does, or none
+        if _DIGITS.issuperset("".join(texts)):  # with these characters, float() agrees with `NUMBER`
             with suppress(ValueError):
                 numbers = np.array(list(map(float, texts)))
                 if np.isfinite(numbers).all():
@@ -85,12 +86,12 @@ def _number(value: Any, decimal: str | None) -> float | None:
 
 
 def _pointed(text: str, decimal: str) -> str:
-    """Text with a point for its mark; where another is asked for, a point in it makes it no number."""
+    """Text with a decimal point; where another mark is asked for, a point makes it not a number."""
     return text.strip() if decimal == "." else text.strip().replace(".", "?").replace(decimal, ".")
 
 
 def looks_continuous(values: Iterable[Any]) -> bool:
-    """Whether values are numbers with fractions, by type or, in text, as written; the first thousand tell."""
+    """Whether values are numbers with fractions, by type or, in text, as written, judged by the first thousand."""
     some = [value for value in islice(values, 1000) if value is not None]
     kinds = set(map(type, some))
     if not some or not all(issubclass(kind, str) for kind in kinds):
@@ -100,7 +101,7 @@ def looks_continuous(values: Iterable[Any]) -> bool:
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
-    """Whether values are numbers, by type or, in text, as written; the first thousand tell."""
+    """Whether values are numbers, by type or, in text, as written, judged by the first thousand."""
     some = [value for value in islice(values, 1000) if value is not None]
     return bool(some) and all(
         isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
@@ -120,11 +121,11 @@ def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
 def bin_column(
     column: Column, rule: Rule, classes: Array, counts: Counts, *, decimal: str | None = None
 ) -> tuple[Column, Cuts]:
-    """Cut a coded column, whose rows have these classes and count so much."""
+    """Cut a coded column, given the class and the count of each row."""
     numbers = as_numbers(column.values, decimal)
     if rule.method == "mdlp":
         rows, weights = column.codes, counts
-        if 2 * len(numbers) < len(rows):  # many rows of one number and class
+        if 2 * len(numbers) < len(rows):  # many rows share a number and a class
             n_classes = np.uint64(int(classes.max(initial=0)) + 1)
             pairs, seen = factorized(rows.astype(np.uint64) * n_classes + classes)
             rows, classes, weights = rows[seen], classes[seen], np.bincount(pairs, counts).astype(np.int64)
@@ -146,10 +147,10 @@ def cut_columns(
     decimal: str | None = None,
     left: dict[str, str] | None = None,
 ) -> Iterator[Column]:
-    """Cut those columns that are to be cut and hold numbers, one by one; where they are cut goes into `cuts`.
+    """Cut those columns that are to be cut and hold numbers, one by one; cut points go into `cuts`.
 
-    Columns of text that look like numbers and are not cut go into `left`, each with a value that is none; by default
-    they are warned of. `classes` and `counts` are the decision of every row, and how much it counts.
+    Columns of text that look like numbers but are not cut go into `left`, each with a value that is not a number; by
+    default there is a warning about them. `classes` and `counts` are the decision and the count of every row.
     """
     found: dict[str, str] = {} if left is None else left
     for name, column in columns:
@@ -174,7 +175,7 @@ def cut_columns(
 def cut_decision(
     column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None = None
 ) -> tuple[Column, Cuts]:
-    """Cut a decision of numbers into classes; where there is no cut all rows are of one, and that is warned of."""
+    """Cut a decision of numbers into classes; warn if all rows fall into one."""
     try:
         made, cuts = bin_column(column, rule, np.zeros(len(counts), np.uint32), counts, decimal=decimal)
     except NoNumber as error:
@@ -182,8 +183,7 @@ def cut_decision(
     if not cuts or len(made.values) < 2:
         warn(
             f"decision_bins={rule.spec!r} puts all numbers of the decision {name!r} into one class, so that there is "
-            "nothing to tell apart. Take more bins, or cut points within its numbers: decision_bins=[…] "
-            "(--decision-bins 1.5,3)."
+            "nothing to predict. Take more bins, or cut points within its numbers: decision_bins=[1.5, 3]."
         )
     return made, cuts
 
@@ -193,20 +193,20 @@ def _is_comma_number(value: str) -> bool:
 
 
 def warn_left(left: Mapping[str, str]) -> None:
-    """Say which columns of text are not cut though they look like numbers, given with a value that is none."""
+    """Warn of columns of text that look like numbers but are not cut, each given with a value that is not a number."""
     if not left:
         return
     shown = ", ".join(f"{name!r} ({value!r})" for name, value in list(left.items())[:5])
     more = f" and {len(left) - 5} more" if len(left) > 5 else ""
     comma = any(_is_comma_number(value) for value in left.values())
-    remedy = "Pass decimal=',' (--decimal ,)" if comma else "Name what means missing in na= (--na)"
-    warn(f"Not cut into bins, because of values that are no numbers: {shown}{more}. {remedy}.")
+    remedy = "Pass decimal=','" if comma else "Name what means missing in na="
+    warn(f"Not cut into bins, because of values that are not numbers: {shown}{more}. {remedy}.")
 
 
 def apply(
     values: Any, cuts: Sequence[float], name: str = "", *, na: Sequence[str] = (), decimal: str | None = None
 ) -> Any:
-    """Bins of one column, in the same kind of column; missing stays missing."""
+    """The bins of one column, as the same kind of column; missing stays missing."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
         numbers = values.astype(np.float64)
     else:
@@ -235,9 +235,9 @@ def apply(
 
 
 def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None = None) -> Cuts:
-    """Where to cut a column, from how many objects have each number, for MDLP each number and class.
+    """Where to cut a column, given how many objects have each number, and for MDLP each number and class.
 
-    Numbers may come in any order, and more than once. NaN and ±∞ do not count.
+    Numbers may come in any order and repeatedly. NaN and ±∞ are ignored.
     """
     if rule.given:
         return rule.cuts
@@ -254,7 +254,7 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None
         # for j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF
         upto = np.cumsum(np.bincount(at, weights).astype(np.int64))
         n = int(upto[-1])
-        k = min(rule.k, n)  # from k = n on every value is cut off
+        k = min(rule.k, n)  # from k = n on every value has its own bin
         found = values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
     else:
         ranks = mdlp_splits(at, np.zeros(len(at), np.int64) if classes is None else classes[known], weights)

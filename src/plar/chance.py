@@ -1,7 +1,7 @@
 """Whether an attribute says more about the decision than chance: a permutation test with exact moments.
 
 Within each class of U/R, the values of the candidate and the decisions are matched at random. The result is the same
-for everybody, to the last bit, and nobody chooses a seed.
+on every machine, to the last bit, and there is no seed to choose.
 
 References
 ----------
@@ -24,15 +24,15 @@ from plar.parallel import in_threads, usable_cores
 from plar.partition import Runs
 from plar.strata import Table
 
-#: p-values above this are chance, where the user names no other level
+#: the default level: p-values above it count as chance
 LEVEL: Final = 0.05
-#: tables to draw at the least, and how often the statistic may be reached by one that does not beat chance
+#: the fewest tables to draw, and how many of them must reach the statistic to call it chance
 _DRAWS, _REACHED = 2_000, 10
-#: the most that may be drawn to confirm one candidate, counted in cells of few objects
+#: the most work to confirm one candidate, in cells of few objects
 _CELLS = 10_000_000
-#: where every cell expects so many objects, the gamma distribution is right even far out
+#: if every cell expects this many objects, the gamma distribution is right even far in the tail
 _DENSE = 100_000
-#: logarithms of binomials are good enough up to so many objects; above, so many can be drawn one by one
+#: logarithms of binomials are accurate up to this many objects; above, this many can be drawn one by one
 _MANY, _ONE_BY_ONE = 1 << 26, 1 << 12
 #: draws of one task
 _BATCH = 1 << 10
@@ -41,13 +41,13 @@ _BATCH = 1 << 10
 def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
     """How likely a candidate reaches its W by chance, times the number of candidates; exact enough to compare to level.
 
-    Three stages. Above the level it is the tail of the gamma distribution of that mean and variance, which only
-    screens: where rare values meet rare decisions it is too small. Below, a bound that holds for any margins decides
-    at once if it can. Else tables of the same margins are drawn until it is clear.
+    Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above the level;
+    below it is only a screen, since it is too small where rare values meet rare decisions. Then a bound that holds for
+    any margins may decide at once. Otherwise tables with the same margins are drawn until the answer is clear.
     """
     found = association(table)
     excess = found.statistic - found.mean
-    if found.variance <= 0 or excess <= 1e-9 * found.mean:  # which is rounding
+    if found.variance <= 0 or excess <= 1e-9 * found.mean:  # rounding
         return 1.0
     rate = found.mean / found.variance
     screened = n_candidates * _gamma_tail(found.mean * rate, found.statistic * rate)
@@ -62,14 +62,14 @@ def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
 
 
 def _drawn(table: Table, statistic: float, n_candidates: int, level: float, bound: float) -> float:
-    """Draw tables with the same margins; the bound stands where that would take too long, or could not be exact."""
+    """Draw tables with the same margins; keep the bound if that would take too long or could not be exact."""
     margins, cells = _canonical_margins(table)
     most = int(min(max(_DRAWS, _REACHED * n_candidates / level), _CELLS / cells))
     reach = int(most * level / n_candidates)
     if reach < 1:
         return bound
     key = np.uint64(int.from_bytes(blake2b(margins.tobytes(), digest_size=8).digest(), "little"))
-    least = statistic * (1 - 1e-9)  # equal tables count, whatever the order of their sums
+    least = statistic * (1 - 1e-9)  # ties count, whatever the order of summation
     done = reached = 0
     while done < most - 1:
         size = min(_BATCH * usable_cores(), most - 1 - done)
@@ -85,7 +85,7 @@ def _drawn(table: Table, statistic: float, n_candidates: int, level: float, boun
 
 
 def _canonical_margins(table: Table) -> tuple[Ints, int]:
-    """Margins of the classes that matter, in an order that they alone decide, and how much a draw takes.
+    """Margins of the classes that matter, in an order that depends on nothing else, and the cost of a draw.
 
     Class by class: how many values and decisions it has, the number of objects of each value, and of each decision, the
     largest last.
@@ -95,7 +95,7 @@ def _canonical_margins(table: Table) -> tuple[Ints, int]:
 
 
 def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
-    """Margins of each class that matters, how much a draw takes, and the fewest objects that a cell expects."""
+    """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects."""
     first = table.runs.first
     flat, bounds = np.empty(2 * (len(table.values) + len(first)), np.int64), np.empty_like(first)
     n, cells, expected = _margins(table.values, table.runs, rooms_for(table), flat, bounds)
@@ -109,7 +109,7 @@ def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
 def _gamma_tail(shape: float, x: float) -> float:
     """Upper tail of the gamma distribution, for x above its mean: a continued fraction, by Lentz's method.
 
-    It stands for scipy's `gammaincc`, whose import takes as long as most searches.
+    It replaces scipy's `gammaincc`, whose import takes as long as most searches.
     """
     b = x + 1 - shape
     d = 1 / b
@@ -126,7 +126,7 @@ def _gamma_tail(shape: float, x: float) -> float:
 
 @jit
 def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
-    """Write the margins of the classes of several values and decisions; returns how many, and more of them."""
+    """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
     by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     found, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
     bounds[0] = 0
@@ -161,7 +161,7 @@ def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> 
 
 @jit
 def _cost(few: int, n: int) -> int:
-    """What it takes to draw a cell of at most so many objects, of n in all; too much where that is inexact."""
+    """The cost of drawing a cell of at most this many objects out of n; prohibitive where it would be inexact."""
     if n > _MANY:
         return 1 + few // 8 if few <= _ONE_BY_ONE else _CELLS
     return 1 + int(math.sqrt(few)) // 4
@@ -175,7 +175,7 @@ def _uniform(state: Words) -> float:
 
 @jit
 def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any) -> None:
-    """Whether W of table number `first` and of those behind it reaches `least`; each has random numbers of its own."""
+    """Whether W of table number `first` and of the following ones reaches `least`; each has its own random numbers."""
     state, left = np.empty(1, np.uint64), np.empty(len(margins), np.int64)
     for t in range(len(reached)):
         state[0] = mix(key + np.uint64(first + t))
@@ -205,14 +205,14 @@ def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any)
 
 @jit
 def _hypergeometric(good: int, bad: int, sample: int, state: Words) -> int:
-    """How many of a sample are good, by inversion from the mode outwards; one by one where few are."""
+    """How many of a sample are good, by inversion from the mode outwards; one by one if they are few."""
     if good == 0 or sample == 0:
         return 0
     if sample == good + bad:
         return good
     few = min(good, sample)
     if few <= 8 or (good + bad > _MANY and few <= _ONE_BY_ONE):
-        # it is the same whether goods fall into the sample or members of the sample are good
+        # symmetric in the goods and the sample
         other, n, found = max(good, sample), good + bad, 0
         for _ in range(few):
             if _uniform(state) * np.float64(n) < np.float64(other):

@@ -1,4 +1,4 @@
-"""Whether a set of at most some cost hits all clauses: a search in bits, where no linear program is needed."""
+"""Whether a set of at most some cost hits all clauses: a search on bits, without a linear program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def search(
     most_nodes: int,
     chosen: NDArray[np.int64],
 ) -> int:
-    """Find attributes that hit all clauses for at most so much: how many were chosen, -1 if none do, -2 if unknown.
+    """Find attributes that hit all clauses within a cost: how many were chosen, -1 if none do, -2 if unknown.
 
     `unhit` and `free` have a row for each depth, of which the first is given: the clauses not hit yet, and the
     attributes that may be chosen. An attribute that was tried is not free for those tried after it.
@@ -49,7 +49,7 @@ def search(
                         best, fewest = clause, n
             if best < 0:
                 return depth
-            # what is left must pay for all clauses, at the price of the attribute that hits most for its cost
+            # the remaining budget must pay for all clauses, at the rate of the attribute that hits most for its cost
             rest, pays = budget - spent[depth], False
             for v in range(free.shape[1]):
                 word = free[depth, v]

@@ -1,9 +1,8 @@
 """What a search has found so far, kept in a file, so that a killed run can resume.
 
-The file is JSON with a checksum. It describes the data and what was asked of them, by which it is refused where it does
-not fit; then come the core and every step done. `plar.relevant` searches several times, and has one such description a
-layer; the search for the smallest reduct has clauses in place of steps. It does not depend on the engine: one can
-resume what another began.
+The file is JSON with a checksum. It describes the data and the options, so that a file of another search is refused;
+then come the core and every step done. `plar.relevant` has one such description per layer; the search for the smallest
+reduct has clauses in place of steps. The file does not depend on the engine: one can resume what another began.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from plar.measures import OWN, Measure
 from plar.reduct import Step
 
 _VERSION = 4
-#: between two writings of clauses
+#: seconds between two writes of clauses
 _SECONDS = 1.0
 _DAMAGED = "is damaged, or no checkpoint. Name another file, or delete it"
 #: Θ is a sum of three machine words
@@ -33,29 +32,29 @@ _LARGEST = 1 << 192
 
 
 class Journal:
-    """The core and the steps of a search as they are found, or of several; without a path they are kept in memory only.
+    """The core and the steps of one or several searches, as they are found; without a path, in memory only.
 
-    A file that is there is read; `begin` then checks whether it belongs to the search.
+    An existing file is read; `begin` then checks that it belongs to the search.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        #: what leaving out each condition does, once that is known
+        #: the effect of leaving out each condition, once known
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
-        #: of the search for the smallest reduct: the attributes of each clause, and its two rows
+        #: for the smallest reduct: the attributes of each clause, and its two rows
         self.clauses: list[tuple[list[int], list[Any], list[Any]]] = []
         self._path = None if path is None else expanded(as_path(path))
         self._last_write = 0.0
-        #: searches of the file that have not begun here, and what it has of the present one
+        #: searches in the file that have not begun here, and what it has of the current one
         self._later: list[dict[str, Any]] = []
         self._found: dict[str, Any] | None = None
-        #: what is written: searches that are done, and the present one, whose steps are encoded once
+        #: what is written: finished searches, and the current one, with each step encoded once
         self._done: list[str] = []
         self._head: dict[str, Any] = {}
         self._encoded: list[str] = []
         if self._path is not None:
             check_place(self._path)
-            remove_strays(self._path)  # what a killed run was writing
+            remove_strays(self._path)  # left by a killed run
             self._later = _read(self._path)
 
     @property
@@ -64,7 +63,7 @@ class Journal:
         return self._found is not None
 
     def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
-        """Describe the next search, and take what is known of it from the file; that of another search is refused."""
+        """Describe the next search, and take what the file has of it; a file of another search is refused."""
         self.inner, self.steps, self.clauses = None, [], []
         if self._path is None:
             return
@@ -110,7 +109,7 @@ class Journal:
             raise _refusal(self._path, _DAMAGED) from None
 
     def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
-        """Keep what leaving out each condition does; what the file had of it must agree."""
+        """Save the effect of leaving out each condition; what the file had must agree."""
         if self.inner is None:
             self.inner = list(inner)
             self._head |= {"theta_all": theta_all, "inner": [None if i.equal else i.theta for i in inner]}
@@ -120,19 +119,19 @@ class Journal:
             self._head |= {"theta_all": theta_all, "inner": self._found["inner"]}
 
     def check_theta(self, theta: float) -> None:
-        """Refuse steps of the file that lead to another Θ(D|R) than they do here."""
+        """Refuse a file whose steps lead to another Θ(D|R) here."""
         if self._found is not None and self.steps:
             self._check(self.steps[-1].theta, theta)
 
     def add_step(self, step: Step) -> None:
-        """Keep a step."""
+        """Save a step."""
         self.steps.append(step)
         if self._path is not None:
             self._encoded.append(_encoded(asdict(step)))
             self._write()
 
     def add_clauses(self, clauses: Iterable[tuple[list[int], list[Any], list[Any]]]) -> None:
-        """Keep clauses of the search for the smallest reduct."""
+        """Save clauses of the search for the smallest reduct."""
         if self._path is None:
             return
         self.clauses += clauses
@@ -140,14 +139,14 @@ class Journal:
             self.flush()
 
     def flush(self) -> None:
-        """Write the clauses; on the way that is done once a second, since the whole file is written anew."""
+        """Write the clauses; during the search only once a second, since the whole file is rewritten."""
         if self.clauses and len(self._head.get("clauses", ())) < len(self.clauses):
             self._head["clauses"] = [*self.clauses]
             self._write()
         self._last_write = monotonic()
 
     def _check(self, there: float, here: float) -> None:
-        if there != here:  # the data are the same: it is a user's θ under its old name, or another plar
+        if there != here:  # same data: a user's θ has changed under its name, or plar has
             moved = f"Θ is {there} there, {here} now"
             raise _refusal(self._path, f"does not fit: {moved}, so the measure is another one of that name. Delete it")
 
@@ -164,7 +163,7 @@ class Journal:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """The searches that a file holds; none where there is no file."""
+    """The searches in a file; none if it does not exist."""
     try:
         found = json.loads(path.read_bytes())
         version, searches = found["plar_checkpoint"], found["state"]
@@ -184,7 +183,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _refusal(path: Path | None, why: str) -> TableError:
-    return TableError(f"The checkpoint {str(path)!r} {why} to start anew.")
+    return TableError(f"The checkpoint {str(path)!r} {why} to start over.")
 
 
 def _encoded(state: Any) -> str:
@@ -192,12 +191,12 @@ def _encoded(state: Any) -> str:
 
 
 def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    """Say what of the data differs; that the values do goes without saying where more is known."""
+    """Say how the data differ; that values differ is said only if nothing more is known."""
     odd = _differences({k: there[k] for k in ("objects", "decision")}, here)
     gone = [name for name in there["conditions"] if name not in set(here["conditions"])]
     new = [name for name in here["conditions"] if name not in set(there["conditions"])]
-    odd += [f"the condition {name!r} is missing now" for name in gone[:3]]
-    odd += [f"the condition {name!r} is new" for name in new[:3]]
+    odd += [f"the column {name!r} is missing now" for name in gone[:3]]
+    odd += [f"the column {name!r} is new" for name in new[:3]]
     if not gone and not new and there["conditions"] != here["conditions"]:
         odd.append("the conditions are in another order")
     cuts = there["cuts"] | here["cuts"]

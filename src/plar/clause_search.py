@@ -11,12 +11,12 @@ from plar.engines.oracle import Answer, Oracle, Question
 from plar.errors import ParameterError
 from plar.hitting_sets import HittingSets
 
-#: chains of disjoint clauses that are looked for at a time
+#: chains of disjoint clauses searched at a time
 _CHAINS = 8
 
 
 class LimitReached(Exception):
-    """A limit ended the search."""
+    """A limit stopped the search."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class ClauseSearch:
     deadline: float
     #: called with the new clauses
     keep: Callable[[Sequence[Answer]], None] = lambda answers: None
-    #: with the rows that bear it out
+    #: with the rows that prove it
     answers: dict[tuple[int, ...], Answer] = field(default_factory=dict)
     #: seeds the orders in which the oracle adds attributes
     _turn: int = 0
@@ -53,7 +53,7 @@ class ClauseSearch:
             )
 
     def begin(self, core: Sequence[int]) -> None:
-        """Find the clauses of the core, then others until a set that hits them all in a greedy way preserves Θ."""
+        """Find the clauses of the core, then others until the greedy set that hits them all preserves Θ."""
         everything = frozenset(range(len(self.names)))
         self._ask([(everything - {a}, range(len(self.names))) for a in core if (a,) not in self.answers])
         self.oracle.assume(self.include.union(core))
@@ -63,7 +63,7 @@ class ClauseSearch:
     def look(self, candidate: frozenset[int]) -> bool:
         """Ask for clauses that a set does not hit; there are none if it preserves Θ.
 
-        After each clause its attributes are added to the set, so that a chain of clauses has none in common.
+        After each clause its attributes are added to the set, so that the clauses of a chain are disjoint.
         """
         self.check_time()
         first = self._ask([(candidate, self._order())])[0]
@@ -81,7 +81,7 @@ class ClauseSearch:
         self._ask([(candidate, self._order()) for candidate in candidates])
 
     def check_time(self) -> None:
-        """End the search at its deadline."""
+        """Stop the search at its deadline."""
         if perf_counter() >= self.deadline:
             raise LimitReached
 

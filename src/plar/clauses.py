@@ -6,7 +6,7 @@ Adding attributes to B, in some order, as long as such rows stay together, ends 
 the attributes beside it are a clause, and no part of them is one.
 
 Of all sets that do not preserve, that one comes first in the given order. So parts of a table that hold whole classes
-of U/B may look for theirs apart, and the first of these is that of the table; the result does not depend on the order
+of U/B can search independently, and the first of their results is that of the table; it does not depend on the order
 of the rows.
 """
 
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from plar.jit import jit
 from plar.partition import Codes, Index, joined, refine, split
 
-#: cells of a table whose sets are looked at in one kernel
+#: tables of up to this many cells are searched in one kernel
 _SMALL = 1 << 23
 
-#: a partition of the rows that no set so far tells from rows of other labels: their order, and where classes begin
+#: a partition of the rows not yet separated from rows of other labels: their order, and where classes begin
 Mixed: TypeAlias = tuple[Index, Index]
 
 
 class Found(NamedTuple):
-    """A clause and two rows that bear it out, as codes of all attributes."""
+    """A clause and two rows that prove it, as codes of all attributes."""
 
     clause: tuple[int, ...]
     rows: tuple[tuple[int, ...], tuple[int, ...]]
@@ -45,7 +45,7 @@ class ClauseFinder:
     labels : array by row
         Of the classes of U/C; see `plar.labels`.
     rank : function of (attribute, codes)
-        Where the values of some codes stand in an order that the values alone decide.
+        The ranks of some codes in an order that depends only on the values.
     """
 
     def __init__(
@@ -60,29 +60,29 @@ class ClauseFinder:
             np.arange(len(labels) if several else 0, dtype=np.uint32),
             np.array([0, len(labels)][: 1 + several], np.uint32),
         )
-        #: of a small table, whose sets are asked for by the thousand
+        #: for a small table, which is asked about thousands of sets
         small = len(columns) * len(labels) <= _SMALL
         self._matrix = np.array([codes for codes, _ in columns], np.uint32) if small and len(columns) else None
         self._n_values = np.array([n for _, n in columns], np.int64)
-        #: attributes that all sets asked for hold, and what they leave mixed
+        #: attributes that all sets hold, and the rows that they leave mixed
         self._common: frozenset[int] = frozenset()
         self._start = self._root
 
     def assume(self, attributes: Iterable[int]) -> None:
-        """Refine once by attributes that the sets asked for will hold."""
+        """Refine once by attributes that all further sets hold."""
         self._common = frozenset(attributes)
         self._start = self._refined(self._root, self._common)
 
     def preserves(self, attributes: Iterable[int]) -> bool:
-        """Whether a set tells all rows of different labels apart."""
+        """Whether a set separates all rows of different labels."""
         if self._matrix is None:
             return not len(self._mixed(attributes)[0])
         falling = np.array(sorted(attributes, key=self._falling), np.int64)
         order, starts = self._root
-        return not len(order) or bool(_tells_apart(self._matrix, self._n_values, falling, self._labels, order, starts))
+        return not len(order) or bool(_separates(self._matrix, self._n_values, falling, self._labels, order, starts))
 
     def find(self, attributes: Iterable[int], order: Sequence[int]) -> Found | None:
-        """The clause that a set does not hit, by the order in which others are added to it; None if it preserves."""
+        """A clause that a set does not hit, by the order in which others are added to it; None if it preserves Θ."""
         held = set(attributes)
         mixed = self._mixed(held)
         if not len(mixed[0]):
@@ -91,7 +91,7 @@ class ClauseFinder:
         return Found(tuple(sorted(clause)), self._witnesses(mixed))
 
     def _grown(self, mixed: Mixed, order: Sequence[int]) -> tuple[Mixed, list[int]]:
-        """Refine by one attribute after the other, but for those that would leave nothing mixed; which these are."""
+        """Refine by one attribute after another, except those that would leave nothing mixed; return these."""
         if self._matrix is not None:
             left_out = np.zeros(len(self._columns), np.bool_)
             rows, starts = _grow(
@@ -122,10 +122,10 @@ class ClauseFinder:
         return order, starts
 
     def _falling(self, attribute: int) -> tuple[int, int]:
-        return -self._columns[attribute][1], attribute  # many values melt a partition fastest
+        return -self._columns[attribute][1], attribute  # many values shrink a partition fastest
 
     def _witnesses(self, mixed: Mixed) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Two rows of different labels in one class: the first row of all by its values, and the first beside it."""
+        """Two rows of different labels in one class: the first of all by its values, and the first of its partners."""
         order, starts = mixed
         one = self._first(order)
         place = int(np.flatnonzero(order == one)[0])
@@ -179,7 +179,7 @@ def _grow(
 
 
 @jit
-def _tells_apart(
+def _separates(
     matrix: Index,
     n_values: NDArray[np.int64],
     attributes: NDArray[np.int64],
@@ -187,7 +187,7 @@ def _tells_apart(
     order: Index,
     starts: Index,
 ) -> bool:
-    """Whether attributes tell all rows of different labels apart: refine by one after the other."""
+    """Whether attributes separate all rows of different labels: refine by one after another."""
     for a in attributes:
         order, starts = _refined_by(matrix[a], n_values[a], labels, order, starts)
         if len(order) == 0:

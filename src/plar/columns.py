@@ -1,4 +1,4 @@
-"""Which columns play which part: names and positions resolved, what makes no sense refused, once and here."""
+"""The roles of columns: resolves names and positions, and refuses invalid ones, in this one place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ColumnName: TypeAlias = str | int
 
 
 class Word(str):
-    """What a shell says of columns: a name; else a position, if it is a whole number; else several, between commas."""
+    """Columns as the shell names them: a name, else a position if it is a whole number, else a list with commas."""
 
     __slots__ = ()
 
@@ -34,12 +34,12 @@ def column_list(given: Any) -> list[Any]:
     if given is None:
         return []
     if isinstance(given, (set, frozenset)):
-        raise ParameterError(f"Columns are given as a {type(given).__name__}, which has no order. Pass a list.")
+        raise ParameterError(f"Columns are given as a {type(given).__name__}, which is unordered. Pass a list.")
     return [given] if isinstance(given, (str, int)) or not isinstance(given, Iterable) else list(given)
 
 
-def _singly(given: Any, names: Collection[str]) -> Iterator[Any]:
-    """One column or several, words that list some taken apart."""
+def _split_lists(given: Any, names: Collection[str]) -> Iterator[Any]:
+    """One column or several; lists with commas are split."""
     for one in column_list(given):
         if isinstance(one, Word) and one not in names:
             yield from (Word(part.strip()) for part in one.split(",") if part.strip())
@@ -67,8 +67,8 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
     """Names of several columns, each once."""
-    known = dict.fromkeys(names)  # found at once, also among thousands
-    found = [resolve(known, one, kind) for one in _singly(given, known)]
+    known = dict.fromkeys(names)  # a lookup, for tables of thousands of columns
+    found = [resolve(known, one, kind) for one in _split_lists(given, known)]
     if len(set(found)) < len(found):
         twice = next(name for name in found if found.count(name) > 1)
         raise TableError(f"The {kind} {twice!r} is given twice. Name it once.")
@@ -76,7 +76,7 @@ def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
 
 
 def by_label(given: Any, labels: Collection[int]) -> Any:
-    """Turn ints that are labels of columns into the names of those; others stay positions."""
+    """Turn ints that are labels of columns into names; other ints stay positions."""
     if given is None or isinstance(given, str):
         return given
     listed = [str(one) if _is_label(one, labels) else one for one in column_list(given)]
@@ -91,16 +91,16 @@ def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str
     """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`."""
     places = {name: j for j, name in enumerate(conditions)}
     found: dict[str, int] = {}
-    for given in _singly(attributes, names):
-        name = given if type(given) is str else resolve(names, given, "condition")
+    for given in _split_lists(attributes, names):
+        name = given if type(given) is str else resolve(names, given, "column")
         if name not in places:
-            raise unknown_name("condition", name, conditions)
+            raise unknown_name("column", name, conditions)
         found[name] = places[name]
     return list(found.values())
 
 
 def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
-    """Names of the decision columns; labels, which `y` takes, are told apart."""
+    """Names of the decision columns; labels, which belong into `y`, are refused."""
     array = hasattr(given, "dtype") and getattr(given, "ndim", 1) > 0
     numbers = array and getattr(given.dtype, "kind", "O") in "biuf"
     try:
@@ -126,17 +126,17 @@ def roles_of(
     taken = {*decision, *dropped, weight}
     chosen = tuple(name for name in names if name not in taken)
     if conditions is not None:
-        chosen = tuple(name for name in resolve_all(names, conditions, "condition") if name not in dropped)
+        chosen = tuple(name for name in resolve_all(names, conditions, "column") if name not in dropped)
     parts = (
         (decision, "the decision", (weight,), "the weights"),
         (decision, "the decision", dropped, "to be dropped"),
-        (chosen, "a condition", decision, "the decision"),
-        (chosen, "a condition", (weight,), "the weights"),
+        (chosen, "a column to choose from", decision, "the decision"),
+        (chosen, "a column to choose from", (weight,), "the weights"),
     )
     for own, part, others, other_part in parts:
         for name in own:
             if name in others:
                 raise TableError(f"{name!r} is both {part} and {other_part}. Choose one.")
     if not chosen:
-        raise TableError("No condition is left. Leave at least one column beside the decision.")
+        raise TableError("No column is left to choose from. Leave at least one beside the decision.")
     return chosen, weight

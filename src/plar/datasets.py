@@ -1,6 +1,6 @@
 """Tables to try plar on: the paper's real ones from a folder of yours, and seeded ones of any shape.
 
-A source at the head of the data's way: `load` gives a `DecisionTable`, the generators plain numpy arrays.
+`load` returns a `DecisionTable`, the generators plain numpy arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
-#: where each dataset lies, and how the paper prepared it, as options of `read_table`
+#: where each dataset is, and how the paper prepared it, as options of `read_table`
 _SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "mushroom": ("agaricus-lepiota.data", {"decision": 0, "missing": "drop"}),
     "tic-tac-toe": ("tic-tac-toe.data", {}),
@@ -50,8 +50,8 @@ def names() -> tuple[str, ...]:
 def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTable:
     """Read one of the paper's datasets, prepared as the paper did.
 
-    Mushroom, Dermatology and Breast-cancer-wisconsin lose the rows with a ``?``, the last also its id. In the
-    others a ``?`` is a value. ``"backup-large"`` is soybean-large.test, a stand-in of the same shape, and
+    In Mushroom, Dermatology and Breast-cancer-wisconsin the rows with a ``?`` are dropped, in the last also the id. In
+    the others a ``?`` is a value. ``"backup-large"`` is soybean-large.test, a stand-in of the same shape, and
     ``"kdd99"`` the 10 % file.
 
     Parameters
@@ -59,7 +59,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
     name : str
         One of `names`.
     folder : path, optional
-        Where the original UCI and KDD-Cup files lie; by default the folder that the environment variable
+        Where the original UCI and KDD-Cup files are; by default the folder that the environment variable
         ``PLAR_DATA`` names.
 
     Returns
@@ -88,14 +88,14 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
 
 
 def random_table(n: int = 100_000, attributes: int = 20, values: int = 4, classes: int = 3, seed: int = 0) -> Arrays:
-    """Uniform noise: every cell and every decision drawn on its own.
+    """Uniform noise: every cell and every decision is drawn independently.
 
     Parameters
     ----------
     n, attributes : int
         Shape of the table.
     values, classes : int
-        How many values a column, and the decision, may take; 256 at most.
+        How many values a column, and the decision, may have; at most 256.
     seed : int
         Equal seeds give equal tables.
 
@@ -123,8 +123,8 @@ def random_table(n: int = 100_000, attributes: int = 20, values: int = 4, classe
 def sdss_like(n: int = 320_000, attributes: int = 5_201, values: int = 8, classes: int = 17, seed: int = 0) -> Arrays:
     """Generate a table of the shape of the paper's SDSS, with structure, so that greedy iterations differ.
 
-    Twelve hidden variables decide, with noise, on the class. Every twentieth column shows one of them, its
-    values renamed, in 30 % to 90 % of the rows; all else is noise. Parameters and result as of `random_table`.
+    Twelve hidden variables determine the class, with noise. Every twentieth column shows one of them, with renamed
+    values, in 30 % to 90 % of the rows; the rest is noise. Parameters and result are those of `random_table`.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def sdss_like(n: int = 320_000, attributes: int = 5_201, values: int = 8, classe
 
 
 def gisette_like(n: int = 6_000, attributes: int = 5_000, values: int = 10, classes: int = 2, seed: int = 0) -> Arrays:
-    """Generate a table of the shape of the paper's Gisette: as `sdss_like`, half of the columns noise.
+    """Generate a table of the shape of the paper's Gisette: like `sdss_like`, with half of the columns noise.
 
     Examples
     --------
@@ -150,15 +150,15 @@ def gisette_like(n: int = 6_000, attributes: int = 5_000, values: int = 10, clas
 
 
 def _latent_table(n: int, attributes: int, values: int, classes: int, seed: int, *, latents: int, every: int) -> Arrays:
-    """Columns of which each `every`-th shows one of the hidden variables that decide on the class."""
+    """Columns of which every `every`-th shows one of the hidden variables that determine the class."""
     _check(n=n, attributes=attributes, values=values, classes=classes)
-    # a stream of its own for each column: a column does not depend on how many there are
+    # a random stream per column, so that a column does not depend on how many there are
     head, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
     rng = np.random.default_rng(head)
     hidden = [rng.integers(0, values, n, np.uint8) for _ in range(latents)]
     score = rng.normal(0.0, 0.1 * values, n)
     for k, latent in enumerate(hidden):
-        # effects of unequal size, not monotonous in the value: no single column gives the class away
+        # effects of unequal size, not monotonic in the value, so that no single column gives the class away
         score += rng.normal(0.0, 1.0 / (1 + k % 4), values)[latent] * values
     edges = np.quantile(score, np.arange(1, classes) / classes)
     y = np.searchsorted(edges, score, side="right").astype(np.uint8)

@@ -1,4 +1,4 @@
-"""What plar says when it cannot go on: one line with the fault, the value, the choices and the remedy."""
+"""Errors and warnings: one line with the fault, the value, the choices and the remedy."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class PlarError(Exception):
         super().__init__(line)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Come whole from another process, whatever a subclass asks for to be made."""
+        """Pickle by arguments and state, whatever the constructor of a subclass takes."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class PlarWarning(UserWarning):
-    """The work goes on, but its result may not be what was meant."""
+    """plar continues, but the result may not be what was meant."""
 
 
 class TableError(PlarError, ValueError):
-    """The table, or what was asked of it, makes no sense."""
+    """The table, or what was asked of it, is invalid."""
 
 
 class NoRows(TableError):
@@ -40,7 +40,7 @@ class NoRows(TableError):
 
 
 class ParameterError(PlarError, ValueError):
-    """An option whose value makes no sense, whatever the table."""
+    """An option has an invalid value, whatever the table."""
 
 
 class UnknownNameError(PlarError, ValueError):
@@ -48,11 +48,11 @@ class UnknownNameError(PlarError, ValueError):
 
 
 class EngineUnavailable(PlarError, ImportError):
-    """An engine that this machine cannot run; the message says what to install."""
+    """The engine cannot run on this machine; the message says what to install."""
 
 
 class MemoryLimitExceeded(TableError):
-    """More memory is needed than the call may take, or than the machine has."""
+    """More memory is needed than the call may use, or than the machine has."""
 
 
 class ProofError(PlarError, ValueError):
@@ -60,7 +60,7 @@ class ProofError(PlarError, ValueError):
 
 
 class EngineFailed(PlarError, RuntimeError):
-    """An engine that broke down while it worked."""
+    """An engine failed while it was computing."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -95,15 +95,15 @@ def _short(text: str) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error of a library says, in one line for a sentence of ours."""
+    """The message of a library's error, as one line to put into ours."""
     name = type(error).__name__
-    if name == "PanicException":  # of polars, which had not expected it: words about its own code
+    if name == "PanicException":  # a bug of polars: the message is about its own code
         return "its parts do not fit together"
     return (str(error).strip() or name).splitlines()[0].rstrip(".")
 
 
 def warn(message: str) -> None:
-    """Warn, at the line outside plar that called it."""
+    """Warn at the line outside plar that made the call."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("plar", "contextlib"):
         level, frame = level + 1, frame.f_back
@@ -111,5 +111,5 @@ def warn(message: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape what could break a line or steer a terminal."""
+    """Escape what could break a line or control a terminal."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -1,4 +1,4 @@
-"""From what JSON holds to objects of the types that were saved."""
+"""From JSON to objects of the types that were saved."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def fitted(name: str, kind: Any, value: Any) -> Any:
-    """Make a field of an object; TypeError with its name where it does not fit."""
+    """Make a field of an object; TypeError with its name if it does not fit."""
     try:
         return from_json(kind, value)
     except (TypeError, OverflowError) as error:
@@ -17,7 +17,7 @@ def fitted(name: str, kind: Any, value: Any) -> Any:
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """Make an object of a type from what JSON holds; TypeError with the name of the field where it does not fit.
+    """Make an object of a type from JSON; TypeError with the name of the field that does not fit.
 
     >>> from_json(tuple[float, ...], [1, 2.5])
     (1.0, 2.5)

@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
 _KEY = "plar"
 _VERSION = 4
-#: values of columns of several types are written with their type before them; these are read back as they were
+#: columns of several types are written as text with the type in front, and read back as they were
 _SPELLED = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal")
 
 
 def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
-    """Distinct values as a Series, of one type where polars has it; else as text, which is then said."""
+    """Distinct values as a Series, of one type if polars has it; otherwise as text, which is noted."""
     import polars as pl
 
-    with suppress(Exception, pl.exceptions.PanicException):  # what polars makes of odd values
+    with suppress(Exception, pl.exceptions.PanicException):  # polars changes some values
         series = pl.Series(name, list(values), strict=True)
         if series.dtype != pl.Object and not series.dtype.is_nested() and series.to_list() == list(values):
             return series, False
     with suppress(OverflowError):
         numbers = [v if v is None else float(v) for v in values if v is None or type(v) in (int, float)]
-        if numbers == list(values):  # whole ones stay what they are
+        if numbers == list(values):  # integers stay integers
             return pl.Series(name, numbers, dtype=pl.Float64), False
     return pl.Series(name, [_spelling(name, value) for value in values], dtype=pl.String), True
 
 
 def _spelling(name: str, value: Any) -> str | None:
-    """A value with its type before it."""
+    """A value with its type in front."""
     if value is None:
         return None
     kind = type(value).__name__
@@ -65,7 +65,7 @@ def _spelled(written: str | None) -> Any:
 
 
 def _coded(series: pl.Series, spelled: bool) -> Column:
-    """Code what a file holds, values that are spelled as they were before."""
+    """Code a column of a file, with spelled values as they were before."""
     column = encode_series(series)
     return encode_distinct(column.codes, map(_spelled, column.values), na=()) if spelled else column
 
@@ -106,14 +106,14 @@ def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
 
 
 def _seal(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], counts: NDArray[np.int64]) -> str:
-    """Checksum of what a file holds: the roles, and the rows in any order."""
+    """Checksum of the contents of a file: the roles, and the rows in any order."""
     rows = fingerprint_of([(column.codes, [(name, column.values)]) for name, column in columns], counts)
     said = {key: value for key, value in roles.items() if key != "checksum"}
     return checksum(json.dumps([said, list(rows), len(counts)], sort_keys=True).encode())
 
 
 def read_granules(path: Path) -> dict[str, Any]:
-    """What `write_granules` wrote, as `Granules.from_columns` takes it."""
+    """Read what `write_granules` wrote, as `Granules.from_columns` takes it."""
     import polars as pl
 
     try:
@@ -125,7 +125,7 @@ def read_granules(path: Path) -> dict[str, Any]:
         if not roles["decision"] or len({*names}) < len(names):
             raise ValueError("no decision, or a column twice")
         if not all(isinstance(name, str) for name in (*names, *roles["names"], roles["count"])):
-            raise ValueError("a name that is no text")
+            raise ValueError("a name that is not text")
         counted = frame[roles["count"]]
         if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
             raise ValueError("counts below 1")
@@ -141,7 +141,7 @@ def read_granules(path: Path) -> dict[str, Any]:
         return {**found, "cuts": cuts, "text": roles["text"] is True}
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
-        MemoryError,  # of Python's parser, whose room is small
+        MemoryError,  # Python's parser, on deep nesting
         pl.exceptions.PolarsError,
         pl.exceptions.PanicException,
     ) as error:
@@ -149,21 +149,21 @@ def read_granules(path: Path) -> dict[str, Any]:
 
 
 def holds_granules(path: Path) -> bool:
-    """Whether `write_granules` wrote a file."""
+    """Whether a file was written by `write_granules`."""
     return _metadata(path) is not None
 
 
 def _metadata(path: Path) -> str | None:
     """What `write_granules` notes in a file; None for any other file."""
-    if not path.is_file() or first_bytes(path, 4) != b"PAR1":  # a pipe is not opened: reading would take from it
+    if not path.is_file() or first_bytes(path, 4) != b"PAR1":  # a pipe is not opened, since reading would consume it
         return None
-    import polars as pl  # which takes as long as all of a short run, and text does not need it
+    import polars as pl  # polars takes as long to import as a whole short run, and text does not need it
 
     check_threads()
     check_name(path)
     try:
         return pl.read_parquet_metadata(path).get(_KEY)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        if path.suffix.lower() != ".parquet":  # it may be anything, which is said where it is read
+        if path.suffix.lower() != ".parquet":  # not Parquet; reported where it is read
             return None
         raise TableError(f"Cannot read the Parquet file {str(path)!r}: it is damaged. Make it again.") from None

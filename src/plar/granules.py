@@ -76,8 +76,8 @@ class Granules:
             object.__setattr__(self, "names", (*self.conditions, *self.decision))
 
     def __repr__(self) -> str:
-        """Tell the sizes on one line, not the values."""
-        sizes = f"{len(self)} for {self.n_objects} objects, {len(self.conditions)} conditions"
+        """The sizes on one line, without the values."""
+        sizes = f"{len(self)} distinct of {self.n_objects} rows, {len(self.conditions)} columns"
         return f"<Granules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def __len__(self) -> int:
@@ -111,7 +111,7 @@ class Granules:
         cuts: Mapping[str, Cuts] | None = None,
         text: bool = False,
     ) -> Granules:
-        """Make granules of coded columns; options as of `plar.coding.assemble.settle`."""
+        """Make granules of coded columns; options are those of `plar.coding.assemble.settle`."""
         named = list(conditions)
         k = len(named)
         named += decision
@@ -146,7 +146,7 @@ class Granules:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of codes, classes and counts: what the table takes, its values apart."""
+        """Bytes of codes, classes and counts, without the values."""
         return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
@@ -155,7 +155,7 @@ class Granules:
 
     @property
     def n_missing(self) -> dict[str, int]:
-        """How many objects lack a value, for each attribute and decision where some do."""
+        """How many rows have no value, for each column and decision with missing values."""
         lacking = {}
         named = zip((*self.conditions, *self.decision), (*self.dictionaries, *self.decision_values), strict=True)
         for j, (name, values) in enumerate(named):
@@ -166,7 +166,7 @@ class Granules:
         return lacking
 
     def fingerprint(self) -> Fingerprint:
-        """Sums of hashes that follow the values and counts, not the order of the rows or their codes."""
+        """Sums of hashes that depend on the values and counts, not on the order of the rows or their codes."""
         coded = zip(self.columns, zip(self.conditions, self.dictionaries, strict=True), strict=True)
         decided = list(zip(self.decision, self.decision_values, strict=True))
         return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
@@ -219,12 +219,12 @@ class Granules:
         given = np.asarray(counts)
         if given.shape != self.counts.shape or given.dtype.kind not in "biu" or (given < 0).any():
             raise TableError(
-                f"with_counts takes {len(self)} whole numbers from 0 on, one a granule. "
+                f"with_counts takes {len(self)} whole numbers from 0 on, one per granule. "
                 f"Got {given.dtype} of shape {given.shape}."
             )
         check_objects(float(given.sum(dtype=np.float64)))
         if not given.any():
-            raise NoRows("All counts are 0, so that no granule is left. Check them.")
+            raise NoRows("All counts are 0, so no granule is left. Check them.")
         conditions, decision = self.named_columns()
         made = Granules.from_columns(
             conditions, decision, given.astype(np.int64), grouped=True, names=self.names, cuts=self.cuts, text=self.text
@@ -232,7 +232,7 @@ class Granules:
         return replace(made, consistent=self.consistent or None)
 
     def for_one_search(self) -> Granules:
-        """The same granules, whose columns an engine may lay out anew, so that no cell is held twice."""
+        """The same granules with columns that an engine may overwrite, so that no cell is held twice."""
         return replace(self, columns=ConsumableColumns(self.columns))
 
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
@@ -272,7 +272,7 @@ class Granules:
     def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
         """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
 
-        `source` (granules, the path of a file of them, or a DecisionTable) describes the same objects by at least Q.
+        `source` (granules, the path of a granule file, or a DecisionTable) holds the same rows with at least Q.
         Attributes that are already here change nothing.
 
         Examples
@@ -293,7 +293,7 @@ class Granules:
         finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
         same = finer.decision == self.decision and finer.n_objects == self.n_objects
         if same:
-            # the same multiset of rows: together, every count is twice that of the first
+            # the same multiset of rows: merged, every count doubles
             both = together([self, finer.coarsen(self.conditions)])
             same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
         if not same:
@@ -304,15 +304,15 @@ class Granules:
         return finer
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a Parquet file: a column per attribute and decision, one of counts; the roles are metadata.
+        """Write a Parquet file: a column per attribute and decision, and one of counts; the roles are metadata.
 
-        The file appears whole or not at all. `open` reads it back.
+        The file is written completely or not at all. `open` reads it back.
         """
         write_granules(path, self)
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Granules:
-        """Read granules that `save` wrote; those of all files of a glob are merged."""
+        """Read granules that `save` wrote; all files of a glob are merged."""
         granules = granules_in(path, find_files(path))
         if granules is None:
             raise TableError(f"{os.fspath(path)!r} holds no granules. Make it with Granules.save or plar granulate.")
@@ -320,7 +320,7 @@ class Granules:
 
 
 def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules | None:
-    """Read the files that a path names, merged, if `Granules.save` has written them; None if it has written none.
+    """Read and merge the files of a path, if `Granules.save` wrote them; None if it wrote none of them.
 
     A granule file that is damaged raises TableError, and so do tables among granule files.
     """
@@ -339,7 +339,7 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 
 
 def together(parts: Sequence[Granules]) -> Granules:
-    """Granules of the objects of all, over the same attributes; those of the first come first."""
+    """The granules of all parts, over the same attributes, those of the first part first."""
     conditions, decision = (
         [(same[0][0], union([column for _, column in same])) for same in zip(*columns, strict=True)]
         for columns in zip(*(part.named_columns() for part in parts), strict=True)

@@ -3,7 +3,7 @@
 The search branches on an attribute: sets with it, sets without it. How cheap either can be is bounded by weights of the
 clauses (a solution of the dual linear program): if for every attribute the weights of its clauses add up to no more
 than its cost, then a set that hits all clauses costs at least the sum of all weights. HiGHS proposes the weights in
-floating point; here they are rounded down to fractions of whole numbers, and only these bound anything.
+floating point; here they are rounded down to exact fractions, and only these are used as bounds.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 from plar.bitsets import as_bits
 from plar.cheap_hitting_sets import search
 
-#: the weights of the dual program are multiples of 1/720720, which most of its solutions are; else of 1/2^40
+#: weights of the dual program are multiples of 1/720720, as most of its solutions are; otherwise of 1/2^40
 _SCALES = 720_720, 1 << 40
-#: clauses that a bound is taken from when time is over
+#: clauses used for a bound when time is up
 _FEW_CLAUSES = 300
-#: a linear program has this much time for the least bound, also when it is over
+#: a linear program has this much time for the least bound, even when time is up
 _LEAST_SECONDS = 1.0
-#: nodes of a search in bits, before the linear program is asked
+#: nodes of a search on bits before the linear program is used
 _NODES = 1 << 16
-#: sets that can no longer hit some clause have no least cost
+#: the bound of sets that can no longer hit some clause
 _NONE = 1 << 100
 
 
@@ -38,7 +38,7 @@ class Leaf(NamedTuple):
     """Why the sets of a node are not cheaper than its bound."""
 
     bound: int
-    #: by clause, as multiples of 1/scale; none where a clause cannot be hit any more
+    #: by clause, as multiples of 1/scale; empty if a clause can no longer be hit
     weights: tuple[tuple[int, int], ...]
     scale: int
     unhit: int | None = None
@@ -56,7 +56,7 @@ class Node:
 
 @dataclass(slots=True)
 class Solution:
-    """The cheapest set found, if any, and a bound of all of them with its tree."""
+    """The cheapest set found, if any, and a lower bound for all sets with its tree."""
 
     attributes: frozenset[int] | None
     bound: int
@@ -65,7 +65,7 @@ class Solution:
 
 @dataclass(slots=True)
 class HittingSets:
-    """Sets that hit all of some clauses, at a cost each attribute."""
+    """Sets that hit all of some clauses; each attribute has a cost."""
 
     costs: Sequence[int]
     clauses: list[tuple[int, ...]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class HittingSets:
         return sum(self.costs[a] for a in attributes)
 
     def greedy(self, taken: Collection[int], left_out: Collection[int], like: Any = None) -> frozenset[int]:
-        """Take what hits most per cost, among equals what `like` gives most for, until all clauses are hit."""
+        """Take what hits most per cost, breaking ties by `like`, until all clauses are hit."""
         holds, chosen = self._matrix(), set(taken)
         unhit = ~holds[:, sorted(chosen)].any(axis=1)
         costs = np.array(self.costs, float)
@@ -103,7 +103,7 @@ class HittingSets:
     def at_most(
         self, cost: int, taken: frozenset[int], left_out: frozenset[int], deadline: float
     ) -> frozenset[int] | None:
-        """A set that costs at most so much and holds `taken`, but not `left_out`; None at the deadline, too."""
+        """A set within a cost that holds `taken` but not `left_out`; None if there is none, or at the deadline."""
         n, rest = len(self.costs), cost - self.cost(taken)
         if rest < 0:
             return None
@@ -131,9 +131,9 @@ class HittingSets:
         at_most: int | None = None,
         deadline: float = math.inf,
     ) -> Solution:
-        """Find the cheapest set of those that hold `taken` and not `left_out`; or one that costs `at_most` so much.
+        """Find the cheapest set that holds `taken` and not `left_out`; or any that costs `at_most` that much.
 
-        At the deadline the set is None, and the bound that of the tree so far. It is None, too, where there is none.
+        If there is none, or at the deadline, the set is None; at the deadline the bound is that of the tree so far.
         """
         found: frozenset[int] | None = None
         cost = _NONE if at_most is None else at_most + 1
@@ -168,14 +168,14 @@ class HittingSets:
     def _leaf(
         self, taken: frozenset[int], left_out: frozenset[int], deadline: float
     ) -> tuple[Leaf, NDArray[np.float64]]:
-        """Bound the sets that hold some attributes and not others; also a solution in fractions."""
+        """Bound the sets that hold some attributes and not others; also return a fractional solution."""
         holds, n, cost = self._matrix(), len(self.costs), self.cost(taken)
         likes = np.zeros(n)
         likes[sorted(taken)] = 1
         rows = np.flatnonzero(~holds[:, sorted(taken)].any(axis=1))
         if not len(rows):
             return Leaf(cost, (), 1), likes
-        if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some of them bound the cost as well, and sooner
+        if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some clauses give a bound too, and faster
             rows = rows[np.argsort(holds[rows].sum(axis=1), kind="stable")[:_FEW_CLAUSES]]
         free = np.ones(n, np.bool_)
         free[sorted(taken | left_out)] = False
@@ -211,9 +211,9 @@ def _relaxed(
     holds: NDArray[np.bool_], costs: Sequence[int], deadline: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Solve the linear program: fractions of the attributes, and weights of the clauses; not both if time is short."""
-    if sys.modules.get("scipy", sys) is None:  # the command line keeps numba from importing it
+    if sys.modules.get("scipy", sys) is None:  # the command line hides scipy from numba
         del sys.modules["scipy"]
-    from scipy.optimize import linprog  # takes longer to import than most tables to reduce
+    from scipy.optimize import linprog  # takes longer to import than most tables take to reduce
     from scipy.sparse import csr_array
 
     limit = {"time_limit": max(deadline - perf_counter(), _LEAST_SECONDS)} if deadline < math.inf else {}
@@ -225,7 +225,7 @@ def _relaxed(
 
 
 def _packed(holds: NDArray[np.bool_], costs: Sequence[int]) -> NDArray[np.float64]:
-    """Weights without a linear program: each clause, the smallest first, takes what its attributes can still bear."""
+    """Weights without a linear program: each clause, smallest first, takes what its attributes have left."""
     weights, left = np.zeros(len(holds)), np.array(costs, float)
     for i in np.argsort(holds.sum(axis=1), kind="stable"):
         weights[i] = left[holds[i]].min()
@@ -236,7 +236,7 @@ def _packed(holds: NDArray[np.bool_], costs: Sequence[int]) -> NDArray[np.float6
 def _rounded_down(
     holds: NDArray[np.bool_], costs: Sequence[int], weights: NDArray[np.float64], scale: int
 ) -> list[int]:
-    """Weights as whole multiples of 1/scale that no attribute's cost is exceeded by."""
+    """Weights as whole multiples of 1/scale that exceed no attribute's cost."""
     whole = [int(w * scale + 1e-4) for w in weights.tolist()]
     for column, cost in zip(holds.T, costs, strict=True):
         clauses = np.flatnonzero(column).tolist()

@@ -1,12 +1,14 @@
-"""The one way in which plar compiles: numba without the GIL, cached on disk, with Python's types kept."""
+"""How plar compiles: numba without the GIL, cached on disk, with Python's types kept."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
@@ -14,8 +16,31 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class _CompileClock(event.Listener):  # type: ignore[misc]
+    """Whether numba compiles now, and for how many seconds it has; compiling one kernel may compile another."""
+
+    def __init__(self) -> None:
+        self._depth, self._began, self.seconds = 0, 0.0, 0.0
+
+    def on_start(self, event: Any) -> None:
+        self._began = monotonic() if self._depth == 0 else self._began
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        self.seconds += monotonic() - self._began if self._depth == 0 else 0.0
+
+    @property
+    def running(self) -> bool:
+        return self._depth > 0
+
+
+clock = _CompileClock()
+event.register("numba:compile", clock)
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """numba's cache, which loads machine code without importing all that compiling would need: half of a short run."""
+    """numba's cache, but loading does not import what only compiling needs: that is half of a short run."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
@@ -26,6 +51,6 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` at its first call; later processes load it from numba's cache."""
     compiled = numba.njit(nogil=True, error_model="numpy")(function)
-    with suppress(RuntimeError):  # neither the package's folder nor the user's can be written: every process compiles
+    with suppress(RuntimeError):  # if neither the package's folder nor the user's is writable, every process compiles
         compiled._cache = _Cache(function)
     return cast(Callable[P, R], compiled)

@@ -24,13 +24,13 @@ from plar.strata import Strata
 class Labels:
     """U/C and its labels, by granule."""
 
-    #: a class is *settled* when its granules share one: then it keeps Θ(D|B) from Θ(D|C) no more
+    #: a class is *settled* when its granules share a label: then it no longer keeps Θ(D|B) above Θ(D|C)
     labels: Index
-    #: When the granules of a class share one, no refinement changes even its integer θ, and it may leave the work. The
-    #: same array as `labels`, but under SCE: splitting a class into proportional parts leaves its θ as it is, and may
-    #: yet move the integer by rounding.
+    #: When the granules of a class share a key, no refinement changes even its integer θ, and it can be dropped. The
+    #: same array as `labels`, except under SCE: splitting a class into proportional parts keeps its θ, but may change
+    #: the integer by rounding.
     leaves: Index
-    #: U/C, the pure classes first, which are one granule each
+    #: U/C, the pure classes first, each a single granule
     order: Index
     starts: Index
     n_pure: int
@@ -49,7 +49,7 @@ class Labels:
         return math.fsum(self.entropy_terms(granules.counts)) / granules.n_objects
 
     def strata(self, granules: Granules) -> Strata:
-        """The classes of U/R in which chance is tested; a class of U/C that is not pure cannot be split any more."""
+        """The classes of U/R in which chance is tested; a class of U/C that is not pure cannot be split further."""
 
         def classes() -> Index:
             numbers, sizes = granules.classes.astype(np.uint32), np.diff(self.starts[self.n_pure :])
@@ -103,7 +103,7 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
 
 
 def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> tuple[Index, tuple[bytes, ...]]:
-    """Give the classes of such sizes a number each, for each of their rows; proportional counts share one."""
+    """Number the classes, row by row, so that proportional counts share a number."""
     ends = np.cumsum(sizes.astype(np.intp))
     begins = np.append(0, ends[:-1])
     by_decision = rows[np.lexsort((granules.classes[rows], np.repeat(begins, sizes)))]

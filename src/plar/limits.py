@@ -1,4 +1,4 @@
-"""Limits of time and memory, and how much memory this process has and holds."""
+"""Limits of time and memory, and how much memory this process has and uses."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BYTES = {"": 1, "b": 1}
 for _power, _unit in enumerate("kmgt", 1):
     _BYTES |= {_unit: 1000**_power, f"{_unit}b": 1000**_power, f"{_unit}i": 1024**_power, f"{_unit}ib": 1024**_power}
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)")
-_SPARE: Final = 1 << 30  # of what the machine has, left while polars grows: it takes so much in some tenths of a second
-_UNLIMITED: Final = 1 << 60  # what cgroups say when there is no limit is about this, and more
+_SPARE: Final = 1 << 30  # reserve while polars reads: it can take this much in some tenths of a second
+_UNLIMITED: Final = 1 << 60  # cgroups report about this, or more, when there is no limit
 
-#: the limit that the user has set for the call that runs now
+#: the user's limit for the running call
 _limit: ContextVar[int | None] = ContextVar("plar_memory_limit", default=None)
 
 
@@ -83,7 +83,7 @@ def shown_seconds(seconds: float) -> str:
 
 
 def resident_memory() -> int:
-    """Bytes that this process holds in memory, pages of files apart; 0 where the system does not say."""
+    """Bytes that this process holds in memory, without pages of files; 0 if the system does not say."""
     with suppress(OSError, ValueError, IndexError):
         _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
         return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
@@ -91,7 +91,7 @@ def resident_memory() -> int:
 
 
 def machine_memory() -> int | None:
-    """Bytes that this machine has, or its control groups let this process have; None where neither says."""
+    """Bytes that this machine has, or that its control groups allow this process; None if unknown."""
     found = [*_group_limits()]
     with suppress(OSError, ValueError, AttributeError):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -100,7 +100,7 @@ def machine_memory() -> int | None:
 
 @cache
 def _group_limits() -> tuple[int, ...]:
-    """Limits of the control groups that this process is in, be it in a container or not, and of those above them."""
+    """Limits of the control groups of this process, in a container or not, and of their parents."""
     found = []
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
@@ -111,7 +111,7 @@ def _group_limits() -> tuple[int, ...]:
             file = "memory.limit_in_bytes" if controllers else "memory.max"
             group = top / path.lstrip("/")
             for folder in (group, *group.parents):
-                with suppress(OSError, ValueError):  # "max" is no number, and in a container the path may be unknown
+                with suppress(OSError, ValueError):  # "max" is not a number, and in a container the path may be unknown
                     found.append(int((folder / file).read_text()))
                 if folder == top:
                     break
@@ -119,7 +119,7 @@ def _group_limits() -> tuple[int, ...]:
 
 
 def _left_by_ulimit() -> list[int]:
-    """What the limits on address space and data leave, which count what is mapped, be it used or not."""
+    """What the limits on address space and data leave; they count what is mapped, used or not."""
     with suppress(OSError, ValueError, ImportError):
         import resource
 
@@ -141,7 +141,7 @@ def memory_limited(limit: int | None) -> Iterator[None]:
 
 
 def check_memory(doing: str, need: int = 0) -> None:
-    """Raise if this process holds, or is about to `need` beyond that, more than the call or the machine allows."""
+    """Raise if this process holds, or with `need` would hold, more than the call or the machine allows."""
     limit, held, spare = _limit.get(), 0, 0
     known = "and the memory limit is {}"
     if limit is not None:
@@ -150,9 +150,9 @@ def check_memory(doing: str, need: int = 0) -> None:
         return
     else:
         known = "but only {} is available"
-        if need:  # what is held now may be freed before
+        if need:  # what is held now may be freed by then
             limit = min([limit, *_left_by_ulimit()])
-        else:  # a little further on the kernel ends the process
+        else:  # beyond this the kernel kills the process
             held, spare = resident_memory(), min(limit // 10, _SPARE)
     if held + need <= limit - spare:
         return
@@ -160,5 +160,5 @@ def check_memory(doing: str, need: int = 0) -> None:
     beside = f", {shown_bytes(held)} are held already" if need and held else ""
     raise MemoryLimitExceeded(
         f"{doing} {taken}{beside}, {known.format(shown_bytes(limit))}. "
-        "Choose fewer columns, use bins for numbers, raise the limit, or take the engine 'spark'."
+        "Choose fewer columns, use bins for numbers, raise the limit, or use engine='spark'."
     )

@@ -1,4 +1,4 @@
-"""The four measures Θ(D|B) = Σ θ(E) in exact integers, and measures of the user's own.
+"""The four measures Θ(D|B) = Σ θ(E) in exact integers, and user-defined measures.
 
 Three of the four have one form, with a convex f that is zero at 0 and 1:
 
@@ -53,11 +53,11 @@ class Measure:
     normaliser : function of the number of objects
         What the integer sum is divided by.
     drop_pure : bool
-        Whether a pure class keeps its θ however it is split further, so that its rows may leave the search.
+        Whether a pure class keeps its θ however it is split, so that its rows can be dropped from the search.
 
     Examples
     --------
-    The number of objects outside the majority of their class:
+    The share of rows outside the majority of their class:
 
     >>> import plar
     >>> def minority(counts):
@@ -89,7 +89,7 @@ class Measure:
         return total / divisor if divisor and total else 0.0
 
     def significances(self, changes: Iterable[int], n_objects: int) -> list[float]:
-        """How much Θ changed, as numbers; the four measures never grow, but SCE's integers may by rounding."""
+        """How much Θ changed, as numbers; the four measures never grow, though SCE's integers may, by rounding."""
         divisor, least = self.normaliser(n_objects), -math.inf if self.kind == OWN else 0
         return [change / divisor if divisor and change > least and change else 0.0 for change in changes]
 
@@ -111,7 +111,7 @@ MEASURES: Final = {m.name: m for m in (PR, SCE, LCE, CCE)}
 
 
 def as_measure(measure: str | Measure) -> Measure:
-    """Look a measure up by its name, whatever the case.
+    """Look up a measure by name, in any case.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def f_of(kind: int, n: int) -> int:
 
 @cache
 def log_anchors() -> NDArray[np.uint64]:
-    """Ln 2 and ln 512 … ln 1023 in units of 2^-120, as high and low words: the kernels' way beyond the table."""
+    """Ln 2 and ln 512 … ln 1023 in units of 2^-120, as high and low words, for the kernels beyond the table."""
     exact = [exact_log(q, 1 << 120) for q in (2, *range(512, 1024))]
     return np.array([divmod(value, 1 << 64) for value in exact], np.uint64)
 
@@ -158,8 +158,8 @@ def log_anchors() -> NDArray[np.uint64]:
 def _log_table(size: int) -> NDArray[np.int64]:
     scaled: NDArray[np.float64] = LOG_UNIT * np.log(np.maximum(np.arange(size), 1))
     table: NDArray[np.int64] = np.rint(scaled).astype(np.int64)
-    # A float logarithm is good to some 2^-15 units, not the same on every machine:
-    # whatever lies that close to a half is rounded from 50 digits.
+    # A float logarithm is accurate to about 2^-15 units, and differs between machines:
+    # whatever is that close to a half is rounded from 50 digits.
     for n in np.flatnonzero(np.abs(scaled - np.floor(scaled) - 0.5) < 2.0**-12):
         table[n] = exact_log(int(n))
     return table
@@ -169,6 +169,6 @@ def f_table(kind: int, largest: int) -> NDArray[np.int64]:
     """f(0), f(1), … up to `largest` or the table's limit, whichever is smaller."""
     size = min(largest, TABLE_LIMIT) + 1
     n = np.arange(size, dtype=np.int64)
-    if kind == ENTROPY:  # tables of logarithms come in powers of two, so that few are shared by all
+    if kind == ENTROPY:  # tables of logarithms come in powers of two, so that a few serve all
         return n * _log_table(min(1 << max(10, math.ceil(math.log2(size))), TABLE_LIMIT + 1))[:size]
     return n if kind == PURE else n * (n - 1) if kind == PAIRS else n * n * (n - 1)

@@ -1,7 +1,7 @@
 """All minimal sets that hit some clauses, up to a size: algorithm MMCS of Murakami and Uno, a batch at a time.
 
 Sets of clauses and of attributes are bits of 64-bit words. A set S grows by an attribute of a clause that it does not
-hit yet. Each member must stay *critical*: the only one that hits some clause; else no set above S is minimal.
+hit yet. Each member must stay *critical*, the only one that hits some clause; otherwise no superset of S is minimal.
 
 References
 ----------
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from plar.bitsets import Bits, as_bits, count_bits
 from plar.jit import jit
 
-#: sets that are handed over at a time, and nodes of the search after which it hands over what it has
+#: sets per batch, and nodes of the search after which a batch is returned as it is
 _BATCH, _NODES = 1 << 11, 1 << 16
 
 
 class Enumeration:
-    """The minimal hitting sets of exactly `size` attributes, in an order that the clauses alone decide.
+    """The minimal hitting sets of exactly `size` attributes, in an order that depends only on the clauses.
 
     Examples
     --------
@@ -38,11 +38,11 @@ class Enumeration:
             row[sorted(clause)] = True
         self._of_clause, self._of_attribute = as_bits(holds), as_bits(holds.T)
         self._size = size
-        #: whether no larger set is minimal; known in the end
+        #: whether no larger set is minimal; known at the end
         self.is_last = False
 
     def batches(self) -> Iterator[NDArray[np.int32]]:
-        """The sets, a row of attributes each, sorted; now and then none, so that the caller can look at the clock."""
+        """The sets as sorted rows of attributes; a batch may be empty, so that the caller can check the time."""
         size, words, width = self._size, self._of_attribute.shape[1], self._of_clause.shape[1]
         # by depth: clauses not hit yet, those for which each member is critical, attributes to grow by and to try
         unhit, critical = np.zeros((size + 2, words), np.uint64), np.zeros((size + 2, size + 1, words), np.uint64)
@@ -71,7 +71,7 @@ def _next_sets(
     state: NDArray[np.int64],
     found: NDArray[np.int32],
 ) -> int:
-    # goes on until the batch is full, or depth is -1: then all sets were seen; state: depth, whether its node has been
+    # runs until the batch is full, or depth is -1, when all sets have been seen; state: depth, whether its node was
     # entered, whether a set would have to be larger
     one, zero = np.uint64(1), np.uint64(0)
     n_found, depth, entered = 0, state[0], state[1] == 1
@@ -79,7 +79,7 @@ def _next_sets(
     while depth >= 0 and n_found < len(found) and nodes < _NODES:
         if not entered:
             nodes += 1
-            # the clause not hit with the fewest attributes to hit it by; there is none when all are hit
+            # the clause not hit yet with the fewest attributes left; there is none when all are hit
             best, fewest = np.int64(-1), np.uint64(0xFFFFFFFF)
             for w in range(unhit.shape[1]):
                 word = unhit[depth, w]
@@ -137,7 +137,7 @@ def _next_sets(
                 minimal = False
                 break
         if not minimal:
-            continue  # nor is any set with it from here on: it stays out of those to grow by
+            continue  # nor is any further set with it: do not grow by it again
         for w in range(unhit.shape[1]):
             critical[below, depth, w] = unhit[depth, w] & of_attribute[a, w]
             unhit[below, w] = unhit[depth, w] & ~of_attribute[a, w]

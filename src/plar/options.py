@@ -1,4 +1,4 @@
-"""How a table is read, said once: what the public functions, both selectors and the command line are made from."""
+"""How a table is read, defined once for the public functions, the selectors and the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ",
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReadOptions:
-    """Options of reading; see `plar.reduce`. What can be judged without the table is judged here."""
+    """Options of reading; see `plar.reduce`. What can be checked without the table is checked here."""
 
     decision: Any = None
     y: Any = None
@@ -37,7 +37,7 @@ class ReadOptions:
     decision_bins: Any = None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense whatever the table is."""
+        """Refuse what is invalid for any table."""
         if self.missing not in ("value", "drop", "error"):
             raise ParameterError(f"Unknown missing policy {self.missing!r}. Choose one of: value, drop, error.")
         if self.decimal not in (".", ","):
@@ -54,11 +54,11 @@ class ReadOptions:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> ReadOptions:
-        """Take the options from the parameters of a function, which has more of them."""
+        """Pick the options from all parameters of a function."""
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
     def changed(self) -> set[str]:
-        """Names of the options that are not as they are by themselves."""
+        """Names of the options that differ from their defaults."""
         return {
             field.name
             for field in fields(self)
@@ -77,7 +77,7 @@ class ReadOptions:
 
 
 def shows_reading(function: Callable[P, R]) -> Callable[P, R]:
-    """Show the options of reading, which a function takes as `reading`, in its signature."""
+    """Show the options of reading, which a function takes as ``**reading``, in its signature."""
     own = signature(function)
     shown = {name: parameter for name, parameter in own.parameters.items() if name != "reading"}
     for field in fields(ReadOptions)[2:]:
@@ -87,7 +87,7 @@ def shows_reading(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def takes_options_of(model: Callable[..., Any], **defaults: Any) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a function the parameters of another one, some with defaults of their own."""
+    """Give a function the parameters of another one, some with other defaults."""
     parameters = signature(model).parameters
     shown = [p.replace(default=defaults.get(name, p.default)) for name, p in parameters.items()]
 
@@ -107,7 +107,7 @@ def takes_options_of(model: Callable[..., Any], **defaults: Any) -> Callable[[Ca
 
 
 def wants_bins(output: Any) -> bool:
-    """Whether columns that were cut are to come out as bin numbers."""
+    """Whether columns that were cut are returned as bin numbers."""
     if output not in ("values", "bins"):
         raise ParameterError(f"The 'output' parameter must be 'values' or 'bins'. Got {output!r} instead.")
     return bool(output == "bins")
@@ -124,7 +124,7 @@ def _spellings(na: Any) -> tuple[str, ...]:
     words = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     for word in words:
         if not isinstance(word, str):
-            raise ParameterError(f"na holds spellings of missing, as text. Got {word!r}; pass it as a str.")
+            raise ParameterError(f"na= takes spellings of missing as text. Got {word!r}; pass it as a str.")
     return tuple(word.strip() for word in words)
 
 

@@ -1,4 +1,4 @@
-"""Work on all cores: numba, numpy and polars let other threads run beside them."""
+"""Work on all cores: numba, numpy and polars release the GIL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _asked: ContextVar[int | None] = ContextVar("asked", default=None)
 
 @contextmanager
 def threads(n: int | None) -> Iterator[None]:
-    """Work with so many threads; with None or -1 as many as usual."""
+    """Use this many threads within the block; None or -1: the default."""
     before = _asked.set(n if n and n > 0 else None)
     try:
         yield
@@ -30,14 +30,14 @@ def threads(n: int | None) -> Iterator[None]:
 
 
 def usable_cores() -> int:
-    """How many threads to work with: those asked for, else as many of this process as can run at a time."""
+    """How many threads to use: as many as asked for, else as many as can run at a time."""
     if asked := _asked.get():
         return asked
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -> Iterator[T]:
-    """Results of the tasks, in their order, some at a time; of few `cells` a task is not worth a thread."""
+    """Results of the tasks, in order, some computed at a time; with few `cells` a task is not worth a thread."""
     cores = usable_cores()
     if cores == 1 or cells < _SHARED:
         yield from map(function, tasks)
@@ -46,7 +46,7 @@ def in_threads(function: Callable[[Any], T], tasks: Iterable[Any], cells: int) -
 
     tasks, pool = iter(tasks), ThreadPoolExecutor(cores)
     try:
-        # limits are set in the context of the call
+        # limits are context variables of the call
         started = (pool.submit(copy_context().run, function, task) for task in tasks)
         waiting = deque(islice(started, 2 * cores))
         while waiting:

@@ -2,7 +2,7 @@
 
 A partition is two arrays: `order`, the rows class by class, and `starts`, where each class begins in `order`
 (one more entry than classes). A refinement costs O(rows) whatever the number of values, keeps the order of the rows
-within a class, and sets aside the classes that need no further one.
+within a class, and sets aside the classes that need no further refinement.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def smallest_codes(codes: Array, n_values: int) -> Codes:
 
 
 class Split(NamedTuple):
-    """A refined partition, and what left it."""
+    """A refined partition, and the classes that were dropped from it."""
 
     #: rows that stay, class by class, and where each class begins
     order: Index
     starts: Index
-    #: the same for the classes that left
+    #: the same for the dropped classes
     gone: Index
     gone_starts: Index
 
 
 def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
-    """Group columns so that the values of a group, taken together, still fit a byte: one pass splits by them all.
+    """Group columns so that the combined values of a group still fit a byte: one pass splits by all of them.
 
     Columns of one value split nothing and are left out.
 
@@ -62,7 +62,7 @@ def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
 
 
 def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts: Index) -> Split:
-    """Split every class by the values of some columns, codes by row and their number; classes of one key leave.
+    """Split every class by some columns, given as (codes by row, number of codes); classes with one key are dropped.
 
     Keys are by row; every class given must hold at least two.
 
@@ -111,9 +111,9 @@ def _append(codes: Codes, n_values: int, column: Codes, order: Index) -> None:
 def refine(
     codes: Codes, n_values: int, keys: Index, order: Index, starts: Index, refined: tuple[Index, Index, Index]
 ) -> tuple[int, int, int]:
-    """Split every class by codes, which are in the order of the partition; what `split` is made of."""
-    # Most classes are small and most branches on them unforeseeable, so there are few: a new class leaves if its
-    # least and largest keys are equal, and then its rows go to the second half of the arrays.
+    """Split every class by codes in the order of the partition; the kernel of `split`."""
+    # Most classes are small and branches on them unpredictable, so there are few: a new class is dropped if its
+    # smallest and largest keys are equal, and then its rows go to the second half of the arrays.
     new_order, new_starts, gone_starts = refined
     one, two, values = np.uint64(1), np.uint64(2), np.uint64(n_values)
     slots = np.zeros(n_values, np.uint32)
@@ -124,7 +124,7 @@ def refine(
     for c in range(np.uint64(len(starts)) - one):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
         if high - low == two:
-            # the commonest class by far: its two rows stay together, or each leaves alone
+            # by far the most common class: its two rows stay together, or both are dropped
             a, b = np.uint64(order[low]), np.uint64(order[low + one])
             stays = codes[low] == codes[low + one]
             target = kept if stays else gone
@@ -136,7 +136,7 @@ def refine(
             gone += np.uint64(0) if stays else two
             left += np.uint64(0) if stays else two
             continue
-        # with few values go over all of them, else over those that are met
+        # with few values loop over all of them, else over those that occur
         few = values <= np.uint64(16) or values <= high - low
         if few:
             for t in range(values):
@@ -179,8 +179,8 @@ def distinct(
 
     With `starts`, refine the partition that an earlier call returned.
 
-    The rows that are alone in their class come first. They are done with as soon as they are alone, so high-entropy
-    tables take a few columns and no hashing.
+    The rows that are alone in their class come first. They are not looked at again, so high-entropy tables take a few
+    columns and no hashing.
 
     Examples
     --------
@@ -229,7 +229,7 @@ class Runs(NamedTuple):
 
     #: numbers of objects, in the order of the partition
     weights: NDArray[np.int64]
-    #: where each run begins, and the first run of each class, both with an end
+    #: where each run begins, and the first run of each class, both with a final end
     begins: Index
     first: Index
 
@@ -275,7 +275,7 @@ def _find_runs(
 
 
 def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Deal attributes into two halves, each with the many-valued ones first: they shrink a partition fastest."""
+    """Divide attributes into two halves, each with the many-valued ones first: they shrink a partition fastest."""
     falling = sorted(attributes, key=lambda a: -n_values[a])
     return falling[0::2], falling[1::2]
 
@@ -283,10 +283,10 @@ def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[
 def leaving_out_each(
     attributes: Sequence[int], partition: T, refine: Callable[[T, Sequence[int]], T], is_final: Callable[[T], bool]
 ) -> Iterator[tuple[Sequence[int], T]]:
-    """Yield groups of attributes, together all of them, and the partition without any single one of the group.
+    """Yield groups of attributes, which cover all of them, with the partition without any single one of the group.
 
-    `partition` is U/(B∖attributes). Halving takes |B| log |B| refinements. Where no attribute can change a partition
-    any more, its attributes stay one group.
+    `partition` is U/(B∖attributes). Halving takes |B| log |B| refinements. Once no attribute can change a
+    partition, its attributes stay one group.
 
     Examples
     --------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from plar.reduct import Reduct
 
-#: columns that find room in a picture, and characters of their names
+#: the most columns in a picture, and characters of their names
 MOST, LONGEST = 60, 28
 #: names are never formulas
 PLAIN = {"parse_math": False, "usetex": False}
@@ -27,17 +27,16 @@ LEGEND |= {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 
 
 def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
-    """Draw how Θ(D|R) fell, and the significance of each chosen column; see `Reduct.plot`."""
+    """Draw how Θ(D|R) fell, and the gain of each chosen column; see `Reduct.plot`."""
     try:
-        from matplotlib.figure import Figure
+        from plar.report.figure import NotebookFigure
     except ImportError:
         raise PlarError("A plot needs matplotlib, which is not installed. Try: pip install 'plar[report]'.") from None
     axes: list[Any]
     if ax is None:
         rows = min(len(found.attributes), MOST)
-        # a figure of its own and not pyplot's: nothing is shown, and nothing stays in memory
         height = max(LOW, 1.2 + 0.2 * rows)
-        figure = Figure(figsize=(11, height), layout="constrained")
+        figure = NotebookFigure(figsize=(11, height), layout="constrained")
         if height < 2 * LOW:
             axes = list(figure.subplots(1, 2))
         else:
@@ -65,8 +64,8 @@ def _curve(found: Reduct, ax: Any) -> None:
         how = {"linestyle": "", "label": "chance does as well", "markerfacecolor": ax.get_facecolor(), **marker}
         ax.plot(hollow, [values[k] for k in hollow], **how)
         ax.legend(handletextpad=0.1, **LEGEND)
-    label = f"Θ(D|C) = {number(found.theta_all)}, all {counted(len(found.conditions), 'column')}"
-    below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # the curve never comes here
+    label = f"Θ = {number(found.theta_all)} with all {counted(len(found.conditions), 'column')}"
+    below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # where the curve never comes
     at = {"xy": (0.02, found.theta_all), "xycoords": ("axes fraction", "data"), **below}
     ax.annotate(label, color=LEVEL, fontsize="small", **at, **PLAIN)
     if found.steps:
@@ -75,8 +74,8 @@ def _curve(found: Reduct, ax: Any) -> None:
         ax.set_xticks([0])
     ax.margins(y=0.12)
     ax.set_xlabel(start_words(found) if found.steps else "no step was needed")
-    ax.set_ylabel(f"Θ(D|R), measure {shortened(found.measure, LONGEST)}", **PLAIN)
-    ax.set_title("What is still undecided", loc="left", fontsize="medium")
+    ax.set_ylabel(f"Θ of the chosen columns, measure {shortened(found.measure, LONGEST)}", **PLAIN)
+    ax.set_title("Uncertainty left", loc="left", fontsize="medium")
     _quiet(ax, "y")
 
 
@@ -92,20 +91,20 @@ def _bars(found: Reduct, ax: Any) -> None:
         if row["significance"] is None:
             at = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
             ax.annotate("asked for", (0, place), fontsize="small", **at)
-    for label, colour in (("core", CORE), ("step by step", CURVE)):
+    for label, colour in (("core", CORE), ("added step by step", CURVE)):
         if colour in colours:
             ax.barh([0], [0], color=colour, label=label)
     if rows:
         ax.legend(ncols=2, **LEGEND)
     more = len(found.attributes) - len(rows)
-    ax.set_xlabel(f"significance ({more:,} more columns are not shown)" if more else "significance")
+    ax.set_xlabel(f"gain ({more:,} more columns are not shown)" if more else "gain")
     share = f"{len(found.attributes):,} of {counted(len(found.conditions), 'column')}"
     ax.set_title(f"{share} chosen", loc="left", fontsize="medium")
     _quiet(ax, "x")
 
 
 def _quiet(ax: Any, axis: str) -> None:
-    """Faint lines to read along, and no frame."""
+    """Faint grid lines, and no frame."""
     ax.grid(axis=axis, color="0.5", alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)
     for side in ("top", "right"):

@@ -1,8 +1,8 @@
-"""The proof that a set of attributes preserves Θ(D|C) and that none is cheaper: data that a short program can check.
+"""The proof that a set of attributes preserves Θ(D|C) and that no cheaper one does: data a short program can check.
 
 It has two parts. Clauses: attributes of which every set that preserves Θ holds one, each with two rows of the table
 that differ in these attributes alone and have different labels. And a tree that says why no cheaper set hits them all:
-it branches on attributes, and at each leaf a clause cannot be hit any more, or weights of the clauses bound the cost.
+it branches on attributes, and at each leaf a clause can no longer be hit, or weights of the clauses bound the cost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Clause:
     row : tuple
         The values of a row, in the order of the conditions.
     other : tuple
-        The values of a row of another label in these attributes; in all others it is as the first.
+        The values, in these attributes, of a row with another label; in all others it equals the first row.
     """
 
     attributes: tuple[str, ...]
@@ -48,7 +48,7 @@ class Proof:
     conditions, decision : tuple of str
     n_objects : int
     fingerprint : str
-        Of the values of the table, whatever the order of its rows.
+        Of the values of the table, in any order of its rows.
     cuts : mapping of str to tuple of float
     include, exclude : tuple of str
     costs : mapping of str to int
@@ -80,7 +80,7 @@ class Proof:
 
     @property
     def gap(self) -> int:
-        """How much cheaper a set may be, as far as is proven; 0: none is."""
+        """How much cheaper another set might still be; 0 if none is."""
         return self.cost - self.lower_bound
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Proof:
         return f"<Proof: {bounds}, {len(self.clauses)} clauses, {len(self.tree)} nodes>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the proof into what JSON can hold."""
+        """The proof as JSON can hold it."""
         return {"plar_proof": _VERSION, **asdict(self)}
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""The result: the chosen attributes, how they were found, and what is proven about them."""
+"""The result: the chosen columns, how they were found, and what is proven about them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from plar.report.html import Page
+
 __all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
-#: types of the settings that plar itself reads in a saved result; others are only shown
+#: types of the settings that plar reads in a saved result; the others are only shown
 _SETTINGS: Mapping[str, Any] = {
     **dict.fromkeys(("epsilon", "tolerance"), float),
     **dict.fromkeys(("minimal", "header", "y"), bool),
@@ -42,20 +44,20 @@ class Step:
     Parameters
     ----------
     attribute : str
-        The attribute added.
+        The column added.
     theta : float
         Θ(D|R) with it.
     significance : float
-        How much it took off Θ(D|R): the outer significance.
+        Its gain: how much it lowered Θ(D|R) (the outer significance).
     ties : tuple of str
-        All candidates that were as good, in the order of the conditions; the first was taken.
+        All candidates that were as good, in table order; the first was taken.
     candidates : mapping of str to float
-        The outer significance of every candidate.
+        The gain of every candidate.
     active : int
-        Objects still in classes of U/R that are not settled.
+        Rows still undecided: the chosen columns do not yet determine their decision as well as all columns do.
     p_value : float or None
-        How likely a random decision would do as well, times the number of candidates and at most 1; None in results of
-        earlier versions.
+        How likely the gain is by chance, times the number of candidates and at most 1; None in results of earlier
+        versions.
     seconds : float
     """
 
@@ -71,16 +73,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What is proven about a reduct, exactly and whatever the measure.
+    """What is proven about a reduct, exactly, for every measure.
 
     Parameters
     ----------
     preserved : bool
-        Θ(D|R) = Θ(D|C).
+        Θ(D|R) = Θ(D|C): nothing is lost.
     redundant : tuple of str
-        Attributes that are individually removable: without any one of them Θ(D|R) stays.
+        Columns that are individually removable: without any one of them Θ(D|R) stays the same.
     minimal : bool
-        None is.
+        No column is removable.
     """
 
     preserved: bool
@@ -90,48 +92,48 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Reduct:
-    """The attributes that keep what the table knows about the decision; what `plar.reduce` returns.
+    """The columns that keep all information about the decision; what `plar.reduce` returns.
 
     Parameters
     ----------
     attributes : tuple of str
-        The core in the order of the conditions, then as selected; may be empty.
+        The chosen columns: the core in table order, then as selected; may be empty.
     core : tuple of str
-        The attributes that no reduct can do without.
+        The columns that are in every reduct.
     core_significances : mapping of str to float
-        The inner significance of each of them: how much Θ(D|C) would rise without it.
+        The gain of each of them: how much Θ(D|C) would rise without it (the inner significance).
     conditions, decision : tuple of str
-        The columns that were searched.
+        The columns to choose from, and the target.
     measure, engine : str
     theta, theta_all : float
         Θ(D|R) and Θ(D|C).
     complete, consistent : bool
-        Whether the search met its stop rule; whether objects equal on all conditions always share a decision.
+        Whether the search met its stop rule; whether rows that are equal in all columns always share a decision.
     steps : tuple of Step
     certificate : Certificate
     n_objects, n_granules, n_classes : int
         Rows counted with their weights, distinct rows, distinct decisions.
     n_combinations : int or None
-        How many combinations of values the chosen attributes have: classes of U/R. None in results of earlier versions.
+        Combinations of values that the chosen columns have (classes of U/R). None in results of earlier versions.
     cardinalities, missing : mapping of str to int
-        Number of distinct values of each condition; of objects that lack a value, where some do, also in the decision.
+        Distinct values of each column; rows without a value, for columns, and the decision, where there are some.
     cuts : mapping of str to tuple of float
-        Cut points of the conditions that `bins` cut: value x is in the bin of the first cut point ≥ x.
+        Cut points of the columns that `bins` cut: value x is in the bin of the first cut point ≥ x.
     source : str or None
-        The path of the table, where it was one.
+        The path of the table, if it was read from one.
     settings : mapping of str to object
-        The options of `plar.reduce` that decide the result, as they were given.
+        The options of `plar.reduce` that the result depends on, as given.
     seconds : mapping of str to float
         By phase: read, granulate, core, search, certificate.
     rejected : mapping of str to float
-        With `alpha`: the p-value of each candidate, where the search ended because none of them beats chance.
+        With `alpha`: the p-value of each candidate, if the search stopped because none of them beats chance.
     bounds : (int, int) or None
-        Of ``search="smallest"``: what every reduct costs at least, as proven, and what this one costs.
+        With ``search="smallest"``: the proven least cost of any reduct, and the cost of this one.
     equivalent : tuple of tuples of str, or None
-        Conditions that are equal up to the names of their values: any one of a group does for the others. Columns of
-        more than 65,536 values are not compared. None unless `plar.reduce` was asked for them; not part of the JSON.
+        Groups of columns that are equal up to the names of their values, so that any one can replace the others.
+        Columns of more than 65,536 values are not compared. None unless asked for; not part of the JSON.
     proof : Proof or None
-        Of ``search="smallest"``: why no reduct is cheaper, for `plar.verify`; not part of the JSON.
+        With ``search="smallest"``: why no reduct is cheaper, for `plar.verify`; not part of the JSON.
 
     Examples
     --------
@@ -140,7 +142,7 @@ class Reduct:
     >>> r.attributes, r.certificate.preserved, r.certificate.minimal
     (('b',), True, True)
     >>> r
-    <Reduct: 1 of 2 attributes by PR, preserved, minimal>
+    <Reduct: 1 of 2 columns by PR, preserved, minimal>
     """
 
     attributes: tuple[str, ...]
@@ -172,27 +174,27 @@ class Reduct:
     proof: Proof | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        words = [f"{len(self.attributes)} of {len(self.conditions)} attributes by {self.measure}"]
+        words = [f"{len(self.attributes)} of {len(self.conditions)} columns by {self.measure}"]
         words += ["preserved"] * self.certificate.preserved + ["minimal"] * self.certificate.minimal
         return f"<Reduct: {', '.join(words)}>"
 
     def __str__(self) -> str:
-        """What a person wants to read."""
+        """A summary for people."""
         from plar.report.views import summary
 
         return summary(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The table that a notebook shows."""
         from plar.report.views import notebook_table
 
         return notebook_table(self)
 
     @property
     def n_beyond_chance(self) -> int | None:
-        """How many of the steps, from the first on, beat chance: a random decision would not do as well.
+        """How many steps, counted from the first, beat chance.
 
-        The level is `alpha`, or 0.05 without. None in results of earlier versions.
+        The level is `alpha`, by default 0.05. None in results of earlier versions.
         """
         if any(step.p_value is None for step in self.steps):
             return None
@@ -202,11 +204,11 @@ class Reduct:
 
     @property
     def objects_per_combination(self) -> float | None:
-        """How many objects there are for each combination of the chosen values: with few, more of them are new."""
+        """Rows for each combination of the chosen values; if there are few, new rows often show new combinations."""
         return self.n_objects / self.n_combinations if self.n_combinations else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the result into what JSON can hold; its keys are the fields' names, without `equivalent` and `proof`."""
+        """The result as JSON can hold it; the keys are the names of the fields, without `equivalent` and `proof`."""
         found = asdict(replace(self, proof=None))
         return {name: value for name, value in found.items() if name not in ("equivalent", "proof")}
 
@@ -215,40 +217,39 @@ class Reduct:
         found = self.to_dict()
         text = json.dumps({**found, "checksum": _seal(found)}, ensure_ascii=False, indent=1) + "\n"
         with replacing(as_path(path)) as temporary:
-            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # half characters, as JSON has them
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # lone surrogates
 
-    def report(self, path: str | os.PathLike[str], command: str | None = None) -> None:
+    def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
 
-        The page loads nothing from elsewhere. It says what was reduced to what, how the attributes were found and
-        what is proven about them, and shows every candidate of every step. `command` is the shell command that gave
-        this result; by default one is made from `source` and `settings`.
+        Without a path the page is returned: text that a notebook shows as a page. It loads nothing from elsewhere, and
+        shows the chosen columns, how they were found, what is proven about them, and every candidate of every step.
+        `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
         """
         from plar.report import page
+        from plar.report.html import save_or_return
 
-        text = page(self, command)
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        return save_or_return(page(self, command), path)
 
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
-        """Draw how Θ(D|R) fell, and the significance of each chosen attribute; needs the extra ``report``.
+        """Draw how Θ(D|R) fell, and the gain of each chosen column; needs the extra ``report``.
 
-        Both panels are drawn on two `ax`, with one the first only, by default on a new figure, which pyplot does not
-        know: save it with ``savefig``.
+        Both panels are drawn on two `ax`, with one the first only, by default on a new figure. A notebook shows it;
+        elsewhere save it with ``savefig``, since pyplot does not know it.
 
         Examples
         --------
         >>> import plar
         >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
         >>> [panel.get_title(loc="left") for panel in r.plot().axes]
-        ['What is still undecided', '1 of 2 columns chosen']
+        ['Uncertainty left', '1 of 2 columns chosen']
         """
         from plar.plot import plot
 
         return plot(self, ax)
 
     def transform(self, data: Any, *, output: str = "values") -> Any:
-        """Take the chosen columns of any table that has them, and of the decision those that are there.
+        """Select the chosen columns of any table that has them, and the decision if it is there.
 
         Files are read with the options of `plar.reduce`: header, separator, decimal, encoding, na.
 
@@ -256,7 +257,7 @@ class Reduct:
         ----------
         data : table or path
         output : {"values", "bins"}
-            The values as they are; or, in the columns in `cuts`, bin numbers from 0 on, where missing stays missing.
+            The values as they are; or, for the columns in `cuts`, bin numbers from 0; missing stays missing.
 
         Returns
         -------
@@ -290,11 +291,11 @@ def load(path: str | os.PathLike[str]) -> Reduct:
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except (ValueError, RecursionError):
-        raise TableError(f"{str(path)!r} is not a saved reduct: it is no valid JSON.") from None
+        raise TableError(f"{str(path)!r} is not a saved reduct: it is not valid JSON.") from None
     seal = found.pop("checksum", None) if isinstance(found, dict) else None
     if seal is not None and seal != _seal(found):
         raise TableError(
-            f"{str(path)!r} is not as it was saved: its checksum is of other contents. Save it again; if you have "
+            f"{str(path)!r} is not as it was saved: its checksum does not match. Save it again; if you have "
             "changed it yourself, remove the checksum."
         )
     return from_dict(found, repr(str(path)))
@@ -305,7 +306,7 @@ def _seal(found: Mapping[str, Any]) -> str:
 
 
 def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
-    """Make a result of what `Reduct.to_dict` gave."""
+    """Make a result from what `Reduct.to_dict` returned."""
     try:
         made: Reduct = from_json(Reduct, _completed(found))
         named = {*made.attributes, *made.core, *made.certificate.redundant}

@@ -1,4 +1,4 @@
-"""Many reducts: how large they are, how often each attribute is in them, and which share little."""
+"""Many reducts: how large they are, how often each column is in them, and which share little."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from plar.errors import ParameterError, printable
 from plar.files import as_path, replacing
 
+if TYPE_CHECKING:
+    from plar.report.html import Page
+
 __all__ = ["Member", "Reducts"]
 
-#: reducts, and names of attributes, that are shown
+#: reducts, and names of columns, to show
 _SHOWN = 10
 
 
@@ -30,20 +33,20 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Reducts(Sequence[Member]):
-    """The reducts of a table, by cost, then by size, then by the order of the conditions; what `plar.reducts` returns.
+    """The reducts of a table, sorted by cost, then size, then table order; what `plar.reducts` returns.
 
     Parameters
     ----------
     conditions, decision, core : tuple of str
     measure : str
     complete : bool
-        Whether these are all; not so after a limit.
+        Whether these are all; False if a limit was reached.
     members : tuple of arrays
-        The positions of each reduct's attributes among the conditions, sorted.
+        The positions of each reduct's columns among `conditions`, sorted.
     include, exclude : tuple of str
-        Attributes that each had to hold, whether it needs them or not, and those that none was to hold.
+        Columns that each reduct had to hold, needed or not, and those that none was allowed to hold.
     costs : mapping of str to int
-        What attributes cost, where it is not 1.
+        What columns cost, where it is not 1.
     seconds : float
     """
 
@@ -76,19 +79,19 @@ class Reducts(Sequence[Member]):
 
     @property
     def sizes(self) -> dict[int, int]:
-        """How many reducts have each number of attributes."""
+        """How many reducts there are of each size."""
         sizes, counts = np.unique([len(positions) for positions in self.members], return_counts=True)
         return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
     @property
     def frequencies(self) -> dict[str, float]:
-        """The share of the reducts that hold each attribute: 1 for the core, 0 for those in none."""
+        """The share of the reducts that hold each column: 1 for the core, 0 for those in no reduct."""
         every = np.concatenate([*self.members, np.empty(0, np.int32)])
         counts = np.bincount(every, minlength=len(self.conditions))
         return dict(zip(self.conditions, (counts / max(len(self), 1)).tolist(), strict=True))
 
     def diverse(self, k: int) -> list[Member]:
-        """K reducts that share as little as possible: the first one, then each time the one that adds least overlap."""
+        """K reducts that share few columns: the first one, then each time the one that adds the least overlap."""
         if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
             raise ParameterError(f"diverse takes how many reducts to choose, at least 1. Got {k!r} instead.")
         if not self.members:
@@ -113,26 +116,31 @@ class Reducts(Sequence[Member]):
         return f"{least}{len(self):,} reduct{'s' * (len(self) != 1)} by {self.measure}{end}"
 
     def __str__(self) -> str:
-        """What a person wants to read."""
+        """A summary for people."""
+        from plar.report.words import percent
+
         lines = [self._count()]
         if len(self):
             lines += ["", "size       reducts"] + [f"{size:<10,} {n:,}" for size, n in self.sizes.items()]
         shares = self.frequencies
-        groups = {"in all": 1.0, "in none": 0.0} if self.complete else {}
-        for what, share in groups.items():
-            names = [a for a in shares if shares[a] == share]
-            listed = ", ".join(map(printable, names[:_SHOWN])) or "–"
-            lines += ["", f"{what:<10} {listed}{f' and {len(names) - _SHOWN:,} more' if len(names) > _SHOWN else ''}"]
+        often = sorted((a for a in shares if 0 < shares[a] < 1), key=lambda a: -shares[a])
+        groups = {"in some": [f"{printable(a)} ({percent(round(shares[a] * len(self)), len(self))})" for a in often]}
+        if self.complete:
+            in_all, in_none = ([printable(a) for a in shares if shares[a] == share] for share in (1, 0))
+            groups = {"in all": in_all, **groups, "in none": in_none}
+        for what, names in groups.items():
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            lines += ["", f"{what:<10} {', '.join(names[:_SHOWN]) or '–'}{more}"]
         lines += [""] * bool(len(self))
         for i, one in enumerate(self[:_SHOWN], 1):
             cost = f"  (cost {one.cost:,})" if self.costs else ""
-            lines.append(f"{i:<10} {', '.join(map(printable, one.attributes)) or '(no attribute)'}{cost}")
+            lines.append(f"{i:<10} {', '.join(map(printable, one.attributes)) or '(no column)'}{cost}")
         if len(self) > _SHOWN:
             lines.append(f"and {len(self) - _SHOWN:,} more")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the result into what JSON can hold."""
+        """The result as JSON can hold it."""
         return {**self._facts(), "reducts": [list(one.attributes) for one in self]}
 
     def _facts(self) -> dict[str, Any]:
@@ -142,7 +150,7 @@ class Reducts(Sequence[Member]):
         return {**facts, "count": len(self), "sizes": sizes, "frequencies": self.frequencies}
 
     def json_lines(self, ascii_only: bool = False) -> Iterator[str]:
-        """The result as lines of one JSON object, a reduct each, however many there are."""
+        """The result as lines of one JSON object, a reduct each, without holding all of them as text."""
         yield json.dumps(self._facts(), ensure_ascii=ascii_only)[:-1] + ', "reducts": ['
         for i, one in enumerate(self, 1):
             yield json.dumps(list(one.attributes), ensure_ascii=ascii_only) + "," * (i < len(self))
@@ -154,17 +162,19 @@ class Reducts(Sequence[Member]):
             file.writelines(f"{line}\n" for line in self.json_lines(ascii_only=True))
 
     def to_frame(self) -> Any:
-        """A polars frame with a row for each reduct: size, cost, attributes."""
+        """A polars frame with a row per reduct: size, cost, attributes."""
         import polars as pl
 
         rows = [(len(one.attributes), one.cost, list(one.attributes)) for one in self]
         schema: Any = {"size": pl.Int64, "cost": pl.Int64, "attributes": pl.List(pl.String)}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write one HTML page for people: which attributes are in which reducts; needs the extra ``report``."""
+    def report(self, path: str | os.PathLike[str] | None = None) -> Page | None:
+        """Write one HTML page: which columns are in which reducts; needs the extra ``report``.
+
+        Without a path the page is returned: text that a notebook shows as a page.
+        """
+        from plar.report.html import save_or_return
         from plar.report.reducts_page import page
 
-        text = page(self)
-        with replacing(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        return save_or_return(page(self), path)

@@ -1,4 +1,4 @@
-"""All attributes that beat chance, in layers: those of one chance reduct, then what could stand in for them."""
+"""All columns that beat chance, in layers: those of one reduct, then what could stand in for them."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from plar.run import searching
 
 __all__ = ["Relevant", "relevant"]
 
-#: rejected attributes that are shown
+#: rejected columns to show
 _NEAREST = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Relevant:
-    """The attributes that say more about the decision than chance; what `plar.relevant` returns.
+    """The columns that say more about the decision than chance; what `plar.relevant` returns.
 
     Parameters
     ----------
     layers : tuple of Reduct
-        The chance reduct of the table, then that of the table without its attributes, and so on.
+        The reduct with `alpha` of the table, then that of the table without its columns, and so on.
     attributes : tuple of str
         Those of all layers, in their order.
     rejected : mapping of str to float
-        The p-values of the others, when none of them beat chance any more.
+        The p-values of the others, once none of them beats chance.
     alpha : float
     complete : bool
-        Whether all layers were found; not so after a time limit.
+        Whether all layers were found; False if the time limit was reached.
     first : Reduct
-        The first layer, also where it is empty.
+        The first layer, which may be empty.
     """
 
     layers: tuple[Reduct, ...]
@@ -48,12 +48,12 @@ class Relevant:
 
     def __repr__(self) -> str:
         n, layers = len(self.attributes), len(self.layers)
-        return f"<Relevant: {n} of {len(self.first.conditions)} attributes beat chance, in {layers} layers>"
+        return f"<Relevant: {n} of {len(self.first.conditions)} columns beat chance, in {layers} layers>"
 
     def __str__(self) -> str:
-        """What a person wants to read."""
+        """A summary for people."""
         found, m = len(self.attributes), len(self.first.conditions)
-        lines = [f"{found:,} of {m:,} attributes beat chance at {self.alpha:g}"]
+        lines = [f"{found:,} of {m:,} columns beat chance at {self.alpha:g}"]
         lines[0] += "" if self.complete else "; stopped before all layers were found"
         lines += [""] * bool(self.layers)
         for i, layer in enumerate(self.layers, 1):
@@ -61,11 +61,11 @@ class Relevant:
         nearest = sorted(self.rejected, key=self.rejected.__getitem__)[:_NEAREST]
         if nearest:
             shown = ", ".join(f"{printable(name)} ({self.rejected[name]:.2g})" for name in nearest)
-            lines += ["", f"{len(self.rejected):,} rejected; those of the least p-values: {shown}"]
+            lines += ["", f"{len(self.rejected):,} rejected; the smallest p-values: {shown}"]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn the result into what JSON can hold."""
+        """The result as JSON can hold it."""
         found = {name: value for name, value in asdict(self).items() if name not in ("layers", "first")}
         return {**found, "layers": [layer.to_dict() for layer in self.layers]}
 
@@ -75,20 +75,20 @@ class Relevant:
         return self.first.cuts
 
     def transform(self, data: Any, *, output: str = "values") -> Any:
-        """Take the relevant columns of any table that has them; see `Reduct.transform`."""
+        """Select the relevant columns of any table that has them; see `Reduct.transform`."""
         return replace(self.first, attributes=self.attributes).transform(data, output=output)
 
 
 @takes_options_of(reduce, alpha=LEVEL)
 def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = LEVEL, **options: Any) -> Relevant:
-    """Find all attributes that beat chance; parameters as of `reduce`.
+    """Find all columns that beat chance; parameters are those of `reduce`.
 
-    `plar.reduce` with `alpha` leaves out what another attribute says already. Here it is taken again and again, each
-    time without the attributes found before, until nothing beats chance: first the needed ones, then their substitutes.
-    Attributes that only together say something are not found, since each alone is chance.
+    `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated without the
+    columns found before, until nothing beats chance: first the needed columns, then their substitutes. Columns that are
+    informative only together are not found, since each alone looks like chance.
 
-    `include` and `start` are for the first layer; `max_attributes`, `tolerance` and `minimal` for each of them. The
-    checkpoint keeps all layers. On Ctrl-C the `reduct` of the exception is a Relevant of those found.
+    `include` and `start` apply to the first layer; `max_attributes`, `tolerance` and `minimal` to each of them. The
+    checkpoint keeps all layers. On Ctrl-C, the `reduct` of the exception is a Relevant of the layers found.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = L
     ([('a',), ('copy',)], {'noise': 1.0})
     """
     if options["search"] != "greedy":
-        raise ParameterError("plar.relevant searches layer by layer, in a greedy way. Leave 'search' out.")
+        raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave search= out.")
     if alpha is None:
         raise ParameterError("The 'alpha' parameter must be between 0 and 1. Got None instead.")
     with searching({"data": data, "decision": decision, "y": y, "alpha": alpha, **options}) as search:
@@ -119,10 +119,10 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = L
 
 
 def _relevant(found: Sequence[Reduct], rest: tuple[str, ...], alpha: float) -> Relevant:
-    """The result of searches, of which the last may have found nothing, when the rest is not in any of them."""
+    """Make the result from the layers found, the last of which may be empty, and the columns in none of them."""
     layers, last = tuple(layer for layer in found if layer.attributes), found[-1]
     ended = last.complete and not last.attributes
-    # where Θ is what all of them leave before the first step, they say as much as nothing
+    # if nothing is lost without them, the remaining columns say nothing
     nothing = dict.fromkeys(rest, 1.0) if last.certificate.preserved else {}
     return Relevant(
         layers=layers,

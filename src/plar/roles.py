@@ -1,4 +1,4 @@
-"""Which column plays which part: what was asked for, held against the names of a table."""
+"""The roles of a table's columns: the options, resolved against its names."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from plar.options import ReadOptions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Roles:
-    """The columns of a table by their parts, how missing values count, and numbers become bins.
+    """The columns of a table by role, how missing values count, and how numbers become bins.
 
-    `labels` is the decision where it was given beside the data; the rest is as of `plar.reduce`.
+    `labels` is the decision if it was given beside the data; the rest is as in `plar.reduce`.
     """
 
     conditions: tuple[str, ...]
@@ -56,7 +56,7 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     decision: tuple[str, ...] = (label,)
     if (options.decision is None) == (options.y is None):
         both = "Both decision and y are given" if options.y is not None else "No decision is given"
-        raise TableError(f"{both}. Pass decision= (--decision), a column of the table, or y=, labels beside it.")
+        raise TableError(f"{both}. Pass decision=, a column of the table, or y=, labels beside it.")
     if options.y is None:
         decision = decision_names(names, options.decision)
         if not decision:

@@ -1,4 +1,4 @@
-"""The one walk of every public function: open the table → granulate it → compute → release what was taken for it."""
+"""What every public function does: open the table → granulate it → compute → release its resources."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from plar.options import ReadOptions
 from plar.parallel import threads
 from plar.progress import followed
 from plar.reduct import Reduct
-from plar.search import Options, Progress, find_reduct
+from plar.search import Progress, find_reduct
+from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """What a computation works on; `memory`: bytes of the coded table, and those the engine takes beside it."""
+    """What a computation works on; `memory`: bytes of the coded table, and those that the engine needs in addition."""
 
     engine: Engine
     table: DecisionTable
@@ -42,7 +43,7 @@ class Prepared:
 
 
 def opened(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
-    """Open any data; a path where the engine reads it, but for granules, which are read here."""
+    """Open any data; the engine reads paths if it can, except those of granules, which are read here."""
     if isinstance(data, (str, os.PathLike)) and engine.reads_paths:
         rows = None if is_granulated(data) else engine.read(data, options)
         if rows is not None:
@@ -53,7 +54,7 @@ def opened(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
 def is_granulated(data: Any) -> bool:
     """Whether data are granules already, or a path to files of them."""
     if isinstance(data, (str, os.PathLike)):
-        with suppress(TableError):  # a path that only a cluster knows
+        with suppress(TableError):  # a path on the cluster
             return any(map(holds_granules, find_files(data)))
     return type(data).__name__ in ("Granules", "SparkGranules")
 
@@ -81,9 +82,9 @@ def prepared(
     seconds: dict[str, float] | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Prepared]:
-    """Engine and granules for one call; what the call itself started or put on a cluster ends with it.
+    """Engine and granules for one call; what the call started or put on a cluster is released at its end.
 
-    `attributes` that the table does not have are refused before the work.
+    `attributes` that the table does not have are refused before any work.
     """
     chosen = as_engine(engine, n_jobs, data)
     seconds = {} if seconds is None else seconds
@@ -131,18 +132,18 @@ class Searching:
     options: Options
     deadline: float
     seconds: dict[str, float]
-    #: what else `find_reduct` takes
+    #: further arguments of `find_reduct`
     how: Mapping[str, Any]
 
     def find(self, granules: GranuleHandle, options: Options) -> Reduct:
-        """Find the reduct of the granules, or of those without some conditions."""
+        """Find the reduct of the granules, or of a part of their conditions."""
         settings = {**options.plain(list(options.include)), **self.ready.table.settings()}
         if granules is not self.ready.granules:
             settings["conditions"] = list(granules.conditions)
         seconds = self.seconds.copy()
-        self.seconds.clear()  # reading is done once
+        self.seconds.clear()  # reading is only counted once
         find = find_reduct
-        if options.search == "smallest":  # whose solver nobody else needs
+        if options.search == "smallest":  # its solver is imported only if needed
             from plar.smallest import find_smallest as find
         return find(
             granules,
@@ -158,7 +159,7 @@ class Searching:
 
 @contextmanager
 def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
-    """Prepare a search by the parameters of `plar.reduce`; what is wrong with them is said before the work."""
+    """Prepare a search by the parameters of `plar.reduce`, which are checked before any work."""
     limit, progress, on_step, alpha = (given[name] for name in ("time_limit", "progress", "on_step", "alpha"))
     deadline = perf_counter() + (math.inf if limit is None else as_seconds(limit))
     measure, reading = as_measure(given["measure"]), ReadOptions.of(given)
@@ -172,8 +173,8 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
     journal, equivalent = Journal(given["checkpoint"]), given["equivalent"]
     with (
         memory_limited(as_bytes(given["memory_limit"])),
-        followed(given["verbose"], progress, on_step) as (tell, tell_step, display),
-        prepared(*where, attributes=include, seconds=seconds, progress=tell) as ready,
+        followed(given["verbose"], progress, on_step) as (notify, notify_step, display),
+        prepared(*where, attributes=include, seconds=seconds, progress=notify) as ready,
     ):
         warn_many_numbers(ready.engine, ready.table, ready.granules)
         if alpha is None:
@@ -182,7 +183,13 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
-        how = {"measure": measure, "journal": journal, "equivalent": equivalent, "progress": tell, "on_step": tell_step}
+        how = {
+            "measure": measure,
+            "journal": journal,
+            "equivalent": equivalent,
+            "progress": notify,
+            "on_step": notify_step,
+        }
         how["watch"] = display.watch if display else None
         exclude, costs = ready.table.columns(options.exclude), costs_by_name(ready.table, options.costs)
         options = replace(options, include=ready.attributes, exclude=exclude, costs=costs)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from numbers import Integral
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
@@ -21,94 +20,17 @@ from plar.chance import p_value
 from plar.checkpoint import Journal
 from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
 from plar.engines.progress_hooks import JobProgress, Watch
-from plar.errors import Interrupted, ParameterError
-from plar.limits import amount
+from plar.errors import Interrupted
 from plar.measures import OWN, Measure
 from plar.parallel import in_threads
 from plar.reduct import Certificate, Reduct, Step
+from plar.search_options import Options
 
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]
-#: candidates that are tested against chance at a time
+#: candidates tested against chance at a time
 _AT_ONCE = 64
-#: what an attribute may cost
-MAX_COST = 10**6
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user asks of the search; see `plar.reduce`."""
-
-    include: tuple[Any, ...] = ()
-    epsilon: float = 0.0
-    tolerance: float = 0.0
-    max_attributes: int | None = None
-    minimal: bool = False
-    alpha: float | None = None
-    start: str | None = None
-    search: str = "greedy"
-    costs: Mapping[Any, int] | None = None
-    exclude: tuple[Any, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._check_search()
-        alpha = None if self.alpha is None else amount(self.alpha)
-        if self.alpha is not None and (alpha is None or not 0 < alpha < 1):
-            raise ParameterError(f"The 'alpha' parameter must be None or between 0 and 1. Got {self.alpha!r} instead.")
-        if self.start not in (None, "core", "empty"):
-            raise ParameterError(f"The 'start' parameter must be None, 'core' or 'empty'. Got {self.start!r} instead.")
-        for name in ("epsilon", "tolerance"):
-            value = getattr(self, name)
-            if amount(value) is None:
-                raise ParameterError(f"The {name!r} parameter must be a number of 0 or more. Got {value!r} instead.")
-        limit = self.max_attributes
-        if limit is None:
-            return
-        if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
-            raise ParameterError(f"The 'max_attributes' parameter must be None or 1 and more. Got {limit!r} instead.")
-        if limit < len(set(self.include)):
-            raise ParameterError(
-                f"The 'max_attributes' parameter is {limit}, but 'include' alone has {len(set(self.include))} "
-                "attributes. Raise the one or shorten the other."
-            )
-
-    def _check_search(self) -> None:
-        if self.search not in ("greedy", "smallest"):
-            raise ParameterError(f"The 'search' parameter must be 'greedy' or 'smallest'. Got {self.search!r} instead.")
-        others = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start")
-        odd = ("costs", "exclude") if self.search == "greedy" else others
-        if self.costs is not None and not isinstance(self.costs, Mapping):
-            raise ParameterError(f"The 'costs' parameter must be a mapping of names to costs. Got {self.costs!r}.")
-        for option in fields(Options):
-            if option.name in odd and getattr(self, option.name) not in (option.default, None, {}):
-                which = "'smallest'" if self.search == "greedy" else "'greedy'"
-                more = " To leave columns out of the table, drop them." if option.name == "exclude" else ""
-                raise ParameterError(f"The {option.name!r} parameter goes with search={which}.{more}")
-        for name, cost in (self.costs or {}).items():
-            if not isinstance(cost, Integral) or isinstance(cost, bool) or not 1 <= cost <= MAX_COST:
-                raise ParameterError(
-                    f"The cost of {name!r} must be a whole number from 1 to {MAX_COST:,}. Got {cost!r}."
-                )
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
-        """Take the options from the parameters of a function, which has more of them."""
-        return cls(**{option.name: given[option.name] for option in fields(cls)})
-
-    def plain(self, include: list[str]) -> dict[str, Any]:
-        """The options in Python's own types, with the names of those to include."""
-        limit = None if self.max_attributes is None else int(self.max_attributes)
-        numbers = {"epsilon": float(self.epsilon), "tolerance": float(self.tolerance), "max_attributes": limit}
-        alpha = None if self.alpha is None else float(self.alpha)
-        asked = {"include": include, **numbers, "minimal": bool(self.minimal), "alpha": alpha, "start": self.begins}
-        costs = {str(name): int(cost) for name, cost in (self.costs or {}).items()}
-        return {**asked, "search": self.search, "costs": costs, "exclude": list(self.exclude)}
-
-    @property
-    def begins(self) -> str:
-        """What the search begins with: by default the core, which knows nothing of chance, and with alpha nothing."""
-        return self.start or ("core" if self.alpha is None else "empty")
 
 
 def find_reduct(
@@ -129,9 +51,9 @@ def find_reduct(
 ) -> Reduct:
     """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
 
-    `source` and `settings` go into the result as they are. What the journal knows of the search is not done again. When
-    `time.perf_counter` has come to the deadline, the search ends with what it has. `watch` is called with the progress
-    of each pass, unless the engine has a function of its own for that. `equivalent`: also find the conditions that
+    `source` and `settings` go into the result as they are. What the journal has is not computed again. When
+    `time.perf_counter` reaches the deadline, the search stops with what it has. `watch` is called with the progress of
+    each pass, unless the engine has its own function for that. `equivalent`: also find the conditions that
     carry the same information.
     """
     search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
@@ -159,29 +81,29 @@ class _Search:
     complete: bool = False
     #: p-values of the candidates, once none of them beats chance
     rejected: dict[str, float] = field(default_factory=dict)
-    #: whether the greedy steps are under way, which alone end at the deadline
+    #: whether the greedy steps are running; only they stop at the deadline
     in_steps: bool = False
     #: when the phase began
     began: float = field(default_factory=perf_counter)
 
-    def find_core(self, tell: Progress, watch: Watch | None) -> None:
+    def find_core(self, notify: Progress, watch: Watch | None) -> None:
         """Find the core, or take it from the journal, and begin with it."""
 
         def look(job: JobProgress) -> None:
-            # ends a long pass at the deadline, where the engine reports its progress
+            # stops a long pass at the deadline, if the engine reports progress
             if self.in_steps and perf_counter() >= self.deadline:
                 raise _OutOfTime
             if watch is not None:
                 watch(job)
 
-        self.tell = tell
+        self.notify = notify
         self.watch = look if self.deadline < math.inf else watch
         granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
         self.include = sorted(granules.positions(options.include))
         self.journal.begin(granules, measure, options.plain([names[a] for a in self.include]))
         if self.journal.resumed:
-            self.tell("resume", len(self.journal.steps), 0)
-        self.tell("core", 0, len(names))
+            self.notify("resume", len(self.journal.steps), 0)
+        self.notify("core", 0, len(names))
         evaluation = self.engine.open(granules, measure, self.watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         self.inner = inner = self.journal.inner or evaluation.without_each()
@@ -192,7 +114,7 @@ class _Search:
         self.start = _start(first, self.include, inner, options.max_attributes)
         if self.chosen:
             evaluation.select(*self.chosen)
-        #: None when it is in an unknown state
+        #: None if its state is unknown
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
         self.journal.check_theta(self._theta(evaluation))
@@ -207,16 +129,16 @@ class _Search:
         return [*self.start, *self.granules.positions([step.attribute for step in self.journal.steps])]
 
     def _theta(self, evaluation: Evaluation) -> float:
-        # Θ(D|R) as a number; where it equals Θ(D|C) it is that very number
+        # Θ(D|R) as a number; if it equals Θ(D|C), exactly that number
         return self.measure.value(evaluation.theta, self.granules.n_objects) if evaluation.active else self.theta_all
 
     def add_attributes(self, on_step: OnStep | None) -> None:
-        """Add the attribute of least Θ until the stop rule holds, or a limit is met."""
+        """Add the attribute with the least Θ until the stop rule holds or a limit is reached."""
         evaluation, steps = self.evaluation, self.journal.steps
         assert evaluation is not None
         chosen = set(self.chosen)
         limit = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
-        self.tell("search", len(steps), self.active)
+        self.notify("search", len(steps), self.active)
         self.in_steps = True
         with suppress(_OutOfTime):
             while True:
@@ -229,7 +151,7 @@ class _Search:
                     break
                 self.journal.add_step(step)
                 self.active = step.active
-                self.tell("search", len(steps), self.active)
+                self.notify("search", len(steps), self.active)
                 if on_step:
                     on_step(step)
         self._end("search")
@@ -243,7 +165,7 @@ class _Search:
         return evaluation.theta - evaluation.theta_all <= most
 
     def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
-        # adds to R, and to those chosen, the first of the attributes of least Θ; with alpha, of those that beat chance
+        # adds the first of the attributes with the least Θ to R and `chosen`; with alpha, of those that beat chance
         began = perf_counter()
         names, n, measure = self.granules.conditions, self.granules.n_objects, self.measure
         candidates = [a for a in range(len(names)) if a not in chosen]
@@ -289,7 +211,7 @@ class _Search:
         return found
 
     def forget(self) -> None:
-        """Keep only the steps that are done: whatever ran was interrupted."""
+        """Keep only the finished steps: the current one was interrupted."""
         self.evaluation = None
         steps = self.journal.steps
         self.active = steps[-1].active if steps else self.active
@@ -300,15 +222,15 @@ class _Search:
         self.in_steps = False
         granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
         chosen = self.chosen
-        self.tell("certificate", 0, len(chosen))
+        self.notify("certificate", 0, len(chosen))
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:
-            # redundancy is then judged by Θ(D|R) itself
+            # redundancy then refers to Θ(D|R) itself
             coarse = granules.coarsen([names[a] for a in chosen])
             evaluation, places = self.engine.open(coarse, measure, self.watch), {a: i for i, a in enumerate(chosen)}
             theta = self.theta_all if preserved else evaluation.value_all
-        # without one of these not even C preserves Θ, so that no part of C does
+        # without one of these not even C preserves Θ, so no part of C does
         needed = {a for a in chosen if not self.inner[a].equal} if preserved and measure.kind != OWN else set()
         redundant = [] if needed.issuperset(chosen) else _redundant(evaluation, chosen, places)
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
@@ -329,7 +251,7 @@ class _Search:
 
 
 class Searched(Protocol):
-    """What a search, of whichever kind, knows of its table in the end."""
+    """What a search of either kind knows about its table in the end."""
 
     granules: GranuleHandle
     measure: Measure
@@ -411,8 +333,8 @@ def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[in
 
 
 def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]:
-    """Groups of conditions of which some may be equal: as many values, and as significant at first."""
-    # what the first step did not offer was in R already, and an equal column adds nothing then
+    """Groups of conditions that may be equal: as many values, and the same significance at first."""
+    # a condition that was not a candidate of the first step was in R already; an equal column then has no gain
     first = steps[0].candidates if steps else {}
     groups: dict[tuple[int, float], list[int]] = {}
     for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):
@@ -421,4 +343,4 @@ def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]
 
 
 class _OutOfTime(Exception):
-    """A pass was ended by the time limit."""
+    """The time limit stopped a pass."""

@@ -1,8 +1,8 @@
 """The smallest reduct, or the cheapest one, with a proof: clauses are found as they are needed, until they prove it.
 
-The cheapest set that hits all clauses found so far is asked of the oracle. If it preserves Θ(D|C), no set that does is
-cheaper; else the oracle has further clauses. Of several cheapest sets the result is the one of fewest attributes, then
-the first by their positions.
+The oracle is asked about the cheapest set that hits all clauses found so far. If it preserves Θ(D|C), no cheaper set
+does; otherwise the oracle returns further clauses. Among the cheapest sets, the result is the one with the fewest
+attributes, then the first by position.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from plar.hitting_sets import HittingSets, Node
 from plar.measures import OWN, Measure
 from plar.proof import Clause, Proof
 from plar.reduct import Certificate, Reduct
-from plar.search import Options, Progress, core_of, costs_of, result_of, rises_of
+from plar.search import Progress, core_of, costs_of, result_of, rises_of
+from plar.search_options import Options
 
 
 def find_smallest(
@@ -44,14 +45,14 @@ def find_smallest(
     equivalent: bool = False,
     **_: Any,
 ) -> Reduct:
-    """Find the cheapest reduct of a granulated table; parameters as of `plar.search.find_reduct`.
+    """Find the cheapest reduct of a granulated table; parameters are those of `plar.search.find_reduct`.
 
     At the deadline, and on Ctrl-C, it is the best one found, with what is proven about the others.
     """
     if measure.kind == OWN:
         raise ParameterError(
-            f"search='smallest' takes the measures PR, SCE, LCE and CCE. Got {measure.name!r}, whose classes have no "
-            "labels; search='greedy' takes it."
+            f"search='smallest' supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}; use "
+            "search='greedy' for it."
         )
     search = _Smallest(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
     search.prepare(progress or (lambda phase, done, total: None), engine.watch or watch)
@@ -77,23 +78,23 @@ class _Smallest:
     deadline: float
     began: float = field(default_factory=perf_counter)
     lower: int = 0
-    #: why nothing costs less, and the clauses that this is about
+    #: why nothing costs less, and the clauses that this refers to
     tree: Node | None = None
     proven: Sequence[tuple[int, ...]] = ()
     complete: bool = False
 
-    def prepare(self, tell: Progress, watch: Watch | None) -> None:
+    def prepare(self, notify: Progress, watch: Watch | None) -> None:
         """Find the core, which every reduct holds, and begin with its clauses."""
         granules, options = self.granules, self.options
         names = granules.conditions
-        self.tell, self.n = tell, len(names)
+        self.notify, self.n = notify, len(names)
         self.include, self.exclude = (frozenset(granules.positions(o)) for o in (options.include, options.exclude))
         self.costs = costs_of(granules, options.costs)
-        self.fingerprint = shown(granules.fingerprint())  # without which there is no proof
+        self.fingerprint = shown(granules.fingerprint())  # needed for the proof
         self.journal.begin(granules, self.measure, options.plain([names[a] for a in sorted(self.include)]))
         if self.journal.resumed:
-            tell("resume", 0, 0)
-        tell("core", 0, self.n)
+            notify("resume", 0, 0)
+        notify("core", 0, self.n)
         evaluation = self.engine.open(granules, self.measure, watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         inner = self.journal.inner or evaluation.without_each()
@@ -117,14 +118,14 @@ class _Smallest:
 
     def run(self) -> None:
         """Find clauses until they prove the cheapest set."""
-        self._tell()
+        self._print()
         self.clauses.begin(self.core)
         self._improve(self.clauses.hitting.greedy(self.include, self.exclude))
         self._prove(deadline=0.0)
         self._descend(self.costs)
         self._prove(deadline=self.deadline)
         if len(set(self.costs)) > 1:
-            # of as much cost the fewest attributes
+            # at equal cost the fewest attributes
             costs = [cost * (self.n + 1) + 1 for cost in self.costs]
             self._descend(costs)
             self._choose_first(costs)
@@ -132,7 +133,7 @@ class _Smallest:
             self._choose_first(self.costs)
 
     def _descend(self, costs: Sequence[int]) -> None:
-        """Find cheaper sets that hit all clauses, until there is none: one that preserves Θ is better than the best."""
+        """Look for cheaper sets that hit all clauses until there are none; one that preserves Θ becomes the best."""
         while True:
             most = sum(costs[a] for a in self.best) - 1
             found = self._at_most(most, costs, self.include, self.exclude)
@@ -140,7 +141,7 @@ class _Smallest:
                 return
             if not self.clauses.look(found):
                 self.best = found
-                self._tell()
+                self._print()
 
     def _at_most(
         self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
@@ -151,15 +152,15 @@ class _Smallest:
         return found
 
     def _prove(self, deadline: float) -> None:
-        """Bound the cost of all sets that hit the clauses, as far as the time allows."""
+        """Bound the cost of all sets that hit the clauses, as far as time allows."""
         found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline=deadline)
         self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
-        self._tell()
+        self._print()
         if deadline:
             self.clauses.check_time()
 
     def _choose_first(self, costs: Sequence[int]) -> None:
-        """Of the sets as good as the best one, make the first by positions the best."""
+        """Among the sets as good as the best one, take the first by position."""
         most = sum(costs[a] for a in self.best)
         taken, left_out = self.include, self.exclude
         for a in range(self.n):
@@ -177,10 +178,10 @@ class _Smallest:
         """Take a set that preserves Θ as the best one, if it is cheaper."""
         if self.clauses.hitting.cost(candidate) < self.clauses.hitting.cost(self.best):
             self.best = candidate
-            self._tell()
+            self._print()
 
-    def _tell(self) -> None:
-        self.tell("smallest", self.lower, self.clauses.hitting.cost(self.best))
+    def _print(self) -> None:
+        self.notify("smallest", self.lower, self.clauses.hitting.cost(self.best))
 
     def result(self, facts: Mapping[str, Any], equivalent: bool) -> Reduct:
         """Say what was found, and what is proven about it."""
@@ -193,7 +194,7 @@ class _Smallest:
             self._thin_out()
         chosen = sorted(self.best)
         self.seconds["search"], self.began = perf_counter() - self.began, perf_counter()
-        self.tell("certificate", 0, len(chosen))
+        self.notify("certificate", 0, len(chosen))
         removable = self.clauses.oracle.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()
@@ -210,7 +211,7 @@ class _Smallest:
         )
 
     def _thin_out(self) -> None:
-        """Leave out what the best set can do without, the most expensive and the last first."""
+        """Remove what the best set does not need, the most expensive and the last first."""
         size = len(self.best)
         while size:  # many at a time, then fewer
             falling = sorted(self.best - self.include, key=lambda a: (-self.costs[a], -a))
@@ -249,7 +250,7 @@ class _Smallest:
 
 
 def _flat(tree: Node, names: Sequence[str]) -> tuple[list[dict[str, Any]], list[int]]:
-    """The nodes of a tree from the root on, and the clauses that they use, which are numbered anew."""
+    """The nodes of a tree from the root on, and the clauses that they use, renumbered."""
     numbers: dict[int, int] = {}
     nodes: list[dict[str, Any]] = []
     waiting = [tree]

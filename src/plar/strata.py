@@ -13,14 +13,14 @@ from plar.partition import Codes, Index, Runs, find_runs, in_order, joined, smal
 
 def by_decision(decisions: Index) -> Index:
     """Rows in the order of their decisions."""
-    codes = smallest_codes(decisions, int(decisions.max(initial=0)) + 1)  # few values are sorted faster
+    codes = smallest_codes(decisions, int(decisions.max(initial=0)) + 1)  # smaller types are sorted faster
     return np.argsort(codes, kind="stable").astype(np.uint32)
 
 
 class Table(NamedTuple):
-    """A candidate against the decision, within classes: rows stand class by class, decision by decision."""
+    """A candidate against the decision, within classes: rows are ordered by class, then by decision."""
 
-    #: codes of the values, as many as there may be, and the rows of each class and decision
+    #: codes of the values, how many there may be, and the rows of each class and decision
     values: Index
     n_values: int
     runs: Runs
@@ -34,10 +34,10 @@ class Table(NamedTuple):
 
 
 class Strata:
-    """The classes of U/R for a growing R that another attribute can still split, those of one decision left out.
+    """The classes of U/R for a growing R that another attribute can still split, without those of a single decision.
 
     `decisions` and `counts` are by granule; `classes` gives, by granule, numbers of U/C, but one number for all classes
-    of one decision; `column` gives codes of an attribute and its number of values. Nothing is done until a table is
+    of one decision; `column` gives codes of an attribute and its number of values. Nothing is computed until a table is
     asked for.
 
     Examples

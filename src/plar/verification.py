@@ -1,4 +1,4 @@
-"""`plar.verify`: checks a proof against a table, line by line, in whole numbers; there is no solver here."""
+"""`plar.verify`: checks a proof against a table, line by line, in whole numbers and without a solver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, shows_reading
 from plar.proof import Proof
 from plar.run import is_granulated, prepared
-from plar.search import MAX_COST, Progress
+from plar.search import Progress
+from plar.search_options import MAX_COST
 
 __all__ = ["verify"]
 
@@ -34,11 +35,11 @@ def verify(
     progress: Progress | None = None,
     **reading: Any,
 ) -> bool:
-    """Check a proof of ``search="smallest"`` against the table; other parameters as of `reduce`.
+    """Check a proof of ``search="smallest"`` against the table; other parameters are those of `reduce`.
 
-    Decision, conditions and cut points are those of the proof, where nothing is said. It returns True if the table is
-    the one of the proof, the set preserves Θ(D|C), keeps to `include` and `exclude` and costs what it says, two rows of
-    the table bear each clause out, and the bound follows from the clauses; else a ProofError says what does not hold.
+    Decision, conditions and cut points are those of the proof unless given. It returns True if the table is that of the
+    proof, the set preserves Θ(D|C), respects `include` and `exclude` and has the stated cost, two rows of the table
+    prove each clause, and the bound follows from the clauses; otherwise a ProofError says what does not hold.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def verify(
 
 
 def _reading(proof: Proof, data: Any, decision: Any, y: Any, reading: Mapping[str, Any]) -> ReadOptions:
-    """How the table is read: as it says, and where it says nothing as the proof does."""
+    """How the table is read: by the options given, else as for the proof."""
     options: dict[str, Any] = {"conditions": list(proof.conditions)}
     if not is_granulated(data):
         options["decision"] = list(proof.decision) if y is None else None
@@ -94,12 +95,12 @@ class _Verifier:
         proof, named = self.proof, ("attributes", "include", "exclude", "costs")
         chosen, include, exclude, _ = (self._positions(f"The {name!r}", getattr(proof, name)) for name in named)
         if not include <= chosen or chosen & exclude:
-            raise ProofError("The attributes of the proof do not hold all of 'include', or hold some of 'exclude'.")
+            raise ProofError("The columns of the proof do not hold all of 'include', or hold some of 'exclude'.")
         cost = sum(self.costs[a] for a in chosen)
         if cost != proof.cost:
-            raise ProofError(f"The attributes cost {cost}, and the proof says {proof.cost}.")
+            raise ProofError(f"The columns cost {cost}, but the proof says {proof.cost}.")
         if not self.oracle.preserve([chosen])[0]:
-            raise ProofError("The attributes of the proof do not preserve what the table knows about the decision.")
+            raise ProofError("The columns of the proof do not keep all information about the decision.")
         self.clauses = [self._positions(f"Clause {i}", clause.attributes) for i, clause in enumerate(proof.clauses)]
         self._check_witnesses()
         bound = self._bound(include, exclude)
@@ -108,9 +109,9 @@ class _Verifier:
 
     def _positions(self, where: str, names: Collection[str]) -> frozenset[int]:
         if unknown := [name for name in names if name not in self.places]:
-            raise ProofError(f"{where} of the proof names {unknown[0]!r}, which is not a condition.")
+            raise ProofError(f"{where} of the proof names {unknown[0]!r}, which is not among its columns.")
         if len(set(names)) < len(names):
-            raise ProofError(f"{where} of the proof names a condition twice.")
+            raise ProofError(f"{where} of the proof names a column twice.")
         return frozenset(self.places[name] for name in names)
 
     def _check_witnesses(self) -> None:
@@ -119,10 +120,10 @@ class _Verifier:
             if not one or not other:
                 raise ProofError(f"Clause {i} of the proof does not hold: the table has no such row.")
             if _label(self.measure, one, 2 * i) == _label(self.measure, other, 2 * i + 1):
-                raise ProofError(f"Clause {i} of the proof does not hold: its two rows need not be told apart.")
+                raise ProofError(f"Clause {i} of the proof does not hold: its two rows need not be separated.")
 
     def _rows(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
-        """The two rows of each clause; they must differ in its attributes, all of them and no others."""
+        """The two rows of each clause; they must differ in exactly its attributes."""
         for i, clause in enumerate(self.proof.clauses):
             if len(clause.row) != len(self.places) or len(clause.other) != len(clause.attributes):
                 raise ProofError(f"Clause {i} of the proof does not hold: it lacks values, or has too many.")
@@ -131,11 +132,11 @@ class _Verifier:
             for name, value in zip(clause.attributes, clause.other, strict=True):
                 other[self.places[name]] = spelled(value)
             if not clause.attributes or {a for a in self.places.values() if one[a] != other[a]} != self.clauses[i]:
-                raise ProofError(f"Clause {i} of the proof does not hold: its rows do not differ in all attributes.")
+                raise ProofError(f"Clause {i} of the proof does not hold: its rows do not differ in all columns.")
             yield one, other
 
     def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:
-        """The least cost by the leaves of the tree, each about sets that hold some attributes and not others."""
+        """The least cost by the leaves of the tree, each for sets that hold some attributes and not others."""
         waiting, bounds = [(include, exclude)], []
         for i, node in enumerate(self.proof.tree):
             if not waiting:
@@ -144,7 +145,7 @@ class _Verifier:
             if set(node) == {"attribute"}:
                 branch = self._positions(f"Node {i}", [str(node["attribute"])])
                 if branch <= taken | left_out:
-                    raise ProofError(f"Node {i} of the proof branches on {node['attribute']!r} for a second time.")
+                    raise ProofError(f"Node {i} of the proof branches on {node['attribute']!r} a second time.")
                 waiting += [(taken, left_out | branch), (taken | branch, left_out)]
             elif set(node) == {"unhit"}:
                 if not self._clause(i, node["unhit"]) <= left_out:
@@ -160,7 +161,7 @@ class _Verifier:
         return min(bounds, default=None)
 
     def _weighed(self, i: int, scale: Any, weights: Any, taken: frozenset[int], left_out: frozenset[int]) -> int:
-        """What a set costs at least, by weights of clauses that add up to no attribute's cost."""
+        """The least cost of a set, by weights of clauses that exceed no attribute's cost."""
         pairs = isinstance(weights, (list, tuple)) and all(
             isinstance(w, (list, tuple)) and len(w) == 2 for w in weights
         )
@@ -173,7 +174,7 @@ class _Verifier:
                 raise ProofError(f"Node {i} of the proof weighs clause {number}, which is hit already.")
             loads.update(dict.fromkeys(clause - left_out, weight))
         if any(load > self.costs[a] * scale for a, load in loads.items()):
-            raise ProofError(f"Node {i} of the proof does not hold: an attribute bears more weight than it costs.")
+            raise ProofError(f"Node {i} of the proof does not hold: a column has more weight than it costs.")
         least: int = -(-sum(weight for _, weight in weights) // scale)
         return sum(self.costs[a] for a in taken) + least
 

@@ -1,18 +1,18 @@
-"""The six systems that the paper compares, each written as the paper describes it, for those who want to compare.
+"""The six systems that the paper compares, each written as the paper describes it, for comparison.
 
 Nothing else in plar imports them. They share the search, the exact integers, the labels and the tie-break with
-`plar.reduce`, so all give the same reduct, to the bit; what differs is how Θ(D|B) is computed, and so the time.
+`plar.reduce`, so all give exactly the same reduct; they differ in how Θ(D|B) is computed, and so in time.
 
 | function | system | how Θ of a subset B is computed |
 |---|---|---|
 | `har` | HAR | one process, all rows hashed for every B |
-| `fspa` | FSPA | HAR, and after every step the positive region leaves the universe |
+| `fspa` | FSPA | HAR, with the positive region dropped after every step |
 | `hadoop_ar` | HadoopAR | a Hadoop MapReduce job for every B, which reads the table again |
 | `spark_ar` | SparkAR | a Spark job for every B, over cached rows |
 | `plar_dp` | PLAR-DP | a Spark job for every B, over cached granules |
 | `plar_paper` | PLAR | PLAR-DP, several jobs at once |
 
-For work, use `plar.reduce`: it evaluates all candidates of a step in one pass.
+For real work, use `plar.reduce`: it evaluates all candidates of a step in one pass.
 
 References
 ----------

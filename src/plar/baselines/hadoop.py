@@ -27,7 +27,7 @@ from plar.measures import Measure
 from plar.reduct import Reduct
 
 _SOURCE = Path(__file__).with_name("HadoopAR.java")
-#: milliseconds between two looks at a job; by default one and five seconds, longer than a small job takes
+#: milliseconds between two polls of a job; by default one and five seconds, longer than a small job takes
 _POLLING = {
     "mapreduce.client.progressmonitor.pollinterval": "10",
     "mapreduce.client.completion.pollinterval": "10",
@@ -46,14 +46,14 @@ def hadoop_ar(
     Parameters
     ----------
     data, decision, y, **options
-        As of `har`, but for Spark DataFrames.
+        As in `har`, except Spark DataFrames.
     conf : mapping, optional
         Hadoop's settings, such as {"mapreduce.job.reduces": "4"}.
 
     Returns
     -------
     Reduct
-        That of `plar.reduce`, but for times and engine.
+        That of `plar.reduce`, except for times and engine.
     """
     return HadoopAR(conf).reduce(data, decision, y, options)
 
@@ -66,7 +66,7 @@ class HadoopAR(System):
 
 
 class HadoopEvaluation(SubsetEvaluation):
-    """Θ by MapReduce jobs, one at a time; the driver is a process of its own, which waits for subsets."""
+    """Θ by MapReduce jobs, one at a time; the driver is a separate process that waits for subsets."""
 
     def __init__(self, granules: Granules, measure: Measure, conf: Mapping[str, str]) -> None:
         super().__init__(granules, measure)
@@ -108,7 +108,7 @@ class HadoopEvaluation(SubsetEvaluation):
         return (naming or said or ["the driver ended without a message"])[0]
 
     def close(self) -> None:
-        """End the driver and take the files away."""
+        """Stop the driver and delete the files."""
         self._requests.close()
         self._driver.wait()
         self._answers.close()
@@ -117,7 +117,7 @@ class HadoopEvaluation(SubsetEvaluation):
 
 
 def _locally(table: Path) -> dict[str, str]:
-    """All cores of this machine for the local runner, which takes one by itself, and a part of the table for each."""
+    """Settings for the local runner to use all cores, with a part of the table for each; by default it uses one."""
     cores = os.cpu_count() or 1
     return {
         "hadoop.tmp.dir": str(table.with_name("tmp")),
@@ -129,7 +129,7 @@ def _locally(table: Path) -> dict[str, str]:
 
 
 def _compiled() -> tuple[str, str]:
-    """Java, and the class path with our classes, compiled where they are not yet."""
+    """Java, and the class path with our classes, compiled if needed."""
     java, javac = (_tool(name) for name in ("java", "javac"))
     jars = _client_jars()
     key = hashlib.sha256(_SOURCE.read_bytes() + "".join(jars).encode()).hexdigest()[:16]

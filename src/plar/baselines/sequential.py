@@ -22,15 +22,15 @@ def har(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduc
     Parameters
     ----------
     data, decision, y
-        As of `plar.reduce`.
+        As in `plar.reduce`.
     **options
-        Others of `plar.reduce`, such as measure (one of "SCE", "PR", "LCE", "CCE"), conditions, include, missing, na,
+        Options of `plar.reduce`, such as measure (one of "SCE", "PR", "LCE", "CCE"), conditions, include, missing, na,
         weights and max_attributes.
 
     Returns
     -------
     Reduct
-        That of `plar.reduce`, but for times and engine.
+        That of `plar.reduce`, except for times and engine.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def har(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduc
 
 
 def fspa(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduct:
-    """Reduce a table with FSPA: HAR, and after every step the positive region leaves the universe.
+    """Reduce a table with FSPA: HAR, with the positive region dropped after every step.
 
     A pure class keeps its θ however it is split, so the candidates rank as before and the reduct is the same.
     Parameters and result are those of `har`.
@@ -92,12 +92,12 @@ class FSPAEvaluation(HAREvaluation):
         self._rest, self._n_left = self._all, 0
 
     def judge_finer(self, subsets: Sequence[Subset]) -> list[Judged]:
-        """Θ(D|B) of subsets that hold R: of the rest, and of what has left."""
+        """Θ(D|B) of subsets that hold R: of the rest, and of what was dropped."""
         left = -self._n_left if self._measure.kind == PURE else 0
         return [Judged(left + theta, active) for theta, active in (self._judge_in(self._rest, s) for s in subsets)]
 
     def select(self, *attributes: int) -> int:
-        """R ← R ∪ {a, …}, and the positive region leaves."""
+        """R ← R ∪ {a, …}, and drop the positive region."""
         theta = super().select(*attributes)
         tags, columns = self._rest
         m = self._granules.n_classes

@@ -28,14 +28,14 @@ def spark_ar(
     Parameters
     ----------
     data, decision, y, **options
-        As of `har`, but for Spark DataFrames: the rows are shipped out from here.
+        As in `har`, except Spark DataFrames: the rows are sent from here.
     session : SparkSession, optional
-        Default: the active one, else one of our own on this machine, stopped in the end.
+        Default: the active one, else a new one on this machine, which is stopped at the end.
 
     Returns
     -------
     Reduct
-        That of `plar.reduce`, but for times and engine.
+        That of `plar.reduce`, except for times and engine.
     """
     return SparkSystem("SparkAR", False, 1, session).reduce(data, decision, y, options)
 
@@ -59,12 +59,12 @@ def plar_paper(
     session: SparkSession | None = None,
     **options: Any,
 ) -> Reduct:
-    """Reduce a table with PLAR as the paper has it: PLAR-DP, with several candidates at once, each a Spark job.
+    """Reduce a table with PLAR as in the paper: PLAR-DP, with several candidates at once, each a Spark job.
 
     Parameters
     ----------
     data, decision, y, session, **options
-        As of `spark_ar`.
+        As in `spark_ar`.
     model_parallelism : int
         How many candidates are evaluated at once.
 
@@ -116,7 +116,7 @@ class SparkEvaluation(SubsetEvaluation):
         context = session.sparkContext
         n = context.defaultParallelism
         with explained("ship the rows out"):
-            # (tag, value, value, …), and how often; exchanged once: every later task would else carry its part along
+            # (tag, value, value, …) and a count; shuffled once, or every later task would carry its part along
             rows: RDD[Any] = context.parallelize([(row, 1) for row in zip(tags, *columns, strict=True)], n)
             self.rows = (rows.reduceByKey(add, n) if granulated else rows.repartition(n)).cache()
             self.rows.count()

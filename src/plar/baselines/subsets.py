@@ -1,8 +1,8 @@
-"""What the six systems share: every question of the search is Θ(D|B) of some subset B, computed afresh.
+"""What the six systems share: every question of the search is Θ(D|B) of some subset B, computed from scratch.
 
 A row carries a *tag* in place of its decision: the decision together with the label of its class of U/C (see
 `plar.labels`). So the counts by tag, which every system gathers by class of U/B, give both θ and whether the class
-is settled, and a system needs nothing beside the paper's "map to (B-vector, (decision, count)), reduce by key, sum".
+is settled, and a system needs nothing beyond the paper's "map to (B-vector, (decision, count)), reduce by key, sum".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from plar.reduct import Reduct
 from plar.strata import Table
 
 Subset = tuple[int, ...]
-#: a cell of a list takes 8 bytes and more
+#: a cell of a list takes at least 8 bytes
 _CELLS = 1 << 30
 
 
@@ -70,7 +70,7 @@ class SubsetEvaluation(ABC):
         self.consistent = self._labels.consistent
         self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_classes)
         self._chosen: Subset = ()
-        #: what is known of R, and of R and more
+        #: results for R, and for supersets of R
         self.known: dict[Subset, Judged] = {}
 
     @abstractmethod
@@ -82,7 +82,7 @@ class SubsetEvaluation(ABC):
         return self.judge(subsets)
 
     def close(self) -> None:  # noqa: B027 - a default
-        """End what was started for it."""
+        """Stop what was started for it."""
 
     @cached_property
     def theta_all(self) -> int:
@@ -130,20 +130,20 @@ class SubsetEvaluation(ABC):
         return self.theta
 
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
-        """How the values of each candidate meet the decisions; the paper does not test them."""
+        """A table of each candidate's values against the decisions; the paper has no such test."""
         return self._strata.tables(candidates)
 
     def _unrolled(self) -> tuple[list[Any], list[list[Any]]]:
         """The table object by object, as the systems without granulation hold it: tags, and columns of codes.
 
-        plar has read it granulated; so that equal rows do not lie side by side, they are shuffled.
+        plar has read it granulated; rows are shuffled, so that equal ones are not adjacent.
         """
         g = self._granules
         cells = g.n_objects * (len(g.columns) + 1)
         if cells > _CELLS:
             raise TableError(
-                f"The paper's systems hold every object as a row: {cells} cells, above the limit {_CELLS}. "
-                "Use plar.reduce, which holds granules."
+                f"The paper's systems hold every row: {cells} cells, above the limit {_CELLS}. "
+                "Use plar.reduce, which holds distinct rows."
             )
         tags = self._labels.labels.astype(np.int64) * g.n_classes + g.classes
         objects = np.random.default_rng(0).permutation(np.repeat(np.arange(len(g)), g.counts))
@@ -151,7 +151,7 @@ class SubsetEvaluation(ABC):
 
 
 class System(Engine):
-    """The engine of a system of this name; the end of a ``with`` closes its evaluations."""
+    """The engine of the system with this name; leaving a ``with`` block closes its evaluations."""
 
     def __init__(self, name: str, evaluation: Callable[[Granules, Measure], SubsetEvaluation]) -> None:
         self.name = name

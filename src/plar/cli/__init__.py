@@ -1,4 +1,4 @@
-"""The command line: the library's words for the shell. Data and JSON go to stdout, messages to stderr.
+"""The command line: the library for the shell. Data and JSON go to stdout, messages to stderr.
 
 What a command needs is imported when it runs, so that help is instant and an early Ctrl-C is caught.
 """
@@ -23,13 +23,14 @@ import typer
 import plar
 from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
+from plar.cli.shell_words import in_shell
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
 
-#: how polars reports its panics, in many lines; plar says what is wrong with the file in one
+#: how polars reports its panics, in many lines; plar reports the bad file in one
 _PANIC = re.compile(rb"\n*thread '[^\n]*panicked at ")
 
 app = typer.Typer(
-    help="Attribute reduction (rough-set feature selection) for decision tables of any size.",
+    help="Feature selection by rough sets: find columns that say as much about a decision as all of them.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -50,13 +51,13 @@ def _start(
 
 def main() -> None:
     """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
-    # Imports are most of a short run. numba would import scipy, if it is there, for BLAS routines that no kernel of
-    # plar calls; and there is no garbage to collect among modules, neither while they load nor when they go.
+    # Imports are most of a short run. numba would import scipy, if installed, for BLAS routines that no kernel of
+    # plar calls; and there is no garbage to collect among modules, while they load or at exit.
     sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
     gc.disable()
     _open_closed_streams()
     warnings.showwarning = _warn
-    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what no encoding has
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what cannot be encoded
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with panics_hidden():
@@ -65,34 +66,35 @@ def main() -> None:
         sys.stdout.flush()
     except PlarError as error:
         if isinstance(error, MemoryLimitExceeded):
-            print(printable(f"Error: {error}"), file=sys.stderr, flush=True)
-            os._exit(2)  # polars reads on in threads of its own, and may meet the kernel's limit
-        _fail(f"Error: {error}", 1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2)
+            print(printable(f"Error: {in_shell(str(error))}"), file=sys.stderr, flush=True)
+            os._exit(2)  # polars keeps reading in its threads, and may hit the kernel's limit
+        _fail(f"Error: {in_shell(str(error))}", 1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2)
     except typer.TyperException as error:
-        _fail(f"Error: {error.format_message()} See 'plar --help'.", 2)
+        context = getattr(error, "ctx", None)
+        _fail(f"Error: {error.format_message()} See '{context.command_path if context else 'plar'} --help'.", 2)
     except (KeyboardInterrupt, typer.Abort):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _fail("Interrupted.", 130)
     except BrokenPipeError:
-        # the reader has gone; nothing is to be said when Python closes stdout
+        # the reader is gone; keep Python quiet when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
-        _fail("Error: Out of memory. Choose fewer columns, or a machine with more of it.", 1)
+        _fail("Error: Out of memory. Choose fewer columns, or use a machine with more memory.", 1)
     except OSError as error:
         where = f" {Path(error.filename)}" if error.filename else ""
         _fail(f"Error: {error.strerror or error}{where}.", 1)
     except Exception as error:
         if os.environ.get("PLAR_DEBUG"):
             raise
-        _fail(f"Error: {type(error).__name__}: {error} This is a fault of plar; PLAR_DEBUG=1 shows where.", 1)
+        _fail(f"Error: {type(error).__name__}: {error} This is a bug in plar; PLAR_DEBUG=1 shows where.", 1)
     finally:
         gc.freeze()
 
 
 @contextmanager
 def panics_hidden() -> Iterator[None]:
-    """Send what libraries write to descriptor 2 to a file, and pass it on at the end, up to the first panic.
+    """Redirect what libraries write to descriptor 2 to a file, and print it at the end, up to the first panic.
 
     Python's own `sys.stderr` still writes at once. With PLAR_DEBUG set, everything does.
     """
@@ -100,7 +102,7 @@ def panics_hidden() -> Iterator[None]:
     ours = before is not None and before is sys.stderr and before.fileno() == 2
     held = None
     if ours and not os.environ.get("PLAR_DEBUG"):
-        with suppress(OSError):  # there may be no place for it
+        with suppress(OSError):  # the disk may be full
             held = TemporaryFile()  # noqa: SIM115 - closed below
     if before is None or held is None:
         yield
@@ -122,7 +124,7 @@ def panics_hidden() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Let closed standard streams (``>&-``) be /dev/null; files opened later would else take their descriptors."""
+    """Open closed standard streams (``>&-``) as /dev/null, or files opened later would get their descriptors."""
     while (null := os.open(os.devnull, os.O_RDWR)) < 3:
         pass
     os.close(null)
@@ -132,9 +134,9 @@ def _open_closed_streams() -> None:
 
 
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
-    """Say what plar warns of on one line; what others warn of, with its place."""
+    """Print plar's own warnings on one line, and others with their place."""
     if issubclass(category, PlarWarning):
-        print(printable(f"Warning: {message}"), file=sys.stderr, flush=True)
+        print(printable(f"Warning: {in_shell(str(message))}"), file=sys.stderr, flush=True)
     else:
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
 

@@ -1,4 +1,4 @@
-"""What each command does: open, compute, tell."""
+"""What each command does: open the table, compute, print."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from plar.cli.options import (
     Json,
     LongRun,
     MemoryLimit,
+    Messages,
     Output,
     OutputBins,
     OutputFormat,
     Searching,
     TableOptions,
-    Telling,
     TimeLimit,
     of,
     of_columns,
@@ -37,17 +37,17 @@ from plar.columns import Word
 from plar.errors import ParameterError, TableError, printable, unknown_name
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
-_SEARCH = "Add one attribute after the other, or find and prove the smallest set: greedy, smallest."
+_SEARCH = "Add one column after another, or find the smallest set and prove it: greedy, smallest."
 
 
 def reduce(
     table: TableOptions,
     computing: Computing,
-    telling: Telling,
+    messages: Messages,
     long_run: LongRun,
     searching: Searching,
     costs: Costs,
-    alpha: Annotated[float | None, of("Take only attributes that beat chance at this level, e.g. 0.05.")] = None,
+    alpha: Annotated[float | None, of("Take only columns that beat chance at this level, e.g. 0.05.")] = None,
     search: Annotated[str, of(_SEARCH, choices=("greedy", "smallest"))] = "greedy",
     as_json: Json = False,
     output: Output = None,
@@ -60,56 +60,56 @@ def reduce(
         str | None, of("Write the proof of --search smallest, for 'plar verify'; - is stdout.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Find the core and a reduct of a table."""
+    """Find columns that say as much about the decision as all of them: a reduct, and the core."""
     end = check_targets(table, computing, long_run, output, output_format, report, as_json, proof)
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
     options = {**searching.options(), **costs.options(), "search": search, "alpha": alpha}
     find = partial(plar.reduce, equivalent=report is not None, **options)
     kept = _Kept(output, end, output_bins)
-    with _found(find, table, computing, telling, long_run, kept, as_json, STREAM in (output, report, proof)) as found:
+    with _found(find, table, computing, messages, long_run, kept, as_json, STREAM in (output, report, proof)) as found:
         if proof:
             with written(proof, ".json") as path:
                 found.proof.save(path)
-            _tell_written(proof, telling)
+            _report_written(proof, messages)
         if report:
             with written(report, ".html") as path:
                 found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
-            _tell_written(report, telling)
+            _report_written(report, messages)
 
 
 def relevant(
     table: TableOptions,
     computing: Computing,
-    telling: Telling,
+    messages: Messages,
     long_run: LongRun,
     searching: Searching,
-    alpha: Annotated[float, of("How seldom an attribute that says nothing may be taken.")] = 0.05,
+    alpha: Annotated[float, of("How rarely an uninformative column may be taken.")] = 0.05,
     as_json: Json = False,
     output: Output = None,
     output_format: OutputFormat = None,
     output_bins: OutputBins = False,
 ) -> None:
-    """Find all attributes that say more about the decision than chance, in layers."""
+    """Find all columns that say more about the decision than chance, in layers."""
     end = check_targets(table, computing, long_run, output, output_format, None, as_json)
     find = partial(plar.relevant, alpha=alpha, **searching.options())
-    with _found(find, table, computing, telling, long_run, _Kept(output, end, output_bins), as_json, output == STREAM):
+    with _found(find, table, computing, messages, long_run, _Kept(output, end, output_bins), as_json, output == STREAM):
         pass
 
 
 def reducts(
     table: TableOptions,
     computing: Computing,
-    telling: Telling,
+    messages: Messages,
     costs: Costs,
     limit: Annotated[int, of("The most reducts to list.", metavar="N")] = 1_000_000,
-    max_size: Annotated[int | None, of("The most attributes of a reduct.", metavar="N")] = None,
-    include: Annotated[Columns, of_columns("Attributes that each reduct must hold, as a,b. Repeatable.")] = None,
+    max_size: Annotated[int | None, of("The most columns of a reduct.", metavar="N")] = None,
+    include: Annotated[Columns, of_columns("Columns that each reduct must hold, as a,b. Repeatable.")] = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     as_json: Json = False,
     report: Annotated[
-        str | None, of("Write an HTML page: which attributes are in which reducts; - is stdout.", metavar="FILE")
+        str | None, of("Write an HTML page: which columns are in which reducts; - is stdout.", metavar="FILE")
     ] = None,
 ) -> None:
     """List all reducts of a table, the smallest first."""
@@ -117,7 +117,7 @@ def reducts(
 
     check_targets(table, computing, LongRun(), None, None, report, as_json)
     asked: dict[str, Any] = {"limit": limit, "max_size": max_size, "include": include or (), "time_limit": time_limit}
-    with started(table, computing, memory_limit) as (opened, engine), shown(telling.progress) as display:
+    with started(table, computing, memory_limit) as (opened, engine), shown(messages.progress) as display:
         asked |= {"measure": computing.measure, "engine": engine, "progress": display, **costs.options()}
         try:
             found, interrupted = plar.reducts(opened(), **asked), False
@@ -131,14 +131,14 @@ def reducts(
         sys.stdout.flush()
         with written(report, ".html") as path:
             found.report(path)
-        _tell_written(report, telling)
+        _report_written(report, messages)
 
 
 def verify(
     proof: Annotated[str, typer.Argument(metavar="PROOF", help="What 'plar reduce --search smallest --proof' wrote.")],
     table: TableOptions,
     computing: Computing,
-    telling: Telling,
+    messages: Messages,
 ) -> None:
     """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
     from plar.progress import shown
@@ -146,29 +146,29 @@ def verify(
     given = plar.Proof.open(proof)
     if computing.measure.upper() not in (given.measure, "SCE"):
         raise ParameterError(f"The proof is of the measure {given.measure}. Leave --measure out.")
-    with started(table, computing) as (opened, engine), shown(telling.progress) as display:
+    with started(table, computing) as (opened, engine), shown(messages.progress) as display:
         file, reading, _ = opened.args
         asked = {name: getattr(reading, name) for name in reading.changed()}
         plar.verify(given, file, engine=engine, progress=display, **asked)
-    if not telling.quiet:
+    if not messages.quiet:
         print(f"Verified: {_statement(given)}")
 
 
 def _statement(proof: plar.Proof) -> str:
-    """What a proof says, whole."""
+    """What a proof states, in full."""
     decision, chosen = (", ".join(map(printable, names)) for names in (proof.decision, proof.attributes))
     size, bound = f"has {proof.cost:,}", f"has fewer than {proof.lower_bound:,}"
     if proof.costs:
         size, bound = f"costs {proof.cost:,}", f"costs less than {proof.lower_bound:,}"
     limits = [f"with {printable(name)}" for name in proof.include] + [f"without {printable(n)}" for n in proof.exclude]
     which = f" {' and '.join(limits)}" if limits else ""
-    considered = f"of the {len(proof.conditions):,} attributes considered, the set {{{chosen}}}"
-    told = f"tells as much about {decision} as all of them by {proof.measure}, and {size}"
-    return f"{considered} {told}; no set{which} that does {bound}."
+    considered = f"of the {len(proof.conditions):,} columns considered, the set {{{chosen}}}"
+    kept = f"says as much about {decision} as all of them by {proof.measure}, and {size}"
+    return f"{considered} {kept}; no other set{which} that does so {bound}."
 
 
 class _Kept(NamedTuple):
-    """Where the reduced table is written, the suffix of its format on stdout, and whether cut columns hold bins."""
+    """Where the reduced table is written, the suffix of its format on stdout, and whether to write bin numbers."""
 
     place: str | None
     end: str
@@ -180,18 +180,18 @@ def _found(
     find: Callable[..., Any],
     table: TableOptions,
     computing: Computing,
-    telling: Telling,
+    messages: Messages,
     long_run: LongRun,
     kept: _Kept,
     as_json: bool,
     aside: bool,
 ) -> Iterator[Any]:
-    """Find a reduct, or layers of them; print it, give it, then write the table: no result is lost with a full disk."""
-    from plar.progress import shown, tell_resumed
+    """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
+    from plar.progress import print_resumed, shown
 
     with started(table, computing, long_run.memory_limit) as (opened, engine):
-        with shown(telling.progress) as display:
-            data = replace(opened(), path=table.file)  # which is - for stdin, whatever keeps it meanwhile
+        with shown(messages.progress) as display:
+            data = replace(opened(), path=table.file)  # - for stdin, wherever it was copied to
             if kept.place:
                 data.rows.check_output(f"stdout{kept.end}" if kept.place == STREAM else kept.place)
             interrupted = False
@@ -202,56 +202,56 @@ def _found(
                     engine=engine,
                     time_limit=long_run.time_limit,
                     checkpoint=long_run.checkpoint,
-                    progress=display or (None if telling.quiet else tell_resumed),
+                    progress=display or (None if messages.quiet else print_resumed),
                     on_step=display.on_step if display else None,
                 )
             except plar.Interrupted as stop:
                 found, interrupted = stop.reduct, True
         where = "standard input" if table.file == STREAM else printable(table.file)
-        told = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
-        print(told, flush=True, file=sys.stderr if aside else sys.stdout)
+        text = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
+        print(text, flush=True, file=sys.stderr if aside else sys.stdout)
         if long_run.checkpoint and (interrupted or (long_run.time_limit and not found.complete)):
             file = printable(long_run.checkpoint)
-            print(f"The steps are kept in {file}; the same command goes on.", file=sys.stderr)
+            print(f"The steps are saved in {file}; run the same command again to continue.", file=sys.stderr)
         if interrupted:
             raise KeyboardInterrupt
         yield found
         if kept.place:
-            with shown(telling.progress) as display, written(kept.place, kept.end) as path:
+            with shown(messages.progress) as display, written(kept.place, kept.end) as path:
                 if display:
                     display("write", 0, 0)
                 data.sink(found.attributes, path, found.cuts if kept.bins else {})
-            _tell_written(kept.place, telling)
+            _report_written(kept.place, messages)
 
 
 def core(
-    table: TableOptions, computing: Computing, telling: Telling, epsilon: Epsilon = 0.0, as_json: Json = False
+    table: TableOptions, computing: Computing, messages: Messages, epsilon: Epsilon = 0.0, as_json: Json = False
 ) -> None:
-    """Find the attributes that no reduct can do without, one per line."""
+    """Find the core: the columns that are in every reduct, one per line."""
     from plar.progress import shown
 
-    with started(table, computing) as (opened, engine), shown(telling.progress) as display:
+    with started(table, computing) as (opened, engine), shown(messages.progress) as display:
         found = plar.core(opened(), measure=computing.measure, engine=engine, epsilon=epsilon, progress=display)
     if as_json:
         _print_json({"core": found, "measure": computing.measure.upper()})
     else:
         for name in found:
             print(printable(name))
-        if not found and not telling.quiet:
+        if not found and not messages.quiet:
             print("The core is empty.", file=sys.stderr)
 
 
 def theta(
     table: TableOptions,
     computing: Computing,
-    telling: Telling,
-    attributes: Annotated[list[Word], of_columns("The subset B, as a,b,c. Repeatable.", "--attributes", "-a")],
+    messages: Messages,
+    attributes: Annotated[list[Word], of_columns("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")],
     as_json: Json = False,
 ) -> None:
-    """Compute Θ(D|B) of a subset of the attributes."""
+    """Compute Θ(D|B), the uncertainty left when only some columns are known."""
     from plar.progress import shown
 
-    with started(table, computing) as (opened, engine), shown(telling.progress) as display:
+    with started(table, computing) as (opened, engine), shown(messages.progress) as display:
         data = opened()
         names = data.columns(attributes)
         value = plar.theta(data, names, measure=computing.measure, engine=engine, progress=display)
@@ -263,29 +263,29 @@ def theta(
 
 def granulate(
     table: TableOptions,
-    telling: Telling,
+    messages: Messages,
     output: Annotated[str, of("The Parquet file to write; - is stdout.", "--output", "-o")],
     memory_limit: MemoryLimit = None,
 ) -> None:
-    """Write the distinct rows with their multiplicities; every command takes them in place of the table."""
+    """Write the distinct rows with their counts; every command takes this file in place of the table."""
     from plar.progress import shown
     from plar.tables.rows import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):
-            raise TableError(f"Granules are written as Parquet. Got {output!r}; name it .parquet.")
+            raise TableError(f"Distinct rows are written as Parquet. Got {output!r}; name it .parquet.")
         check_output(output, input_files(table.file))
-    with started(table, memory_limit=memory_limit) as (opened, _), shown(telling.progress) as display:
+    with started(table, memory_limit=memory_limit) as (opened, _), shown(messages.progress) as display:
         granules = plar.granulate(opened(), progress=display)
         with written(output, ".parquet") as path:
             granules.save(path)
-    if not telling.quiet:
-        print(f"{granules.n_objects:,} objects, {len(granules):,} granules.", file=sys.stderr, end=" ")
-    _tell_written(output, telling)
+    if not messages.quiet:
+        print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr, end=" ")
+    _report_written(output, messages)
 
 
 def engines(as_json: Json = False) -> None:
-    """List the engines, and why one cannot be used here."""
+    """List the engines, and why some cannot be used here."""
     from plar.engines import ENGINES, why_unavailable
 
     found = {name: why_unavailable(name) for name in ENGINES}
@@ -328,6 +328,6 @@ def _print_json(found: Any) -> None:
     print(json.dumps(found, ensure_ascii=False))
 
 
-def _tell_written(output: str, telling: Telling) -> None:
-    if not telling.quiet and output != STREAM:
+def _report_written(output: str, messages: Messages) -> None:
+    if not messages.quiet and output != STREAM:
         print(f"Wrote {printable(output)}.", file=sys.stderr)

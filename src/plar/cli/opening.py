@@ -1,4 +1,4 @@
-"""From the words of a command to a table, an engine, and a place to write; stdin and stdout pass through files."""
+"""From a command's options to a table, an engine and a place to write; stdin and stdout go through files."""
 
 from __future__ import annotations
 
@@ -26,13 +26,24 @@ if TYPE_CHECKING:
 
 #: how stdin and stdout are spelled
 STREAM = "-"
+#: what formats other than CSV begin with, and what to do about it
+_SIGNATURES = {
+    b"PAR1": ("Parquet", "Add --format parquet."),
+    b"ARROW1": ("Arrow", "Add --format arrow."),
+    b"@relation": ("ARFF", "Add --format arff."),
+    b"{": ("JSON", "Add --format ndjson."),
+    b"[{": ("JSON", "Add --format json."),
+    b"PK\x03\x04": ("a spreadsheet or a zip archive", "Add --format xlsx, or unzip it first."),
+    b"\x1f\x8b": ("gzip", "Decompress it first, with gunzip -c."),
+    b"\x28\xb5\x2f\xfd": ("zstd", "Decompress it first, with zstd -dc."),
+}
 
 
 @contextmanager
 def started(
     table: TableOptions, computing: Computing | None = None, memory_limit: str | None = None
 ) -> Iterator[tuple[partial[DecisionTable], Any]]:
-    """Give a function that opens the table of a command, and its engine, whose Spark session ends with it."""
+    """Give a function that opens a command's table, and its engine; a Spark session that it starts ends with it."""
     from plar.engines import as_engine
     from plar.limits import as_bytes, memory_limited
     from plar.run import opened
@@ -41,7 +52,7 @@ def started(
     with memory_limited(as_bytes(memory_limit)), _spooled(table) as read, ExitStack() as stack:
         engine: Any = as_engine(options.engine, None if options.engine == "spark" else options.jobs)
         if options.engine == "spark":
-            if not os.environ.get("PLAR_DEBUG"):  # py4j logs every call that Ctrl-C breaks, with its traceback
+            if not os.environ.get("PLAR_DEBUG"):  # py4j logs a traceback for every call that Ctrl-C breaks
                 logging.getLogger().addHandler(logging.NullHandler())
             engine.master = options.master or (f"local[{options.jobs}]" if options.jobs else None)
             engine.conf = dict(map(_setting, options.conf or ()))
@@ -71,6 +82,7 @@ def check_targets(
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
+    from plar.report.html import check_name
     from plar.tables.rows import check_output
 
     places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": long_run.checkpoint}
@@ -78,7 +90,7 @@ def check_targets(
     if len(streams) > 1:
         raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")
     if kind and output != STREAM:
-        raise TableError("--output-format is for -o -; the name of a file says its format. Leave it out.")
+        raise TableError("--output-format is for -o -; the suffix of a file says its format. Leave it out.")
     if output == STREAM and computing.engine == "spark":
         raise TableError("Spark cannot write to stdout. Name a place for -o that the cluster can write to.")
     for (one, path), (other, there) in combinations(places.items(), 2):
@@ -92,14 +104,16 @@ def check_targets(
     for place in (report, proof):
         if place and place != STREAM:
             check_place(place, files)
+    if report and report != STREAM:
+        check_name(report)
     return _suffix(kind, OUTPUTS)
 
 
 def input_files(file: str) -> list[Path]:
-    """The files that are read, as far as they are there."""
+    """The input files that exist."""
     from plar.files import find_files
 
-    with suppress(TableError):  # said when they are read
+    with suppress(TableError):  # reported when they are read
         return find_files(file)
     return []
 
@@ -114,10 +128,10 @@ def _suffix(given: str | None, choices: tuple[str, ...]) -> str:
 
 @contextmanager
 def _spooled(options: TableOptions) -> Iterator[TableOptions]:
-    """Put what stdin holds into a file, if it is the table."""
+    """Copy stdin into a file, if it is the table."""
     if options.file != STREAM:
         if options.format:
-            raise TableError(f"--format is for stdin; the name {options.file!r} says the format. Leave it out.")
+            raise TableError(f"--format is for stdin; the suffix of {options.file!r} says the format. Leave it out.")
         yield options
         return
     end = _suffix(options.format, tuple(suffix[1:] for suffix in SUFFIXES))
@@ -127,6 +141,8 @@ def _spooled(options: TableOptions) -> Iterator[TableOptions]:
         path = Path(folder, f"stdin{end}")
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        if options.format is None:
+            _check_text(path)
         try:
             yield replace(options, file=str(path))
         except PlarError as error:
@@ -134,9 +150,18 @@ def _spooled(options: TableOptions) -> Iterator[TableOptions]:
             raise
 
 
+def _check_text(path: Path) -> None:
+    """Refuse what is clearly not CSV, and say which option reads it."""
+    with path.open("rb") as file:
+        start = file.read(64).lstrip()
+    for signature, (kind, remedy) in _SIGNATURES.items():
+        if start[: len(signature)].lower() == signature.lower():
+            raise TableError(f"Standard input looks like {kind}, and is read as CSV. {remedy}")
+
+
 @contextmanager
 def written(output: str, end: str) -> Iterator[str]:
-    """Give a path to write to; what is meant for stdout goes there when it is whole."""
+    """Give a path to write to; for stdout a temporary file, which is copied there when it is complete."""
     if output != STREAM:
         yield output
         return

@@ -1,4 +1,4 @@
-"""The options of the commands, each said once, and what the Tab key offers; a command names the groups it takes."""
+"""The options of the commands, each defined once, and what Tab completes; a command names the groups it takes."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ Texts = list[str] | None
 Text = str | None
 #: what the reduced table can be written as
 OUTPUTS = tuple(suffix[1:] for suffix in WRITTEN)
-#: the shells evaluate what they are offered, and names come from the data
+#: shells evaluate what is offered to them, and names come from the data
 _HARMLESS = re.compile(r"[\w @%+=.,/-]+")
 
 
 def columns(context: typer.Context, incomplete: str) -> list[str]:
-    """Offer the columns of the file that is on the line already, for the end of a list a,b,c."""
+    """Offer the columns of the file on the command line, also for the last of a list a,b,c."""
     head, comma, last = incomplete.rpartition(",")
     found = [head + comma + name for name in _names(context) if name.startswith(last) and _HARMLESS.fullmatch(name)]
     bash = os.environ.get("_PLAR_COMPLETE", "").endswith("_bash")
-    # which takes the words as they are; zsh and fish quote them
+    # bash takes the words as they are; zsh and fish quote them
     return [word.replace(" ", "\\ ") for word in found] if bash else found
 
 
 def _names(context: typer.Context) -> tuple[str, ...]:
-    with suppress(Exception):  # whatever goes wrong, nothing is offered
+    with suppress(Exception):  # whatever goes wrong, offer nothing
         from plar.files import format_of
         from plar.tables.table import open_rows
 
         given = context.params
-        # an option without its value, as here, keeps arguments from being told apart
+        # an option without its value, as here, keeps click from assigning the arguments
         file = Path(given["file"] or context.args[0])
         options = ReadOptions(header=given.get("header", True), separator=given.get("separator"))
-        if "json" not in format_of(file, as_text=True):  # whose columns are known when all is read
+        if "json" not in format_of(file, as_text=True):  # its columns are known only when all is read
             return open_rows(file, options).names
     return ()
 
 
 def of(help: str, *names: str, choices: tuple[str, ...] = (), **more: Any) -> Any:
-    """An option whose values may be among some that the Tab key offers."""
+    """An option, with values that Tab offers."""
 
     def offered(incomplete: str) -> list[str]:
         return [word for word in choices if word.lower().startswith(incomplete.lower())]
@@ -62,28 +62,28 @@ def of(help: str, *names: str, choices: tuple[str, ...] = (), **more: Any) -> An
 
 
 def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
-    """An option that names columns; words are held against their names when these are known."""
+    """An option that names columns, which are looked up when the table is open."""
     return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=Word)
 
 
 Json = Annotated[bool, of("Print the result as JSON; 'plar schema' describes it.", "--json")]
-MemoryLimit = Annotated[Text, of("Give up, rather than take more memory than this, e.g. 2GB.", metavar="SIZE")]
-TimeLimit = Annotated[Text, of("End with the best result so far after 90s, 10m, 2h, …", metavar="TIME")]
-Epsilon = Annotated[float, of("The core's least inner significance.")]
+MemoryLimit = Annotated[Text, of("Stop with an error rather than use more memory than this, e.g. 2GB.", metavar="SIZE")]
+TimeLimit = Annotated[Text, of("Stop with the best result so far after 90s, 10m, 2h, …", metavar="TIME")]
+Epsilon = Annotated[float, of("The core holds columns whose loss would raise Θ by more than this.")]
 
 _FILE = "A table, a glob of tables, a folder of Parquet files, or - for stdin: .csv .tsv .parquet .arff …"
-_DECISION = "Decision column: a name, or a position such as 0 or -1. Repeatable."
+_DECISION = "Decision (target) column: a name, or a position such as 0 or -1. Repeatable."
 _NUMERIC = "Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable."
 _FORMATS = ("csv", "tsv", "ndjson", "parquet", "arff", "arrow")
-_BINS = "Numbers into bins: quantile:10, width:10 or mdlp; or by column, age=quantile:10 income=1000,5000. Repeatable."
-_DECISION_BINS = "Numbers of the decision into classes: quantile:4, width:4, or cut points 1.5,3."
+_BINS = "Cut numbers into bins: quantile:10, width:10 or mdlp; or by column, age=quantile:10 income=9,50. Repeatable."
+_DECISION_BINS = "Cut a decision of numbers into classes: quantile:4, width:4, or cut points 1.5,3."
 _ENGINES = ("auto", "local", "spark", "cuda")
 _ENGINE = "Where to compute: auto, local, spark, cuda; see 'plar engines'."
 _CONDITIONS = "Columns to choose from, as a,b,c. Repeatable. Default: all others."
 _FORMAT = "What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv."
-_START = "Begin with the core, or with --include alone: core, empty. Default: core, with --alpha empty."
-_COSTS = "What attributes cost: a CSV file of names and whole numbers, or name=3. Repeatable. Default: 1 each."
-_MISSING = "Missing values: 'value' of their own, 'drop' the rows, 'error'."
+_START = "Begin with the core, or with --include alone: core, empty. Default: core; with --alpha: empty."
+_COSTS = "What columns cost: a CSV file of names and whole numbers, or name=3. Repeatable. Default: 1 each."
+_MISSING = "Missing values: a 'value' of their own, 'drop' their rows, or an 'error'."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +95,16 @@ class TableOptions:
     conditions: Annotated[Columns, of_columns(_CONDITIONS)] = None
     drop: Annotated[Columns, of_columns("Columns to leave out, as a,b,c. Repeatable.")] = None
     header: Annotated[bool, of("The first line is data; columns are x0, x1, …", " /--no-header")] = True
-    separator: Annotated[Text, of("Between fields of text; default: found out.")] = None
-    decimal: Annotated[str, of("Before the fraction of numbers in text: . or ,", metavar="MARK")] = "."
-    encoding: Annotated[str, of("How text is encoded, e.g. latin-1.", metavar="NAME")] = "utf-8"
+    separator: Annotated[Text, of("Character between fields of text. Default: detected.")] = None
+    decimal: Annotated[str, of("Decimal mark of numbers in text: . or ,", metavar="MARK")] = "."
+    encoding: Annotated[str, of("Encoding of text, e.g. latin-1.", metavar="NAME")] = "utf-8"
     numeric: Annotated[Columns, of_columns(_NUMERIC)] = None
     format: Annotated[Text, of(_FORMAT, choices=_FORMATS)] = None
     missing: Annotated[str, of(_MISSING, choices=("value", "drop", "error"))] = "value"
     na: Annotated[Texts, of("A further spelling of missing, e.g. '?'. Repeatable.", metavar="TEXT")] = None
     bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
     decision_bins: Annotated[Text, of(_DECISION_BINS, metavar="RULE", choices=("quantile:4", "width:4"))] = None
-    weights: Annotated[Word | None, of_columns("Column of whole-number multiplicities.", metavar="NAME")] = None
+    weights: Annotated[Word | None, of_columns("Column of whole-number row counts.", metavar="NAME")] = None
 
     def reading(self) -> ReadOptions:
         """How the table is read."""
@@ -118,7 +118,9 @@ class TableOptions:
 class Computing:
     """What is computed, and where."""
 
-    measure: Annotated[str, of("PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))] = "SCE"
+    measure: Annotated[
+        str, of("Measure of uncertainty: PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
+    ] = "SCE"
     engine: Annotated[str, of(_ENGINE, "--engine", "-e", choices=_ENGINES)] = "auto"
     master: Annotated[Text, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")] = None
     conf: Annotated[
@@ -129,13 +131,13 @@ class Computing:
 
 @dataclass(frozen=True, slots=True)
 class Searching:
-    """What is searched for, and where it begins and ends."""
+    """Where the search begins and when it stops."""
 
-    include: Annotated[Columns, of_columns("Attributes that the reduct must hold, as a,b. Repeatable.")] = None
+    include: Annotated[Columns, of_columns("Columns that the reduct must hold, as a,b. Repeatable.")] = None
     epsilon: Epsilon = 0.0
-    tolerance: Annotated[float, of("Stop when Θ(D|R) − Θ(D|C) is at most this.")] = 0.0
-    max_attributes: Annotated[int | None, of("Stop at this many attributes.")] = None
-    minimal: Annotated[bool, of("Try to remove each attribute in the end.", "--minimal")] = False
+    tolerance: Annotated[float, of("Stop when Θ is at most this far above that of all columns.")] = 0.0
+    max_attributes: Annotated[int | None, of("Stop at this many columns.")] = None
+    minimal: Annotated[bool, of("In the end, remove columns that are individually removable.", "--minimal")] = False
     start: Annotated[Text, of(_START, choices=("core", "empty"))] = None
 
     def options(self) -> dict[str, Any]:
@@ -145,9 +147,9 @@ class Searching:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the smallest reducts may hold, and at which cost."""
+    """What the smallest reducts must not hold, and what columns cost."""
 
-    exclude: Annotated[Columns, of_columns("Attributes that the reduct must not hold, as a,b. Repeatable.")] = None
+    exclude: Annotated[Columns, of_columns("Columns that the reduct must not hold, as a,b. Repeatable.")] = None
     costs: Annotated[Texts, of(_COSTS, metavar="COSTS")] = None
 
     def options(self) -> dict[str, Any]:
@@ -157,9 +159,9 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class LongRun:
-    """What a long run may take, and where it is kept."""
+    """What a long run may use, and where it is saved."""
 
-    checkpoint: Annotated[Text, of("Keep every step in this file; if it is there, go on from it.", metavar="FILE")] = (
+    checkpoint: Annotated[Text, of("Save every step in this file; if it exists, continue from it.", metavar="FILE")] = (
         None
     )
     time_limit: TimeLimit = None
@@ -167,11 +169,11 @@ class LongRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
-    """What is said on stderr beside the result."""
+class Messages:
+    """What is printed on stderr beside the result."""
 
     quiet: Annotated[bool, of("No progress, no notes; only warnings and errors.", "--quiet", "-q")] = False
-    verbose: Annotated[bool, of("Tell every step, in a pipe too.", "--verbose", "-v")] = False
+    verbose: Annotated[bool, of("Print every step, in a pipe too.", "--verbose", "-v")] = False
 
     @property
     def progress(self) -> bool | None:
@@ -179,13 +181,13 @@ class Telling:
         return False if self.quiet else self.verbose or None
 
 
-Output = Annotated[Text, of("Write the reduced table; its name says the format, - is stdout.", "--output", "-o")]
-OutputBins = Annotated[bool, of("Write bin numbers in place of the numbers that --bins cuts.", "--output-bins")]
+Output = Annotated[Text, of("Write the reduced table; its suffix says the format, - is stdout.", "--output", "-o")]
+OutputBins = Annotated[bool, of("Write bin numbers in place of the numbers that --bins cut.", "--output-bins")]
 OutputFormat = Annotated[Text, of("What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv.", choices=OUTPUTS)]
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of its dataclass parameters as parameters, which is what typer reads."""
+    """Replace the dataclass parameters of a command by their fields, which is what typer reads."""
     groups: dict[str, Any] = {}
     parameters: list[Parameter] = []
     for name, parameter in signature(command, eval_str=True).parameters.items():

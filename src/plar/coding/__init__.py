@@ -1,1 +1,1 @@
-"""Values become dictionary codes (codes, series), codes become distinct rows (assemble) and a Parquet file (store)."""
+"""Values become dictionary codes (codes, series), and codes become distinct rows (assemble)."""

@@ -1,4 +1,4 @@
-"""Coded columns → distinct rows: weights multiply, the policy for missing values, then equal rows become one."""
+"""Coded columns → distinct rows: apply weights and the policy for missing values, then merge equal rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_OBJECTS = 1 << 40
 
 
 class BadWeight(TableError):
-    """A weight is no whole number from 0 on."""
+    """A weight is not a whole number from 0 on."""
 
     def __init__(self, value: object, where: str) -> None:
         super().__init__(f"The weight in {where} is {value!r}. Weights are whole numbers: 0, 1, 2, …")
@@ -30,12 +30,12 @@ def check_objects(n_objects: float) -> None:
     """Refuse more objects than can be counted exactly."""
     if n_objects > MAX_OBJECTS:
         raise TableError(
-            f"The table stands for {int(n_objects)} objects, above the limit {MAX_OBJECTS}. Scale the weights down."
+            f"The weights add up to {int(n_objects)} rows, above the limit {MAX_OBJECTS}. Scale them down."
         )
 
 
 def whole(value: Any) -> float | None:
-    """A weight as a number, None where it is not whole."""
+    """A weight as a number; None if it is not whole."""
     try:
         number = float(value) if not isinstance(value, str) or "_" not in value else -1.0
         return number if number >= 0 and number == int(number) else None
@@ -56,12 +56,12 @@ def row_weights(column: Column, counts: Counts) -> Counts:
     weights = numbers[column.codes] * counts
     check_objects(float(weights.sum()))
     if not weights.any():
-        raise NoRows("All weights are 0, so that no row is left. Check the weights.")
-    return weights.astype(np.int64)  # exact because floats are up to 2^53
+        raise NoRows("All weights are 0, so no row is left. Check the weights.")
+    return weights.astype(np.int64)  # exact, since floats are up to 2^53
 
 
 def _without_missing(named: list[tuple[str, Column]], counts: Counts, missing: str) -> NDArray[np.bool_]:
-    """Which rows lack no value; where lacking one is an error, that is raised."""
+    """Which rows have no missing value; raises if missing values are an error."""
     missed = [(name, column.codes == code) for name, column in named if (code := column.missing) is not None]
     lacking = [(name, rows) for name, rows in missed if counts[rows].any()]
     if lacking and missing == "error":
@@ -82,11 +82,11 @@ def settle(
     missing: str = "value",
     grouped: bool = False,
 ) -> tuple[Counts, bool | None]:
-    """Leave each distinct row of coded columns once, in place; return how many objects each stands for.
+    """Keep each distinct row of coded columns once, in place; return how many objects each stands for.
 
-    Also returned: whether rows that agree on the conditions, the first columns, agree on the decision; None where that
-    was not looked at. `counts` says how many each given row stands for (default: one), `missing` what happens to rows
-    that lack a value, and `grouped` that the rows are known to be distinct, but for what `Column.merged` says.
+    Also returned: whether rows that agree on the conditions, the first columns, agree on the decision; None if not
+    checked. `counts` says how many objects each given row stands for (default: one), `missing` what happens to rows
+    with missing values, and `grouped` that the rows are known to be distinct, except for what `Column.merged` says.
 
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
     >>> settle(named, 1), named[0][1].codes.tolist()
@@ -100,7 +100,7 @@ def settle(
     if missing != "value":
         keep &= _without_missing(named, counts, missing)
     if not keep.all():
-        # some columns at a time, so that no second copy of the table is ever held
+        # some columns at a time, so that there is never a second copy of the table
         rows = np.flatnonzero(keep)
         kept = in_threads(lambda column: take_rows(column, rows), (c for _, c in named), len(rows))
         for j, ((name, _), column) in enumerate(zip(named, kept, strict=True)):
@@ -124,7 +124,7 @@ def merge_equal(
 ) -> tuple[NDArray[np.intp] | None, Counts, bool]:
     """The first of equal rows, in table order, the sums of their counts, and whether the table is consistent.
 
-    The first is None where no two rows are equal.
+    The first is None if no two rows are equal.
     """
     order, starts = distinct(conditions, len(counts))
     n_combinations = len(starts)

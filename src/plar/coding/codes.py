@@ -1,7 +1,7 @@
 """Dictionary codes: one column of values → dense codes in the smallest type, and the value of each code.
 
-Equality is settled here, on the few distinct values and never cell by cell: trimming, missing values and
-their spellings map a dictionary, and codes that became equal are merged.
+Equality is decided here, on the few distinct values and never cell by cell: trimming, missing values and
+their spellings apply to the dictionary, and codes that become equal are merged.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from plar.limits import check_memory
 from plar.parallel import in_threads, usable_cores
 from plar.partition import Array, Codes, Index, smallest_codes
 
-_MANY = 1 << 14  # from here on the values take memory that counts
-_BLOCK_COLUMNS = 512  # of a matrix are coded by a thread at a time
-_BLOCK_BYTES = 1 << 24  # of numbers are hashed by a thread at a time
-_TILE, _LONG_TILE = 64, 4096  # rows that are read at a time, where those of a column lie apart and together
-_WHOLE = 1 << 30  # floats above are not looked at for whole numbers
+_MANY = 1 << 14  # from here on the memory of the values matters
+_BLOCK_COLUMNS = 512  # columns of a matrix that a thread codes at a time
+_BLOCK_BYTES = 1 << 24  # columns of numbers that a thread hashes at a time
+_TILE, _LONG_TILE = 64, 4096  # rows read at a time, from row-major and column-major matrices
+_WHOLE = 1 << 30  # larger floats are not checked for whole numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class Column:
     """One coded column: ``values[codes[i]]`` is the value of row i, None when it is missing.
 
     Codes are dense: each below ``len(values)`` occurs. `merged` says whether values that differ in the source became
-    equal here (trimmed, or spellings of missing), so that rows that were distinct may not be any more.
+    equal here (trimmed, or spellings of missing), so that distinct rows may have become equal.
     """
 
     codes: Codes
@@ -48,7 +48,7 @@ class Column:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or another library's word for missing."""
+    """Whether a value is None, NaN or another library's missing value."""
     if value is None:
         return True
     try:
@@ -58,13 +58,13 @@ def is_missing(value: Any) -> bool:
 
 
 def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], trim: bool = False) -> Column:
-    """Settle what is equal among the distinct values, and merge the codes of equal ones."""
+    """Decide which of the distinct values are equal, and merge their codes."""
     na, values = frozenset(na), list(values)
     if len(values) >= _MANY:
         check_memory("Coding the columns")
     kinds = set(map(type, values))
     if kinds == {str}:
-        # the common case without a loop: thousands of columns may have thousands of values each
+        # the common case, without a loop: there may be thousands of columns with thousands of values
         values = list(map(str.strip, values)) if trim else values
         seen = set(values)
         if len(seen) == len(values) and seen.isdisjoint(na) and not (trim and "" in seen):
@@ -119,7 +119,7 @@ def _take(codes: Codes, rows: NDArray[np.intp], taken: Codes, used: NDArray[np.b
 
 
 def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
-    """Take several columns as one: a code for each combination that occurs, and its value in each column."""
+    """Combine several columns: a code for each combination that occurs, and its value in each column."""
     joint = columns[0].codes.astype(np.uint32)
     first = first_rows(joint, len(columns[0].values))
     for column in columns[1:]:
@@ -129,7 +129,7 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
 
 
 def union(parts: Sequence[Column]) -> Column:
-    """Put columns under each other."""
+    """Concatenate columns."""
     places: dict[Any, int] = {}
     luts = [np.array([places.setdefault(value, len(places)) for value in part.values], np.uint32) for part in parts]
     taken = [smallest_codes(lut, len(places))[part.codes] for lut, part in zip(luts, parts, strict=True)]
@@ -137,7 +137,7 @@ def union(parts: Sequence[Column]) -> Column:
 
 
 def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:
-    """Code values of any hashable types, equal when Python says so."""
+    """Code values of any hashable types, equal if Python says so."""
     seen: dict[Any, int] = {}
     try:
         codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), np.uint32)
@@ -148,14 +148,14 @@ def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str =
 
 
 def factorized(keys: NDArray[np.uint64]) -> tuple[Index, Index]:
-    """Codes of keys, in order of appearance, and the row where each was seen first."""
+    """Codes of keys, in order of appearance, and the row where each appears first."""
     codes, first = np.empty(len(keys), np.uint32), np.empty(len(keys), np.uint32)
     made = factorize(keys, codes, first)
     return codes, first[:made].copy()
 
 
 def first_rows(codes: Array, n_values: int) -> Index:
-    """The row where each code was seen first."""
+    """The row where each code appears first."""
     first = np.empty(n_values, np.uint32)
     first[codes[::-1]] = np.arange(len(codes), dtype=np.uint32)[::-1]
     return first
@@ -179,11 +179,11 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
 
 
 def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ()) -> Iterator[Column]:
-    """Code columns of a 2-D array, blocks of them in threads, so that little is held beside the codes."""
+    """Code columns of a 2-D array, blocks of them in threads, so that little memory is needed beside the codes."""
     if not _is_number(matrix.dtype):
         yield from in_threads(lambda j: encode_values(matrix[:, j], na, name=f"x{j}"), columns, len(matrix))
         return
-    # a row of a block in C order is some cache lines at least, and there is a block for each thread
+    # a row of a block in C order spans at least some cache lines, and there is a block for each thread
     width = min(max(-(-len(columns) // (2 * usable_cores())), 64), _BLOCK_COLUMNS)
     blocks = [np.array(columns[low : low + width], np.uint64) for low in range(0, len(columns), width)]
     for block in in_threads(partial(_encode_numbers, matrix.T), blocks, len(matrix) * width):
@@ -191,7 +191,7 @@ def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ())
 
 
 def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
-    """Code some rows of a matrix of numbers: in a byte where they are whole numbers close together, else by hashing."""
+    """Code some rows of a matrix of numbers: in a byte if they are whole numbers close together, else by hashing."""
     dtype, n = columns.dtype, columns.shape[1]
     if not n:
         return [Column(np.empty(0, np.uint8), []) for _ in chosen]
@@ -217,7 +217,7 @@ def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
 
 
 def _windows(some: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-    """Where the range of 256 values begins in which each column may lie, by some of its values, and which do not."""
+    """The start of the range of 256 values that each column may fit, by a sample, and the columns that do not fit."""
     dtype = some.dtype
     if dtype.itemsize == 1:
         return np.full(len(some), np.iinfo(dtype).min).astype(np.uint64), np.zeros(len(some), np.bool_)
@@ -250,7 +250,7 @@ def _hash_numbers(columns: Array, chosen: Places, tile: np.uint64) -> Iterator[C
     gather(columns, chosen, numbers, tile)
     if kind == "f":
         numbers += 0.0  # -0.0 + 0.0 is 0.0
-        numbers[np.isnan(numbers)] = np.nan  # of one spelling
+        numbers[np.isnan(numbers)] = np.nan  # canonical
     for row in numbers:
         codes, first = factorized(row.view(np.uint64))
         if len(first) >= _MANY:

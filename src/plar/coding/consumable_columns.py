@@ -1,4 +1,4 @@
-"""Columns of granules that serve one search only, which an engine may overwrite, so that no cell is held twice."""
+"""Columns of granules for a single search, which an engine may overwrite, so that no cell is held twice."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 from plar.partition import Codes
 
-#: giving less than this back to the system costs more than it is worth: other threads wait for it
+#: returning less than this to the system is not worth it: other threads wait meanwhile
 GIVE_BACK = 1 << 28
 
 
 def give_back_memory() -> None:
-    """Let the system have what is freed: glibc would keep it for arrays yet to come."""
-    with suppress(AttributeError, OSError):  # which other systems' libraries do not have
+    """Return freed memory to the system: glibc would keep it for later arrays."""
+    with suppress(AttributeError, OSError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class ConsumableColumns(Sequence[Codes]):
     """Columns that an engine may overwrite: it hands each in, and takes what it needs back out.
 
-    Those of fewer than `least` bytes in all stay, because to take them back out costs more than their memory.
+    Columns of fewer than `least` bytes in all are kept, since extracting them again costs more than their memory.
     """
 
     def __init__(self, columns: Iterable[Codes], least: int = 1 << 25) -> None:
@@ -36,13 +36,13 @@ class ConsumableColumns(Sequence[Codes]):
         self._freed = 0
 
     def lay_out(self, places: Sequence[int], rows: NDArray[Any]) -> None:
-        """Keep these columns as the first ones of a matrix, and let the originals go."""
+        """Keep these columns as the first ones of a matrix, and free the originals."""
         if self._stay:
             return
         for lane, place in enumerate(places):
             self._laid[place] = rows, lane
             self._columns[place] = None
-        self._freed += rows.nbytes  # threads that meet here may lose some, which does no harm
+        self._freed += rows.nbytes  # a race between threads may lose some bytes, which is harmless
         if self._freed >= GIVE_BACK:
             self._freed = 0
             give_back_memory()

@@ -14,7 +14,7 @@ from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.partition import Codes
 
-#: columns of more values are not compared: on a cluster their classes would have to travel
+#: columns with more values are not compared: on a cluster their classes would have to be transferred
 _MOST_VALUES = 1 << 16
 
 #: the columns of a table, or of a piece of one
@@ -26,14 +26,14 @@ def equal_columns(
 ) -> list[list[int]]:
     """Columns that are equal up to the names of their values, among those of each group.
 
-    `ask` applies a function to the columns of every piece of the table, and returns what it gave for each.
+    `ask` applies a function to the columns of every piece of the table, and returns the results.
     """
     few = [a for group in groups for a in group if n_values[a] <= _MOST_VALUES]
     shapes = ask(partial(_shapes, few=few, n_values=n_values))
     alike: dict[tuple[bytes, ...], list[int]] = {}
     for a, shape in zip(few, zip(*shapes, strict=True), strict=True):
         alike.setdefault(shape, []).append(a)
-    # equal, or a hash collision, which the values decide
+    # equal, or a hash collision; the values decide
     pairs = [(group[0], b) for group in alike.values() for b in group[1:]]
     if not pairs:
         return []
@@ -64,7 +64,7 @@ def _shapes(columns: Columns, few: Sequence[int], n_values: Sequence[int]) -> li
 def _translations(
     columns: Columns, pairs: Sequence[tuple[int, int]], n_values: Sequence[int]
 ) -> list[NDArray[np.int64] | None]:
-    """For every pair the code of b for every code of a, −1 where it does not occur; None if b is no function of a."""
+    """For every pair the code of b for every code of a, −1 where absent; None if b is not a function of a."""
     books: list[NDArray[np.int64] | None] = []
     for a, b in pairs:
         book = np.full(n_values[a], -1, np.int64)
@@ -74,7 +74,7 @@ def _translations(
 
 
 def _agree(books: Iterable[NDArray[np.int64] | None]) -> bool:
-    """Whether translations of several pieces make one."""
+    """Whether the translations of several pieces agree."""
     whole: Any = -1
     for book in books:
         if book is None or ((whole != book) & (whole >= 0) & (book >= 0)).any():

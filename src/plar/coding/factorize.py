@@ -30,8 +30,8 @@ def mix(key: np.uint64) -> np.uint64:
     return key ^ (key >> np.uint64(33))
 
 
-# Loops that grow a table are apart from those that use it: numba counts the references to an array at every turn of a
-# loop that may replace it, which takes ten times as long as the rest.
+# Loops that grow a table are separate from those that use it: numba counts references to an array in every iteration of
+# a loop that may replace it, which takes ten times as long as the rest.
 
 
 @jit
@@ -81,10 +81,10 @@ def _rehash(keys: Keys, slots: Index, made: np.uint64, first: Index) -> None:
 
 @jit
 def factorize(keys: Keys, codes: Index, first: Index) -> np.int64:
-    """Write the code of every key, in order of appearance, and the row where each was seen first; return how many."""
+    """Write the code of every key, in order of appearance, and the row where each appears first; return how many."""
     if len(keys) == 0:
         return np.int64(0)
-    # as signed or as unsigned numbers, whichever they are: differences wrap around to the same
+    # signed or unsigned does not matter: differences wrap around to the same
     low = high = np.int64(keys[0])
     for i in range(np.uint64(len(keys))):
         low, high = min(low, np.int64(keys[i])), max(high, np.int64(keys[i]))
@@ -102,13 +102,13 @@ def factorize(keys: Keys, codes: Index, first: Index) -> np.int64:
     return np.int64(made)
 
 
-# Columns below are the rows of `columns`, for which `chosen` has their places: those of a matrix in C order are read in
-# tiles, row by row of the matrix, those in Fortran order in long ones.
+# Below, the columns are the rows of `columns`, at the places `chosen`: those of a matrix in C order are read in tiles,
+# row by row of the matrix, those in Fortran order in long runs.
 
 
 @jit
 def narrow_integers(columns: Array, chosen: Places, low: Keys, codes: Bytes, wide: Flags, tile: np.uint64) -> None:
-    """Write by how much the values exceed `low` as bytes, and mark the columns of which some do not fit."""
+    """Write the values minus `low` as bytes, and mark the columns with values that do not fit."""
     n = np.uint64(columns.shape[1])
     for begin in range(np.uint64(0), n, tile):
         end = min(begin + tile, n)
@@ -118,7 +118,7 @@ def narrow_integers(columns: Array, chosen: Places, low: Keys, codes: Bytes, wid
             column, out, least = columns[chosen[j]], codes[j], low[j]
             above = np.uint64(0)
             for i in range(begin, end):
-                difference = np.uint64(column[i]) - least  # wraps around to the right value whatever the signs
+                difference = np.uint64(column[i]) - least  # wraps around to the right value for any signs
                 above |= difference
                 out[i] = np.uint8(difference)
             wide[j] = above > np.uint64(255)
@@ -126,9 +126,9 @@ def narrow_integers(columns: Array, chosen: Places, low: Keys, codes: Bytes, wid
 
 @jit
 def narrow_floats(columns: Array, chosen: Places, low: Keys, codes: Bytes, wide: Flags, tile: np.uint64) -> None:
-    """Do so for whole numbers written as floats; NaN becomes 255."""
+    """The same for whole numbers stored as floats; NaN becomes 255."""
     n = np.uint64(columns.shape[1])
-    some = np.empty(tile, np.float64)  # side by side, or the compiler makes no SIMD of it
+    some = np.empty(tile, np.float64)  # separate loops, or the compiler does not vectorise
     for begin in range(np.uint64(0), n, tile):
         end = min(begin + tile, n)
         for j in range(np.uint64(len(chosen))):
@@ -163,7 +163,7 @@ def gather(columns: Array, chosen: Places, out: Array, tile: np.uint64) -> None:
 
 @jit
 def dense(codes: Bytes, skip: Flags, seen: Flags) -> None:
-    """Mark the bytes that each row has, but for those to skip, and make its codes dense, in place."""
+    """Mark the bytes that each row has, except those to skip, and make its codes dense, in place."""
     n = np.uint64(codes.shape[1])
     lut = np.empty(256, np.uint8)
     for j in range(np.uint64(codes.shape[0])):
@@ -173,7 +173,7 @@ def dense(codes: Bytes, skip: Flags, seen: Flags) -> None:
         top = np.uint8(0)
         for i in range(n):
             top = max(top, column[i])
-        if top < 64:  # one bit per value: the compiler makes it SIMD
+        if top < 64:  # one bit per value: the compiler vectorises it
             bits = np.uint64(0)
             for i in range(n):
                 bits |= _ONE << np.uint64(column[i])

@@ -1,4 +1,4 @@
-"""A fingerprint of rows with counts: it follows the values, not the order of the rows, their codes or their place.
+"""A fingerprint of rows with counts: it depends on the values, not on the order of the rows, their codes or place.
 
 Every value has a hash by its column, a row the sum of them, and the whole the sum over the rows of their mixed sums
 times their counts. So parts of a table have fingerprints that add up, and equal rows may be counted anywhere.
@@ -74,7 +74,7 @@ def _value_hashes(name: str, values: Sequence[Any]) -> _Hashes:
 
 
 def written(value: Any) -> bytes:
-    """Spell a value: values that Python calls equal alike, whatever their types.
+    """Spell a value; values that Python calls equal are spelled alike, whatever their types.
 
     >>> written("a"), written(2), written(2.0), written(None)
     (b'sa', b'n2/1', b'n2/1', b'')
@@ -93,7 +93,7 @@ def written(value: Any) -> bytes:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it; what JSON does not have is spelled out.
+    """A value as JSON can hold it; other types are spelled out.
 
     >>> import datetime
     >>> plain(2), plain("x"), plain(datetime.date(2020, 1, 2))
@@ -105,7 +105,7 @@ def plain(value: Any) -> Any:
 
 
 def spelled(value: Any) -> bytes:
-    """What `written` gives for a value, from what `plain` made of it."""
+    """The result of `written` for a value, from that of `plain`."""
     if isinstance(value, Mapping):
         return str(value.get("spelled")).encode("utf-8", "surrogatepass")
     return written(value)

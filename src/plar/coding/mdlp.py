@@ -19,12 +19,12 @@ from plar.jit import jit
 from plar.partition import Array
 
 Ints: TypeAlias = NDArray[np.int64]
-#: c·ln c is looked up for counts below
+#: c·ln c is looked up for counts below this
 _TABLED = 1 << 16
 _NONE = 1 << 62
 
-# n·Ent = n·ln n - Σ c·ln c. Every c·ln c is rounded to an integer by itself, in units that let the largest take 52
-# bits, so that no order of summation changes an entropy.
+# n·Ent = n·ln n - Σ c·ln c. Every c·ln c is rounded to an integer, in units in which the largest takes 52 bits, so that
+# an entropy does not depend on the order of summation.
 
 
 @lru_cache(maxsize=1)
@@ -36,7 +36,7 @@ def _table(total: int) -> tuple[Ints, float]:
 
 
 def mdlp_splits(at: Array, classes: Array, counts: Ints) -> Ints:
-    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and how many have both."""
+    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and their count."""
     n_classes = int(classes.max()) + 1
     pairs, places = np.unique(at * n_classes + classes, return_inverse=True)
     size = np.bincount(places, counts).astype(np.int64)  # exact: floats are up to 2^53
@@ -71,7 +71,7 @@ def _splits(own: Ints, size: Ints, first: Ints, n_classes: int, table: Ints, sca
 def _best(
     own: Ints, size: Ints, first: Ints, low: int, high: int, table: Ints, scale: float, whole: Ints, left: Ints
 ) -> int:
-    """Value among ranks low … high-1 above which to cut, if it pays, else -1."""
+    """The rank in low … high-1 above which to cut; -1 if no cut pays."""
     begin, end = first[low], first[high]
     for e in range(begin, end):
         whole[own[e]] = left[own[e]] = 0
@@ -98,7 +98,7 @@ def _best(
         if b - a > 1 or c - b > 1 or own[a] != own[b]:
             sums = _weighed(n_left, table, scale) + _weighed(n - n_left, table, scale)
             entropies[value - low] = sums - inside - beyond
-    # the first of those that differ by rounding alone
+    # the first of those that differ only by rounding
     least = entropies.min()
     best = low + int(np.argmax(entropies <= least + 6 * (k + 1)))
     for e in range(begin, end):
@@ -110,7 +110,7 @@ def _best(
 
 @jit
 def _pays(own: Ints, whole: Ints, left: Ints, table: Ints, scale: float) -> bool:
-    """Whether the split of these class counts gains more bits than it takes to describe; spoils `whole`."""
+    """Whether the split of these class counts gains more bits than it takes to describe; overwrites `whole`."""
     # Gain > log2(N-1)/N + Δ/N, Δ = log2(3^k - 2) - (k·Ent(S) - k1·Ent(S1) - k2·Ent(S2)); here all is times N.
     n, k, sums, parts = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64), np.empty(3, np.int64)
     for e in range(len(own)):

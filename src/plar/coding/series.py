@@ -1,4 +1,4 @@
-"""Dictionary codes of one column of any library; of polars' ones text by its hash, what has fixed width by its bits."""
+"""Dictionary codes of one column of any library; polars columns by hash if text, by bits if of fixed width."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from plar.partition import Array, smallest_codes
 if TYPE_CHECKING:
     import polars as pl
 
-_FEW = 1000  # rows up to which a dictionary is faster than what it takes to ask polars
+_FEW = 1000  # up to this many rows a dictionary is faster than a call of polars
 
-#: whether plar has used polars in this process, or in one that it was forked from, whose threads it lacks
+#: whether plar has used polars in this process, or in a parent it was forked from, whose threads are gone
 _used = _lost = False
 
 
 def check_threads() -> None:
-    """Note that polars is about to be used; refuse it in a process forked from one in which plar had used it."""
+    """Note that polars is about to be used; refuse if this process was forked after plar had used it."""
     global _used
     if _lost:
         raise EngineFailed(
@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
-    """Codes of a String column and its distinct values, by hash; what the hashes say is then checked."""
+    """Codes of a String column and its distinct values, by hash, then verified."""
     if len(series) > _FEW:
         codes, first = factorized(series.hash().to_numpy())
         values = series.gather(first)
@@ -57,7 +57,7 @@ def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
 
 
 def named(*names: str) -> pl.Expr:
-    """Columns by their very names; `polars.col` takes ``*`` and ``^…$`` for patterns."""
+    """Columns by their literal names; `polars.col` takes ``*`` and ``^…$`` as patterns."""
     import polars as pl
 
     if any(name == "*" or (name[:1] == "^" and name[-1:] == "$") for name in names):
@@ -66,12 +66,12 @@ def named(*names: str) -> pl.Expr:
 
 
 def not_flat(name: str, dtype: object) -> TableError:
-    """Say that lists and structs are no values."""
+    """The error for lists and structs, which do not compare."""
     return TableError(f"Column {name!r} holds {dtype}. Only flat values compare: unnest it, or drop it.")
 
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
-    """Code a polars Series of any flat type; as `text`, blanks around values do not count and empty is missing."""
+    """Code a polars Series of any flat type; as `text`, blanks around values are trimmed and empty is missing."""
     import polars as pl
 
     check_threads()
@@ -90,7 +90,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
         codes, distinct = encode_strings(written)
         return encode_distinct(codes, series.gather(first_rows(codes, len(distinct))).to_list(), na=spellings)
-    # polars plans a query for `to_physical`, which takes longer than to code a column
+    # polars plans a query for `to_physical`, which takes longer than coding a column
     numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
     column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
@@ -112,7 +112,7 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
 
 
 def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = False) -> Column:
-    """Code one column of any library; `text` as of `encode_series`."""
+    """Code one column of any library; `text` as in `encode_series`."""
     root = type(values).__module__.partition(".")[0]
     if root == "pandas" and hasattr(values, "factorize"):
         return _encode_pandas(values, na, name)
@@ -141,7 +141,7 @@ def _encode_pandas(series: Any, na: Iterable[str], name: str) -> Column:
     try:
         codes, values = series.factorize()
     except TypeError:
-        return encode_objects(series, na, name=name)  # says which values cannot be compared
+        return encode_objects(series, na, name=name)  # raises for values that cannot be compared
     lacking = codes < 0
     distinct = list(values)
     if lacking.any():

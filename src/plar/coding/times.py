@@ -1,6 +1,6 @@
-"""Times as text, spelled alike whatever library and unit they come from.
+"""Times as text, spelled alike for every library and unit.
 
-Python's own end at microseconds and at the year 9999, and pandas, numpy and polars disagree about theirs.
+Python's own end at microseconds and the year 9999, and pandas, numpy and polars disagree on theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MISSING = np.iinfo(np.int64).min
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
-    """Spell times of a numpy type; `zone` is written behind points in time.
+    """Spell times of a numpy type; `zone` is appended to points in time.
 
     >>> spelled_times([1500, 0], np.dtype("M8[ms]")), spelled_times([1500], np.dtype("m8[ms]"))
     (['1970-01-01T00:00:01.5', '1970-01-01T00:00:00'], ['PT1.5S'])
@@ -31,7 +31,7 @@ def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") ->
 
 
 def spelled_time(value: Any) -> Any:
-    """Spell a time of Python or pandas; anything else stays what it is.
+    """Spell a time of Python or pandas; anything else is returned unchanged.
 
     >>> spelled_time(dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=1)))), spelled_time(3)
     ('2026-01-02T02:00:00Z', 3)

@@ -1,4 +1,4 @@
-"""Engines by name, loaded only when used, each with the reason why this machine cannot run it."""
+"""Engines by name, loaded only when used, and why this machine cannot run some of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def why_unavailable(name: str) -> str | None:
 
 
 def on_spark(data: Any) -> bool:
-    """Tell whether data are on a Spark cluster already."""
+    """Whether data are on a Spark cluster already."""
     if isinstance(data, DecisionTable):
         return isinstance(data.rows, ClusterRows) or on_spark(data.rows.data)
     return type(data).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
@@ -63,7 +63,7 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
                 f"Got {engine!r} instead."
             )
         if n_jobs is not None:
-            raise ParameterError("Give n_jobs to the engine itself, such as LocalEngine(n_jobs=2), not beside it.")
+            raise ParameterError("Pass n_jobs to the engine itself, as in LocalEngine(n_jobs=2).")
         return engine
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:

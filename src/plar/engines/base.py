@@ -63,7 +63,7 @@ class Evaluation(Protocol):
         """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
 
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
-        """How the values of each candidate meet the decisions, within the classes of U/R."""
+        """A table of each candidate's values against the decisions, within the classes of U/R."""
 
 
 class Engine(ABC):
@@ -81,10 +81,10 @@ class Engine(ABC):
 
     @abstractmethod
     def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
-        """Prepare the granules for one search; `watch`, if given, takes the place of the engine's own."""
+        """Prepare the granules for one search; `watch`, if given, replaces the engine's own."""
 
     def oracle(self, granules: Any, measure: Measure) -> Oracle:
-        """Prepare the granules for questions about sets of attributes, by default on this machine."""
+        """Prepare an oracle that answers questions about sets of attributes, by default on this machine."""
         return LocalOracle(granules, measure)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
@@ -102,14 +102,14 @@ class Engine(ABC):
         return found
 
     def memory_need(self, granules: Granules) -> int | None:
-        """Bytes that an evaluation takes beside the granules; None if unknown."""
+        """Bytes that an evaluation needs beside the granules; None if unknown."""
         return None
 
     def release(self, granules: GranuleHandle) -> None:  # noqa: B027 - a default
         """Free what `granulate` keeps outside this process."""
 
     def close(self) -> None:  # noqa: B027 - a default
-        """Stop whatever the engine has started; so does the end of a ``with``."""
+        """Stop whatever the engine has started; leaving a ``with`` block does the same."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,8 @@
-"""Kernels of the local engine: Θ of every candidate from rows that stand class by class, decision by decision.
+"""Kernels of the local engine: Θ of every candidate from rows ordered by class, then by decision.
 
 A *run* is the part of a class with one decision. Θ(D|R∪{a}) is a sum over the cells (class, value of a) and
 (run, value of a). Sums are kept in three 64-bit words, low to high of weights 1, 2^32 and 2^64, so that no sum
-overflows below 2^40 objects and none depends on the order of adding. Every index is unsigned: a signed one
+overflows below 2^40 objects and none depends on the order of addition. Every index is unsigned: a signed one
 costs a wrap-around check.
 """
 
@@ -19,7 +19,7 @@ from plar.partition import Index
 Words = NDArray[np.int64]
 #: a number of 128 bits, high word first
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
-#: a convex measure's f: which it is, its table, and the logarithms that lead beyond it
+#: a convex measure's f: its kind, its table, and the logarithms for beyond the table
 F: TypeAlias = tuple[int, Words, NDArray[np.uint64]]
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
@@ -56,7 +56,7 @@ def _minus(a: Pair, b: Pair) -> Pair:
 
 @jit
 def _times(a: Pair, b: Pair) -> Pair:
-    # a·b in units of 2^-120, for factors up to 1; what is left out is below 2^-111
+    # a·b in units of 2^-120, for factors up to 1; the error is below 2^-111
     high, low = multiply(a[0], b[0])
     middle = _plus(multiply(a[0], b[1]), multiply(a[1], b[0]))
     eight, rest = np.uint64(8), np.uint64(56)
@@ -130,7 +130,7 @@ def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
 
 @jit
 def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts: Index, words: Words) -> None:
-    """Add the Θ of a partition whose classes stand decision by decision."""
+    """Add the Θ of a partition whose classes are ordered by decision."""
     kind = f[0]
     for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])

@@ -24,7 +24,7 @@ _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _W = np.uint64(LANES)
-#: a lane's running sum is put aside before it can overflow
+#: a lane's running sum is flushed before it can overflow
 _ROOM = np.int64(1) << np.int64(62)
 
 

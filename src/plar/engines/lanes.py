@@ -25,7 +25,7 @@ from plar.jit import jit
 from plar.partition import Codes, Index
 
 LANES = 64
-#: lanes pay from here on
+#: lanes pay off from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
@@ -44,14 +44,14 @@ PAIR_WEIGHT = np.uint64(96)
 
 
 def aligned(rows: int) -> Rows:
-    """Allocate rows of 64 bytes, each in one cache line: across two, every access takes twice the time."""
+    """Allocate rows of 64 bytes, each within one cache line: across two, every access takes twice as long."""
     memory = np.empty((rows + 1) * LANES, np.uint8)
     skip = -memory.ctypes.data % LANES
     return memory[skip : skip + rows * LANES].reshape(rows, LANES)
 
 
 def scratch() -> Room:
-    """Make room for the byte counters of a call of `add_cells` or `add_pure`."""
+    """Allocate the byte counters for a call of `add_cells` or `add_pure`."""
     return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 
 
@@ -65,7 +65,7 @@ def _pointer(_: Any, address: Any) -> Any:
 
 @jit
 def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
-    # of eight words each changes bytes with the one so far apart
+    # each of eight words swaps bytes with the one this far away
     shift = np.uint64(8) * apart
     for half in range(_FOUR):
         i = (half // apart) * np.uint64(2) * apart + half % apart
@@ -77,7 +77,7 @@ def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
 @jit
 def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows: NDArray[np.uint64]) -> None:
     # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
-    # apart do not contend for the same places of it
+    # apart do not compete for the same cache sets
     some = np.uint64(512)
     tile = np.zeros((LANES, 576), np.uint8)
     words = tile.view(np.uint64)
@@ -95,7 +95,7 @@ def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows
             else:
                 for i in range(m):
                     lane[i] = column[i * stride]
-        # 8 × 8 bytes at a time are turned in eight words: halves, then quarters, then bytes change places
+        # 8 × 8 bytes at a time are transposed in eight words: swap halves, then quarters, then bytes
         for i in range(np.uint64(0), m, eight):
             for g in range(eight):
                 for r in range(eight):
@@ -135,7 +135,7 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
     few = [a for a, n in enumerate(n_values) if n <= MAX_VALUES]
     if wanted is None:
         wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
-    # attributes of about as many values share a block, since it takes the time of the largest
+    # attributes with similar numbers of values share a block, since the largest determines its time
     few = sorted(few, key=n_values.__getitem__) if wanted else []
     others = sorted(set(range(len(n_values))).difference(few))
     return [few[i : i + LANES] for i in range(0, len(few), LANES)], others
@@ -152,16 +152,16 @@ def _permute(words: NDArray[np.uint64], perm: Index, out: NDArray[np.uint64]) ->
 
 
 def permute(block: Rows, perm: Index, out: Rows) -> None:
-    """Put row perm[i] of a block at place i of another."""
-    # All loads before all stores, in words: only then the compiler moves a row by one instruction.
+    """Copy row perm[i] of a block to place i of another."""
+    # All loads before all stores, in words: only then does the compiler move a row with one instruction.
     _permute(block.view(np.uint64), perm, out.view(np.uint64))
 
 
 @jit
 def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
     """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
-    # Four rows at a time, so that counts are loaded and stored once for the four; every step is cast to a byte, else
-    # the compiler widens.
+    # Four rows at a time, so that counts are loaded and stored once for the four; every step is cast to a byte, or else
+    # the compiler widens it.
     zero = np.uint8(0)
     for v in range(n_values):
         count = counts[v]
@@ -266,7 +266,7 @@ def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before
 
 @jit
 def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> np.bool_:
-    """Tell how a segment is counted faster."""
+    """Whether counting pairs is faster for a segment."""
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
     if weight > PAIR_WEIGHT:
         return np.bool_(False)

@@ -1,8 +1,8 @@
 """The local engine: numba kernels, threads without the GIL.
 
-Rows stand class of U/R by class, decision by decision. Classes that no refinement can change are dropped.
-Columns of few values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are gathered
-column by column.
+Rows are ordered by class of U/R, then by decision. Classes that no refinement can change are dropped. Columns of few
+values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are gathered column by
+column.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from plar.strata import Table, by_decision
 from plar.tables import DecisionTable
 
 T = TypeVar("T")
-#: below this many cells a pass is too short to share
+#: below this many cells a pass is not worth several threads
 _SHARED = 1 << 20
 
 
@@ -44,9 +44,10 @@ class LocalEngine(Engine):
     Parameters
     ----------
     n_jobs : int, optional
-        Threads, also of reading text; by default, or with -1, all that this process may use. No result depends on it.
+        Threads, also for reading text; by default, or with -1, all that this process may use. Results do not depend on
+        it.
     lanes : bool, optional
-        Whether columns of few values are evaluated 64 at a time; by default where it pays.
+        Whether columns of few values are evaluated 64 at a time; by default where it pays off.
     watch : function of a JobProgress, optional
         Called with the progress of each pass over the candidates.
 
@@ -72,17 +73,17 @@ class LocalEngine(Engine):
         return LocalEvaluation(granules, measure, self._jobs, self.lanes, watch=watch or self.watch)
 
     def memory_need(self, granules: Granules) -> int:
-        """Bytes that an evaluation takes beside the granules, as measured."""
+        """Bytes that an evaluation needs beside the granules, as measured."""
         blocks, _ = lanes.lane_groups(granules.cardinalities, len(granules), self.lanes)
-        # the order of U/R and what is counted along it; columns as lanes, and for each thread one more to move them to
+        # the order of U/R and the counts along it; columns as lanes, and one block per thread to permute them into
         lanes_held = len(blocks) + min(len(blocks), 2 * self._jobs)
         need = len(granules) * (160 + lanes.LANES * lanes_held)
-        if isinstance(granules.columns, ConsumableColumns):  # whose columns go as their lanes come
+        if isinstance(granules.columns, ConsumableColumns):  # columns are freed as their lanes are made
             need -= sum(granules.columns[a].nbytes for block in blocks for a in block)
         return need
 
     def granulate(self, table: DecisionTable) -> GranuleHandle:
-        """Granulate a table with as many threads; polars, which reads typed files, has its own."""
+        """Granulate a table with this many threads; polars, which reads typed files, has its own."""
         with threads(self._jobs):
             return table.granulate()
 
@@ -92,11 +93,11 @@ class LocalEngine(Engine):
 
 
 class _Partition(NamedTuple):
-    """A partition of some rows; each class stands decision by decision, and none is left that cannot change."""
+    """A partition of some rows; each class is ordered by decision, and classes that cannot change are dropped."""
 
     order: Index
     starts: Index
-    #: Θ of the classes that have left
+    #: Θ of the classes that were dropped
     left: int
 
 
@@ -113,7 +114,7 @@ class LocalEvaluation:
         watch: Watch | None = None,
     ) -> None:
         self.watch = watch
-        #: asks the threads to end early
+        #: tells the threads to stop early
         self._stopped = False
         self._granules = granules
         self._measure = measure
@@ -126,17 +127,17 @@ class LocalEvaluation:
         #: Θ(D|R), and the objects in classes of U/R of more than one label
         self.theta, self.unsettled = self._theta_of(self._root), self._mixed(self._root)
         self._strata = self._labels.strata(granules)
-        #: Θ(D|R∪{a}) of the candidates for the present R, as far as they are known
+        #: Θ(D|R∪{a}) of the candidates for the current R, as far as known
         self._known: dict[int, int] = {}
-        #: of U/R, if it has been scored
+        #: runs of U/R, once it has been scored
         self._runs: Runs | None = None
         #: a user's θ is evaluated column by column
         self._use_lanes = False if measure.kind == OWN else use_lanes
         self._blocks: list[lanes.Block] | None = None
-        #: room for the rows of a block in the order of U/R, one piece per thread
+        #: buffers for the rows of a block in the order of U/R, one per thread
         self._rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
         self._n_jobs = n_jobs
-        #: its threads end with the evaluation
+        #: its threads stop with the evaluation
         self._pool: ThreadPoolExecutor | None = None
 
     @property
@@ -152,7 +153,7 @@ class LocalEvaluation:
         return self._labels.value(self._granules, self._measure, self.theta_all)
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
-        """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
+        """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of shrinking partitions."""
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
         halves = in_halves(attributes, self._granules.cardinalities)
@@ -160,7 +161,7 @@ class LocalEvaluation:
         tally, cells = Tally(self.watch, n, n), n * len(self._root.order)
         try:
             found = self._in_threads(lambda half: self.leave_out(halves[half], halves[1 - half], tally), (0, 1), cells)
-        except BaseException:  # also Ctrl-C, which reaches this thread alone
+        except BaseException:  # also Ctrl-C, which only reaches this thread
             self._stopped = True
             raise
         theta_of = found[0] | found[1]
@@ -240,7 +241,7 @@ class LocalEvaluation:
 
         def lay_out(group: Sequence[int]) -> lanes.Block:
             rows = lanes.as_rows([g.columns[a] for a in group])
-            if isinstance(g.columns, ConsumableColumns):  # which serve this search alone
+            if isinstance(g.columns, ConsumableColumns):  # columns for this search only
                 g.columns.lay_out(group, rows)
             return lanes.Block(group, max(n_values[a] for a in group), rows)
 
@@ -256,9 +257,9 @@ class LocalEvaluation:
         return self.theta
 
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
-        """How the values of each candidate meet the decisions."""
+        """A table of each candidate's values against the decisions."""
         now, g = self._now, self._granules
-        if self._measure.kind in (PURE, OWN) and not self.consistent:  # which drop more classes, or fewer
+        if self._measure.kind in (PURE, OWN) and not self.consistent:  # these drop other classes
             return self._strata.tables(candidates)
         runs = self._runs or find_runs(g.classes, g.counts, now.order, now.starts)
         columns = map(self._column, candidates)
@@ -291,7 +292,7 @@ class LocalEvaluation:
         return kernels.mixed_objects(self._labels.labels, self._granules.counts, partition.order, partition.starts)
 
     def _theta_of_gone(self, after: Split) -> int:
-        # in a consistent table all classes that leave are pure
+        # in a consistent table all dropped classes are pure
         if self.consistent and self._measure.kind != OWN:
             return -self._weight(after.gone) if self._measure.kind == PURE else 0
         return self._sum(after.gone, after.gone_starts)

@@ -1,4 +1,4 @@
-"""Which sets of attributes preserve Θ(D|C), and why others do not: what the smallest and all reducts are found with."""
+"""Which sets of attributes preserve Θ(D|C), and why others do not: the basis of the smallest and all reducts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Question = tuple[Collection[int], Sequence[int]]
 
 
 class Answer(NamedTuple):
-    """A clause, with the values of two rows that differ in its attributes alone, as JSON holds them."""
+    """A clause, with the values of two rows that differ in exactly its attributes, as JSON holds them."""
 
     attributes: tuple[int, ...]
     row: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
 
 
 class Oracle(Protocol):
-    """Answers about many sets at once; none depends on the order of the rows, or where they are."""
+    """Answers about many sets at once; they depend neither on the order of the rows nor on where these are."""
 
     def assume(self, attributes: Collection[int]) -> None:
         """Prepare for sets that hold these attributes."""
@@ -81,7 +81,7 @@ def with_values(found: Found, values: Sequence[Sequence[Any]]) -> Answer:
 
 
 def encoded(rows: Sequence[Sequence[bytes]], values: Sequence[Sequence[Any]]) -> NDArray[np.int64]:
-    """Codes of rows whose values are spelled; -1 for values that are not there."""
+    """Codes of rows whose values are spelled; -1 for values that do not occur."""
     codes = np.full((len(values), len(rows)), -1, np.int64)
     for a, known in enumerate(values):
         wanted = {row[a] for row in rows}
@@ -96,7 +96,7 @@ def decisions_of(
     """How many objects of each decision equal each of the rows, given as codes by attribute."""
     n, found = len(counts), [dict[int, int]() for _ in rows.T]
     known = np.flatnonzero((rows >= 0).all(axis=0))
-    # the rows asked for stand behind those of the table, and meet their equals in one class
+    # the rows asked for are appended to those of the table, and share a class with their equals
     both = [(np.concatenate([codes, rows[a, known].astype(codes.dtype)]), k) for a, (codes, k) in enumerate(columns)]
     order, starts = distinct(both, n + len(known))
     for low, high in pairwise(starts.tolist()):

@@ -18,17 +18,17 @@ class JobProgress(NamedTuple):
     done: int
     total: int
     candidates: int
-    #: the best candidate so far and its Θ; None where no task knows a whole Θ
+    #: the best candidate so far and its Θ; None if no task knows a whole Θ
     best: tuple[str, float] | None
     seconds_left: float | None
 
 
-#: called now and then during a pass; an exception that it raises ends the pass
+#: called repeatedly during a pass; an exception that it raises stops the pass
 Watch: TypeAlias = Callable[[JobProgress], None]
 
 
 class Tally:
-    """Counts the tasks of a pass and reports a few times a second, if to anybody; threads may share it."""
+    """Counts the tasks of a pass and reports a few times a second, if anybody listens; threads may share it."""
 
     def __init__(self, watch: Watch | None, total: int, candidates: int) -> None:
         self.done = 0
@@ -41,7 +41,8 @@ class Tally:
         with self._lock:
             self.done += tasks
             now = monotonic()
-            if self._watch is None or now - self._reported < _TICK:
+            last = self.done >= self._total and self._reported > self._began  # what was reported ends at 100 %
+            if self._watch is None or (now - self._reported < _TICK and not last):
                 return
             self._reported = now
             left = (now - self._began) / self.done * (self._total - self.done) if self.done else None

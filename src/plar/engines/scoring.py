@@ -38,7 +38,7 @@ class Scorer:
         return kernels.add_words(words)
 
     def total_of_all(self, granules: Granules, labels: Labels) -> int:
-        """Θ(D|C); of the pure classes, which are one granule each, only the four measures know θ without a look."""
+        """Θ(D|C); for the pure classes, each a single granule, the four measures know θ in advance."""
         pure = labels.order[: labels.n_pure] if self.own is None else labels.order[:0]
         rest = labels.order[len(pure) :], labels.starts[len(pure) :] - np.uint32(len(pure))
         theta = self.total(granules.classes, granules.counts, *rest)
@@ -46,7 +46,7 @@ class Scorer:
 
 
 class Pass:
-    """One pass over U/R, whose classes stand decision by decision: Θ(D|R∪{a}) of any candidate."""
+    """One pass over U/R, with classes ordered by decision: Θ(D|R∪{a}) of any candidate."""
 
     def __init__(self, scorer: Scorer, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> None:
         self._scorer = scorer
@@ -111,8 +111,8 @@ def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     returned = theta.nopython_signatures[-1].return_type
     if not isinstance(returned, (numba.types.Integer, numba.types.Boolean)):
         raise TableError(
-            f"The θ of measure {name!r} must return a whole number. It returns {returned}; scale it and round, and "
-            "let the normaliser take the scale away."
+            f"The θ of measure {name!r} must return a whole number. It returns {returned}; scale it, round it, and "
+            "divide by the scale in the normaliser."
         )
 
     def add(classes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from plar.errors import PlarError
 from plar.limits import shown_seconds
 from plar.report.curve import curve
-from plar.report.reproduce import python_call, shell_command
+from plar.report.ranking import ranked
+from plar.report.reproduce import changed_settings, python_call, shell_command
 from plar.report.words import (
     LONGEST,
     MEASURES,
@@ -33,27 +34,30 @@ from plar.report.words import (
     percent,
     shortened,
     visible,
+    words_of,
 )
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct, Step
 
-#: rows of a table that are shown at first
+#: rows of a table shown initially
 ROWS = 50
-#: names of a list that are shown, of candidates that did not tie, and values of a setting
+#: names shown of a list and of the runners-up, and values of a setting
 NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
+#: what the script knows of each column
+_KEYS = ("place", "role", "of", "gain", "first", "values", "missing")
 
 
 @cache
 def template(name: str = "page.html.j2") -> Any:
-    """A page to fill in, whose compilation takes longer than all the rest."""
+    """A page to fill in; compiling it takes longer than all the rest, so it is kept."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.") from None
     how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=PackageLoader("plar.report", "."), **how)
-    environment.filters.update(number=number, short=shortened, visible=visible, counted=counted)
+    environment.filters.update(number=number, short=shortened, visible=visible, counted=counted, breakable=_breakable)
     return environment.get_template(name)
 
 
@@ -61,8 +65,8 @@ def page(found: Reduct, command: str | None = None) -> str:
     """Make the page."""
     here, whole = files("plar.report"), template()
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    columns, dropped = _columns(found), len(found.conditions) - len(found.attributes)
-    settings = {"measure": found.measure, "engine": found.engine, **found.settings}
+    columns, dropped = ranked(found), len(found.conditions) - len(found.attributes)
+    settings = {"measure": found.measure, "engine": found.engine, **changed_settings(found)}
     inside = set(found.attributes)
     groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
     made: str = whole.render(
@@ -103,61 +107,48 @@ def page(found: Reduct, command: str | None = None) -> str:
 
 
 def content_hash(text: str) -> str:
-    """What a Content-Security-Policy calls a text that may run."""
+    """The name by which a Content-Security-Policy allows a script or a style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _data(found: Reduct, columns: list[dict[str, Any]]) -> str:
-    """What the tables that can be sorted hold, each name once, as JSON that can stand between script tags."""
+    """The contents of the sortable tables, as JSON that is safe between script tags."""
     data = {
         "names": [visible(name) for name in found.conditions],
-        "columns": [[row["part"], row["values"], row["missing"]] for row in columns],
+        "columns": [[row[key] for key in _KEYS] for row in columns],
         "rounds": [[step.candidates.get(name) for name in found.conditions] for step in found.steps],
         "taken": [found.conditions.index(step.attribute) for step in found.steps],
     }
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    # nothing in it ends the tag or opens a comment
+    # so that nothing in it closes the tag or opens a comment
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _columns(found: Reduct) -> list[dict[str, Any]]:
-    parts = dict.fromkeys(found.core, "core, left out")
-    parts |= {step.attribute: f"step {i}, left again" for i, step in enumerate(found.steps, 1)}
-    parts |= {row["name"]: row["part"] for row in chosen(found)}
-    values, missing = found.cardinalities, found.missing
-    return [
-        {"name": name, "part": parts.get(name, ""), "values": values.get(name), "missing": missing.get(name, 0)}
-        for name in found.conditions
-    ]
-
-
 def _steps(found: Reduct) -> list[dict[str, Any]]:
-    gains = aligned([step.significance for step in found.steps])
     thetas = aligned([step.theta for step in found.steps])
     p_values = p_values_of(found) or [("", False)] * len(found.steps)
     passed = [_passed_over(step) if found.settings.get("alpha") else [] for step in found.steps]
     return [
         {
             "step": step,
-            "significance": gain,
             "theta": theta,
             "p": p,
             "passed": over,
             "ties": [name for name in step.ties if name != step.attribute],
             "next": _runners_up(step.candidates, {*step.ties, *over}),
         }
-        for step, gain, theta, p, over in zip(found.steps, gains, thetas, p_values, passed, strict=True)
+        for step, theta, p, over in zip(found.steps, thetas, p_values, passed, strict=True)
     ]
 
 
 def _rejected(found: Reduct) -> list[tuple[str, str, float]]:
-    """The columns left that came near to beating chance, the nearest first."""
+    """The remaining columns that came close to beating chance, the closest first."""
     near = sorted((p, name) for name, p in found.rejected.items() if p < 1)
     return [(name, p_words(p, level_of(found)), p) for p, name in near]
 
 
 def _passed_over(step: Step) -> list[str]:
-    """Candidates that would have been taken, if they beat chance."""
+    """Candidates that would have been taken if they had beaten chance."""
     value = step.candidates[step.attribute]
     return [name for name, other in step.candidates.items() if other >= value and name not in step.ties]
 
@@ -168,7 +159,7 @@ def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tup
 
 
 def _first_round(found: Reduct) -> list[dict[str, Any]]:
-    """The candidates of the first round, the best first, as the page shows them before any click."""
+    """The candidates of the first round, best first, as the page shows them initially."""
     if not found.steps:
         return []
     places = {name: k for k, name in enumerate(found.conditions, 1)}
@@ -187,10 +178,15 @@ def _first_round(found: Reduct) -> list[dict[str, Any]]:
     ]
 
 
+def _breakable(name: str) -> Any:
+    """Let a browser break the line between the words of a name, and nowhere else."""
+    from markupsafe import Markup, escape
+
+    return Markup("<wbr>").join(map(escape, words_of(name)))
+
+
 def _shown(value: Any) -> str:
     """A setting in words."""
-    if value is None or value in ([], (), {}):
-        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, (Mapping, list, tuple)):

@@ -1,4 +1,4 @@
-"""The curve of Θ(D|R) as SVG: no library, and its colours are those of the page."""
+"""The curve of Θ(D|R) as SVG, drawn without a library, in the colours of the page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
     lines.append(f'<line class="level" x1="{left:g}" x2="{right:g}" y1="{level:.1f}" y2="{level:.1f}"/>')
     lines.append(
         f'<text class="label" x="{left + 6:g}" y="{level + 17:.1f}">'
-        f"all {counted(len(found.conditions), 'column')}: Θ(D|C) = {number(found.theta_all)}</text>"
+        f"with all {counted(len(found.conditions), 'column')}: Θ = {number(found.theta_all)}</text>"
     )
     points = [(x(k), y(value)) for k, value in enumerate(values)]
     lines.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
@@ -70,9 +70,9 @@ def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
     p_values = [("", False), *(p_values_of(found) or [("", False)] * len(found.steps))]
     lines += [
         f'<circle class="dot{" chance" * by_chance}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"><title>'
-        f"{k}: {escape(name)}, Θ(D|R) = {value!r}{f', p-value {escape(p)}' if p else ''}</title></circle>"
+        f"{k}: {escape(name)}, Θ = {value!r}{f', p-value {escape(p)}' if p else ''}</title></circle>"
         for k, ((a, b), name, value, (p, by_chance)) in enumerate(zip(points, names, values, p_values, strict=True))
     ]
     fall = f"from {number(values[0])} to {number(values[-1])} in {counted(len(values) - 1, 'step')}"
-    words = f"Θ(D|R) falls {fall}; Θ(D|C) is {number(found.theta_all)}."
+    words = f"The uncertainty left, Θ, falls {fall}; with all columns it is {number(found.theta_all)}."
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(words)}">{"".join(lines)}</svg>'

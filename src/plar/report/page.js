@@ -19,11 +19,17 @@
     return all.slice(0, LONGEST - tail - 1).join("") + "…" + all.slice(-tail).join("");
   };
 
+  // As `words_of` in Python: a line may break after a separator, or after 18 characters.
+  const word = /[^\s_/.\-]{1,18}[\s_/.\-]{0,18}|[\s_/.\-]{1,18}/gu;
+  const bdi = (name) => {
+    const words = name.match(word) || [];
+    return element("bdi", "name", ...words.flatMap((text, k) => (k ? [element("wbr"), text] : [text])));
+  };
+
   const nameOf = (name) => {
     const brief = short(name);
-    if (brief === name) return element("bdi", "name", name);
-    const summary = element("summary", "", element("bdi", "name", brief));
-    return element("details", "more", summary, element("bdi", "name", name));
+    if (brief === name) return bdi(name);
+    return element("details", "more", element("summary", "", bdi(brief)), bdi(name));
   };
 
   const bar = (share) => {
@@ -45,7 +51,13 @@
     return cell;
   };
 
-  const count = (value) => element("td", value ? "n" : "n dim", value === null ? "–" : whole.format(value));
+  const count = (value, kind) => element("td", kind, value === null ? "–" : whole.format(value));
+
+  const exact = (value, write, kind) => {
+    const cell = element("td", kind, value === null ? "–" : write(value));
+    if (value !== null) cell.title = String(value);
+    return cell;
+  };
 
   // As `aligned` in Python: equal decimals, four digits for the largest number.
   const decimalsOf = (values) => {
@@ -81,7 +93,7 @@
       const found = known.filter((row) => row.name.toLowerCase().includes(text));
       const way = state.down ? -1 : 1;
       found.sort((a, b) => {
-        const x = a[state.key], y = b[state.key];
+        const x = a[state.key] ?? -1, y = b[state.key] ?? -1;
         return (typeof x === "string" ? order.compare(x, y) : x - y) * way;
       });
       const shown = state.all ? found : found.slice(0, SHOWN);
@@ -97,7 +109,7 @@
       const head = button.parentElement;
       button.addEventListener("click", () => {
         const same = state.key === button.dataset.sort;
-        state.down = same ? !state.down : head.classList.contains("n") && button.dataset.sort !== "place";
+        state.down = same ? !state.down : head.classList.contains("n") && !["place", "rank"].includes(button.dataset.sort);
         state.key = button.dataset.sort;
         for (const other of table.querySelectorAll("th[aria-sort]")) other.setAttribute("aria-sort", "none");
         head.setAttribute("aria-sort", state.down ? "descending" : "ascending");
@@ -113,14 +125,16 @@
     return render;
   };
 
-  const columns = data.names.map((name, k) => {
-    const [part, values, missing] = data.columns[k];
-    return { place: k + 1, name, part, values, missing };
-  });
+  const columns = data.columns.map(([place, role, of, gain, first, values, missing], k) =>
+    ({ rank: k + 1, place, name: data.names[place - 1], role, of, gain, first, values, missing }));
+  const written = (key) => writer(decimalsOf(columns.map((row) => row[key])));
+  const writeGain = written("gain"), writeFirst = written("first");
   tableOf("columns-table", () => columns, () => (row) =>
-    element("tr", "", element("td", "n dim", whole.format(row.place)), rowName(row),
-      element("td", "part", ...(row.part ? [tag(row.part)] : [])), count(row.values), count(row.missing)),
-    { key: "place", down: false });
+    element("tr", "", count(row.rank, "n dim aux"), rowName(row),
+      element("td", "role", tag(row.role), ...(row.of === null ? [] : [" ", element("span", "of", nameOf(row.of))])),
+      exact(row.gain, writeGain, "n"), exact(row.first, writeFirst, "n aux"), count(row.values, "n aux"),
+      count(row.missing, row.missing ? "n aux" : "n aux dim"), count(row.place, "n aux dim")),
+    { key: "rank", down: false });
 
   const select = document.getElementById("round");
   if (!select) return;
@@ -134,10 +148,8 @@
     return (row) => {
       const name = rowName(row);
       if (row.place === taken) name.append(" ", tag("chosen"));
-      const value = element("td", "n", write(row.value));
-      value.title = String(row.value);
       return element("tr", row.place === taken ? "taken" : "",
-        element("td", "n dim", whole.format(row.place)), name, value,
+        count(row.place, "n dim aux"), name, exact(row.value, write, "n"),
         element("td", "wide", bar(largest > 0 ? row.value / largest : 0)));
     };
   }, { key: "value", down: true });

@@ -1,4 +1,4 @@
-"""All reducts as one HTML page: how many of which size, how often each column is needed, and which hold which."""
+"""All reducts as one HTML page: how many of each size, how often each column is needed, and which reduct holds what."""
 
 from __future__ import annotations
 

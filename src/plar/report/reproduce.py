@@ -1,4 +1,4 @@
-"""How to get the same result again: a call for Python and a command for the shell."""
+"""How to reproduce a result: a Python call and a shell command."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def python_call(found: Reduct) -> str:
     >>> print(python_call(plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", max_attributes=1)))
     import plar
     <BLANKLINE>
-    table = ...  # the data: they were not read from a file
+    table = ...  # the data: not read from a file
     r = plar.reduce(table, decision='d', measure='SCE', max_attributes=1)
     """
     lines = ["import plar", ""]
     data, measure = repr(found.source), repr(found.measure)
     decision = f"decision={(found.decision[0] if len(found.decision) == 1 else list(found.decision))!r}"
     if found.settings.get("y"):
-        lines.append("y = ...  # the labels: they were given beside the data")
+        lines.append("y = ...  # the labels, given beside the data")
         decision = "y=y"
     if found.source is None:
-        lines.append("table = ...  # the data: they were not read from a file")
+        lines.append("table = ...  # the data: not read from a file")
         data = "table"
     if found.measure not in MEASURES:
         lines.append(f"measure = ...  # the measure {found.measure!r}, which is not one of plar's")
@@ -62,8 +62,13 @@ def _asked(found: Reduct, defaults: Mapping[str, Any]) -> Iterator[tuple[str, An
             yield name, value
 
 
+def changed_settings(found: Reduct) -> dict[str, Any]:
+    """The settings that differ from their defaults."""
+    return dict(_asked(found, {**_READING, **_SEARCH}))
+
+
 def shell_command(found: Reduct) -> str | None:
-    """Write the command that gives this result; None where no command can.
+    """Write the command that gives this result; None if no command can.
 
     >>> import plar
     >>> shell_command(plar.reduce("examples/tic_tac_toe.csv", "x_wins", include=["top_left"], minimal=True))
@@ -98,7 +103,7 @@ def shell_command(found: Reduct) -> str | None:
 
 
 def _quoted(word: str) -> str:
-    r"""Quote for a shell; what cannot be printed in bash's own way.
+    r"""Quote for a shell; unprintable characters as bash writes them.
 
     >>> print(_quoted("it's"), _quoted("a\x1bb'"))
     'it'"'"'s' $'a\x1bb\''

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 LONGEST = 48
 
 MEASURES = {
-    "PR": "positive region: minus the share of rows whose decision is certain",
+    "PR": "positive region, minus the share of rows whose decision is certain",
     "SCE": "Shannon's conditional entropy, in nats",
     "LCE": "Liang's conditional entropy",
     "CCE": "combination conditional entropy",
@@ -25,12 +26,12 @@ MEASURES = {
 
 
 def visible(name: str) -> str:
-    """Show a name of the data with everything in it that cannot be seen, or that turns text around, escaped."""
+    """Show a name from the data, with invisible characters and those that reverse text escaped."""
     return printable(name) if name.strip() else repr(name)
 
 
 def shortened(name: str, longest: int = LONGEST) -> str:
-    """Show a name, its middle left out if it is long.
+    """Show a name, without its middle if it is long.
 
     >>> shortened("a" * 30 + "z" * 30, 21)
     'aaaaaaaaaaaaaa…zzzzzz'
@@ -53,7 +54,7 @@ def number(value: float) -> str:
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Write the numbers of one column with as many decimals each: four digits for the largest, two for the least.
+    """Write the numbers of one column with equal decimals: four digits for the largest, two for the smallest.
 
     >>> aligned([0.1454073, 0.0057883, 0.0, 1e-9]), aligned([-1.0, -0.25])
     (['0.1454', '0.0058', '0', '<0.0001'], ['−1.000', '−0.250'])
@@ -77,7 +78,7 @@ def _fixed(value: float, decimals: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    r"""Write a share; never 100 % or 0 % where it is not so.
+    r"""Write a share; 100 % and 0 % only if exact.
 
     >>> percent(5189, 5201), percent(1, 9), percent(0, 9), percent(9_999_999, 10_000_000)
     ('99.8\xa0%', '11.1\xa0%', '0\xa0%', '>99.9\xa0%')
@@ -104,7 +105,7 @@ def bar(value: float | None, largest: float) -> str:
 
 
 def p_words(p: float, level: float = LEVEL) -> str:
-    """Write a p-value with two digits, or as many as show on which side of the level it is.
+    """Write a p-value with two digits, or as many as needed to show on which side of the level it is.
 
     >>> p_words(1e-9), p_words(0.0018), p_words(0.0402), p_words(0.0501), p_words(1.0)
     ('<0.001', '0.0018', '0.04', '0.0501', '1')
@@ -125,7 +126,7 @@ def p_values_of(found: Reduct) -> list[tuple[str, bool]]:
     return [(p_words(p, level), p > level) for p in known] if len(known) == len(found.steps) else []
 
 
-def chance_words(found: Reduct, noun: str = "column") -> list[str]:
+def chance_words(found: Reduct) -> list[str]:
     """Say which steps beat chance, what was not tested, and how thin the table is; nothing for earlier versions.
 
     >>> import plar
@@ -140,19 +141,20 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
     if n:
         words.append(_steps_and_chance(found.n_beyond_chance, [not by_chance for _, by_chance in p_values_of(found)]))
     if left:
-        rest = f"{'None' if left > 2 else 'Neither'} of the {left:,} {noun}s{' left' * bool(found.attributes)} beats"
-        rest = f"The only {noun}{' left' * bool(found.attributes)} does not beat" if left == 1 else rest
+        which = " left" if found.attributes else ""
+        rest = f"{'None' if left > 2 else 'Neither'} of the {left:,} columns{which} beats"
+        rest = f"The only column{which} does not beat" if left == 1 else rest
         words.append(f"{rest} chance at {level_of(found):g}.")
     parts = [row["part"] for row in chosen(found)]
     core, asked = parts.count("core"), parts.count("asked for")
-    untested = [counted(core, f"core {noun}")] * bool(core)
-    untested += [f"{asked:,} asked for" if core else f"{counted(asked, noun)} asked for"] * bool(asked)
+    untested = [counted(core, "core column")] * bool(core)
+    untested += [f"{asked:,} asked for" if core else f"{counted(asked, 'column')} asked for"] * bool(asked)
     if untested and found.bounds is None:
         words.append(f"Taken untested: {' and '.join(untested)}.")
     if found.cuts and (n or left):
         bins = found.settings.get("bins")
         seen = any("mdlp" in str(rule) for rule in (bins.values() if isinstance(bins, Mapping) else [bins]))
-        too_small = ", whose cuts by mdlp have seen the decision: p-values are too small" if seen else ""
+        too_small = ", whose cut points by mdlp depend on the decision: p-values are too small" if seen else ""
         words.append(f"What was tested is the binned table{too_small}.")
     if rows := per_combination(found):
         are = "is 1 row" if rows == "1" else f"are {rows} rows"
@@ -160,8 +162,8 @@ def chance_words(found: Reduct, noun: str = "column") -> list[str]:
     return words
 
 
-def bounds_words(found: Reduct, noun: str = "column") -> str:
-    """Say what is proven about the size or the cost of all reducts; empty but for the smallest one.
+def bounds_words(found: Reduct) -> str:
+    """Say what is proven about the size or cost of all reducts; empty unless the smallest was searched for.
 
     >>> import plar
     >>> bounds_words(plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", search="smallest"))
@@ -177,21 +179,21 @@ def bounds_words(found: Reduct, noun: str = "column") -> str:
             return f"Cost {most:,}. Proven: {none} costs less."
         return f"Cost {most:,}, the least found. Proven: {none} costs less than {least:,}."
     if least == most:
-        return f"Proven: {none} has fewer {noun}s."
-    return f"The fewest {noun}s found. Proven: {none} has fewer than {least:,}."
+        return f"Proven: {none} has fewer columns."
+    return f"The fewest columns found. Proven: {none} has fewer than {least:,}."
 
 
-def nothing_words(found: Reduct, noun: str = "column") -> str:
+def nothing_words(found: Reduct) -> str:
     """Say why nothing is chosen though nothing is lost."""
     decision = ", ".join(map(visible, found.decision))
     if found.n_classes == 1:
         same = "falls into one class" if any(name in found.cuts for name in found.decision) else "is the same"
-        return f"{decision} {same} in every row: there is nothing to tell apart."
+        return f"{decision} {same} in every row: there is nothing to predict."
     uncut = sum(name in found.cuts and not found.cuts[name] for name in found.conditions)
     if uncut and uncut == len(found.conditions):
-        return f"The bins found no cut in any {noun}, so none of them can say anything about {decision}."
-    no_cut = f"; the bins found no cut in {counted(uncut, noun)}" if uncut else ""
-    return f"No {noun} is needed: none says anything about {decision}{no_cut}."
+        return f"The bins found no cut in any column, so none of them says anything about {decision}."
+    no_cut = f"; the bins found no cut in {counted(uncut, 'column')}" if uncut else ""
+    return f"No column is needed: none says anything about {decision}{no_cut}."
 
 
 def _steps_and_chance(k: int, beat: list[bool]) -> str:
@@ -209,17 +211,17 @@ def _steps_and_chance(k: int, beat: list[bool]) -> str:
 
 
 def per_combination(found: Reduct) -> str:
-    """Rows for each combination of the chosen values; empty without such, and for results of earlier versions."""
+    """Rows for each combination of the chosen values; empty if none are chosen, and for results of earlier versions."""
     if not found.n_combinations or not found.attributes:
         return ""
-    rows, each = found.n_objects, found.n_combinations  # as large as somebody may have written into a file
+    rows, each = found.n_objects, found.n_combinations  # integers: a file may hold any size
     return f"{rows / each:.{int(rows != each)}f}" if rows < 10 * each else f"{rows // each:,}"
 
 
 def chosen(found: Reduct) -> list[dict[str, Any]]:
-    """The columns of the reduct: why each is there, and its significance, inner for the core, else when selected.
+    """The columns of the reduct: why each is there, and its gain: the loss without it (core), or when it was added.
 
-    The core is what the search began with; where it began without, its columns are as any other.
+    Columns count as core only if the search started with the core.
 
     >>> import plar
     >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", measure="PR", include=["a"])
@@ -238,10 +240,12 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
     taken = set(found.attributes)
     groups = [(name, group) for group in found.equivalent or () for name in group if name in taken]
     same = {name: [other for other in group if other != name] for name, group in groups}
+    redundant = set(found.certificate.redundant)
     return [
         {
             "name": name,
             "part": parts.get(name, "asked for"),
+            "removable": name in redundant,
             "significance": known.get(name),
             "written": written.get(name, "–"),
             "bar": bar(known.get(name), max(known.values(), default=0.0)),
@@ -268,12 +272,26 @@ def start_words(found: Reduct) -> str:
     return f"step (0: {' and what was '.join(start) or 'no column yet'})".replace("0: asked", "0: what was asked")
 
 
-def intervals(cuts: Iterable[float]) -> list[str]:
-    """Write the bins between cut points.
+def intervals(cuts: Sequence[float]) -> list[str]:
+    """Write the bins between cut points, with enough digits to distinguish these.
 
-    >>> intervals([1.5, 2.0])
-    ['up to 1.5', 'over 1.5 to 2', 'over 2']
+    >>> intervals([1.5, 2.0]), intervals([1000000.25, 1000000.5]), intervals([])
+    (['≤ 1.5', '1.5 to 2', '> 2'], ['≤ 1000000.2', '1000000.2 to 1000000.5', '> 1000000.5'], ['all values'])
     """
-    marks = [f"{cut:.6g}".replace("-", "−") for cut in cuts]
-    between = [f"over {low} to {high}" for low, high in pairwise(marks)]
-    return [f"up to {marks[0]}", *between, f"over {marks[-1]}"] if marks else ["all values"]
+    digits = next((k for k in range(6, 17) if len({f"{cut:.{k}g}" for cut in cuts}) == len(cuts)), 17)
+    marks = [f"{cut:.{digits}g}".replace("-", "−") for cut in cuts]
+    between = [f"{low} to {high}" for low, high in pairwise(marks)]
+    return [f"≤ {marks[0]}", *between, f"> {marks[-1]}"] if marks else ["all values"]
+
+
+#: a word of a name with the separators after it; longer words are cut
+_WORD = re.compile(r"[^\s_/.\-]{1,18}[\s_/.\-]{0,18}|[\s_/.\-]{1,18}")
+
+
+def words_of(name: str) -> list[str]:
+    """Cut a name where a line may break: after a separator, else after 18 characters.
+
+    >>> words_of("mean_radius/x y")
+    ['mean_', 'radius/', 'x ', 'y']
+    """
+    return _WORD.findall(name)

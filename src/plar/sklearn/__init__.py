@@ -1,4 +1,4 @@
-"""scikit-learn: selectors that keep what the columns say about y, or what says more than chance."""
+"""scikit-learn selectors: the features that keep all information about y, or all that beat chance."""
 
 from plar.sklearn.reduct_selector import ReductSelector
 from plar.sklearn.relevant_selector import RelevantSelector

@@ -1,4 +1,4 @@
-"""`ReductSelector`, which selects the columns that tell as much about y as all of them together."""
+"""`ReductSelector`, which selects features that carry all the information about y that X has."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plar.limits import as_seconds
 from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, wants_bins
 from plar.reduct import Reduct
-from plar.search import Options
+from plar.search_options import Options
 from plar.tables.arrays import check_unmasked
 from plar.tables.rows import Selection
 from plar.tables.table import open_rows
@@ -45,34 +45,34 @@ def _fixed_bins(selector: ReductSelector) -> bool:
 
 
 class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
-    """Selects the columns that tell as much about y as all of them together.
+    """Selects features that carry all the information about y that X has.
 
-    The values of X are labels, not quantities: two rows are told apart by a column where its values differ. Text,
-    categories, whole numbers and missing values are taken as they are, from numpy, pandas and polars alike, and are
-    handed on as they are. Numbers with many values want `bins`.
+    The values of X are labels, not quantities: a feature separates two rows if its values differ. Text, categories,
+    whole numbers and missing values are used, and passed on, as they are, from numpy, pandas and polars alike. Numbers
+    with many values need `bins`.
 
     Parameters
     ----------
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
         What is preserved.
     missing : {"value", "drop", "error"}
-        Missing is a value of its own, or rows with missing values do not count in the fit, or they are an error.
+        Missing is a value of its own, or rows with missing values are ignored in the fit, or they are an error.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
         How numbers become bins.
     decision_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a y of numbers into classes.
     output : {"values", "bins"}
-        What `transform` gives: the columns of X as they are; or, where they were cut, the numbers of the bins, from 0.
+        What `transform` returns: the columns of X as they are; or, for those that were cut, bin numbers from 0.
     alpha : float, optional
-        Select only features that beat chance at this level, for example 0.05, as prediction wants.
+        Select only features that beat chance at this level, for example 0.05; use this for prediction.
     search : {"greedy", "smallest"}
-        Add one feature after the other, or find and prove the smallest set: `reduct_.proof`.
+        Add one feature after another, or find the smallest set and prove it: `reduct_.proof`.
     costs : mapping of features to whole numbers, optional
         With ``search="smallest"``: what features cost, 1 by default.
     exclude : list of str or int
         With ``search="smallest"``: features that must not be selected.
     engine, include, epsilon, tolerance, max_attributes, na, numeric, minimal, start, time_limit, n_jobs
-        These, and more about the others, as of `plar.reduce`.
+        As in `plar.reduce`, which also says more about the others.
 
     Attributes
     ----------
@@ -81,23 +81,23 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     core_ : (n_core,) array of int
         The columns of the core, ascending; `reduct_.core` has their names.
     ranking_ : (n_features_in_,) array of int
-        1 for the selected part of the core, then 2, 3, … in the order of selection, and one shared last rank for
-        all that are not selected. Nothing has rank 1 where the core is empty.
+        1 for the selected part of the core, then 2, 3, … in the order of selection, and one shared last rank for all
+        features that are not selected. No feature has rank 1 if the core is empty.
     scores_ : (n_features_in_,) array of float
-        The core: inner significance, by how much Θ(D|C) rises without the feature. Who was selected: its significance
-        then, by how much it took off Θ(D|R). The rest: theirs in the last round. Where there was no round for a
-        feature, its significance with respect to the features selected.
+        The gain of each feature. For the core: how much Θ(D|C) rises without it. For the other selected ones: how much
+        they lowered Θ(D|R) when they were added. For the rest: their gain in the last round or, if they were in none,
+        with respect to the selected features.
     n_features_in_ : int
     feature_names_in_ : (n_features_in_,) array of str
-        Where the columns of X have names, all of them str.
+        Only if all columns of X have names that are str.
 
     Notes
     -----
-    The result depends on nothing but the data: there is no random state, and the order of the rows does not count.
+    The result depends only on the data: there is no random state, and the order of the rows does not matter.
 
-    `partial_fit` keeps the distinct rows with their counts, so that batches count as if they had come at once; the
-    reduct is found when it is first asked for. Bins that depend on the data need all rows at once, so there is no
-    `partial_fit` with them. `fit` keeps no rows: a `partial_fit` after it begins anew, with a warning.
+    `partial_fit` keeps the distinct rows with their counts, so that batches give the same result as all rows at once;
+    the reduct is computed when it is first used. Bins that depend on the data need all rows at once, so `partial_fit`
+    does not support them. `fit` keeps no rows: a `partial_fit` after it starts over, with a warning.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         y : (n,) array_like
             Labels of any type, none of them missing.
         sample_weight : (n,) array_like of whole numbers, optional
-            How many objects each row stands for; 0 leaves it out.
+            How often each row counts; 0 leaves it out.
         """
         granules = self._granulate(X, y, sample_weight, reset=True).for_one_search()
         self._granules: Any = None
@@ -161,35 +161,35 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @available_if(_fixed_bins)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> ReductSelector:
-        """Add rows to those seen; the reduct of all of them is found when it is asked for. Parameters as of `fit`.
+        """Add rows to those seen; the reduct of all of them is computed when it is used. Parameters are those of `fit`.
 
-        `classes`, all labels there are, is not needed; where given, a label of y that is none of them is refused.
+        `classes`, all possible labels, is optional; if given, a label of y that is not among them is refused.
         """
         before: Granules | None = getattr(self, "_granules", None)
         if before is None and self.__sklearn_is_fitted__():
-            warnings.warn("fit kept no rows to add to, so partial_fit begins anew.", stacklevel=2)
+            warnings.warn("fit kept no rows to add to, so partial_fit starts over.", stacklevel=2)
         granules = self._granulate(X, y, sample_weight, reset=before is None)
         if classes is not None:
             odd = set(granules.decision_values[0]).difference(column_or_1d(classes).tolist())
             if odd:
-                raise TableError(f"y holds {min(odd, key=repr)!r}, which is none of the classes. Add it to them.")
+                raise TableError(f"y holds {min(odd, key=repr)!r}, which is not among the classes. Add it to them.")
         self._granules = granules if before is None else before.merge(granules)
         self._found = None
         return self
 
     def transform(self, X: Any) -> Any:
-        """Take the selected columns, as they are: an array, or the DataFrame that `set_output` asks for.
+        """Select the columns, as they are: an array, or the DataFrame that `set_output` asks for.
 
-        A DataFrame that goes in and comes out as the same kind keeps its types.
+        If input and output are the same kind of DataFrame, its types are kept.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         library, reduct, options = _library(X), self.reduct_, ReadOptions(na=self.na)
         if not self.get_support().any():
-            warnings.warn("No feature was selected: none of them tells anything about y.", stacklevel=2)
+            warnings.warn("No feature was selected: none of them says anything about y.", stacklevel=2)
             return np.empty((len(X), 0), float if library else X.dtype)
         rows = open_rows(X, options)
-        # an array has other names than the frame that was fitted
+        # an array has other names than the fitted frame
         kept = {rows.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
         known = reduct.cuts if wants_bins(self.output) else {}
         cuts = {name: known[fitted] for name, fitted in kept.items() if fitted in known}
@@ -199,7 +199,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return check_array(selected, dtype=None, ensure_all_finite=False)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Put selected columns back in their places, with zeros (of text: empty) in all others."""
+        """Put selected columns back in their places, with zeros (empty text for text) in all others."""
         support = self.get_support()
         X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_features=0)
         if X.shape[1] != support.sum():
@@ -210,12 +210,12 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     @property
     def reduct_(self) -> Reduct:
-        """The result of `plar.reduce`; found now if `partial_fit` came last."""
+        """The result of `plar.reduce`; computed now if `partial_fit` came last."""
         return self._result()[0]
 
     @property
     def scores_(self) -> NDArray[np.float64]:
-        """The significance of every feature; see the class."""
+        """The gain of every feature; see the class."""
         return self._result()[1]
 
     @property
@@ -252,7 +252,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return [at[name] for name in names]
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X with its names and number of columns looked at; a frame as it is, anything else as an array."""
+        """X after checking its names and number of columns; a frame as it is, anything else as an array."""
         check_unmasked(X, "X")
         frame = _library(X) is not None
         if frame:
@@ -340,10 +340,10 @@ def _labels(y: Any) -> NDArray[Any]:
 
 
 def _with_weights(X: Any, weights: NDArray[np.float64]) -> tuple[dict[str, Any], str]:
-    """The columns of X, one of multiplicities beside them, and its name."""
+    """The columns of X, a column of weights beside them, and its name."""
     odd = weights[(weights < 0) | (weights != np.floor(weights))]
     if len(odd):
-        raise TableError(f"sample_weight says how often each row counts, in whole numbers. Got {odd[0]:g}; scale it.")
+        raise TableError(f"sample_weight takes whole numbers: how often each row counts. Got {odd[0]:g}; scale it.")
     library = _library(X)
     names = [f"x{j}" for j in range(X.shape[1])] if library is None else [str(label) for label in X.columns]
     name = "sample_weight"

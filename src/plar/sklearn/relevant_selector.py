@@ -1,4 +1,4 @@
-"""`RelevantSelector`, which selects all columns that say more about y than chance."""
+"""`RelevantSelector`, which selects all features that say more about y than chance."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from plar.sklearn.reduct_selector import ReductSelector
 
 
 class RelevantSelector(ReductSelector):
-    """Selects all columns that say more about y than chance: `plar.relevant`.
+    """Selects all features that say more about y than chance: `plar.relevant`.
 
     Parameters
     ----------
     alpha : float
-        How seldom a feature that says nothing may be selected.
+        How rarely an uninformative feature may be selected.
     measure, engine, include, epsilon, tolerance, max_attributes, missing, na, bins, decision_bins, numeric, minimal
     start, output, n_jobs
-        As of `ReductSelector`; `include` and `start` are for the first layer, the limits for each.
+        As in `ReductSelector`; `include` and `start` apply to the first layer, the limits to each.
 
     Attributes
     ----------
     relevant_ : Relevant
         The result of `plar.relevant`, with its layers.
     p_values_ : (n_features_in_,) array of float
-        Of the selected features when they were taken (0 for those of `include`), of the others in the end.
+        Those of the selected features when they were added (0 for `include`), those of the others at the end.
     ranking_ : (n_features_in_,) array of int
-        The layer of each feature, from 1 on, and one shared last rank for all that are not selected.
+        The layer of each feature, from 1 on, and one shared last rank for all others.
     reduct_, core_, scores_
         Of the first layer; see `ReductSelector`.
 

@@ -1,4 +1,4 @@
-"""Attribute reduction as a stage of a pipeline, computed on the cluster by the Spark engine."""
+"""Attribute reduction as a pipeline stage, computed on the cluster by the Spark engine."""
 # ruff: noqa: N802  (Spark ML spells its names so)
 
 from __future__ import annotations
@@ -116,10 +116,10 @@ class _ReductParams(HasLabelCol, HasInputCols, HasWeightCol, DefaultParamsReadab
 
 
 class _Reader(DefaultParamsReader[Any]):
-    """Reads a stage of its own class and nothing else; of a model the Reduct too."""
+    """Reads a stage of its own class only; for a model also the Reduct."""
 
     def load(self, path: str) -> Any:
-        """Read the stage that is saved there."""
+        """Read the stage saved there."""
         found = super().load(path)
         if not isinstance(found, self.cls):
             other = type(found).__name__
@@ -130,17 +130,17 @@ class _Reader(DefaultParamsReader[Any]):
             try:
                 found._reduct = from_dict(json.loads(line[0] if line else ""), repr(place))
             except json.JSONDecodeError:
-                raise TableError(f"{place!r} is not a saved reduct: it is no valid JSON.") from None
+                raise TableError(f"{place!r} is not a saved reduct: it is not valid JSON.") from None
         return found
 
 
 class _ModelWriter(DefaultParamsWriter):
-    """Writes Params to metadata, as every stage does, and the Reduct to data: a line of JSON each."""
+    """Writes Params to metadata, like every stage, and the Reduct to data: a line of JSON each."""
 
     instance: ReductSelectorModel
 
     def saveImpl(self, path: str) -> None:
-        """Write the model, through Spark, so that it lands where Spark writes."""
+        """Write the model through Spark, to where Spark writes."""
         super().saveImpl(path)
         line = json.dumps(self.instance.reduct.to_dict())
         rows = self.sparkSession.createDataFrame([(line,)], "value string")
@@ -148,12 +148,11 @@ class _ModelWriter(DefaultParamsWriter):
 
 
 class ReductSelectorModel(_ReductParams, Model):
-    """What `ReductSelector.fit` returns: drops the conditions that were not selected.
+    """What `ReductSelector.fit` returns: drops the columns that were not selected.
 
-    `transform` keeps all rows, the selected conditions and every column that was no condition (label, weights, ids),
-    with their values, or bins (`output`), and in the order of the table. Rows that did not count in the fit
-    (missing="drop", weight 0) stay too. With outputCol it adds a vector of the selected conditions, in the order of
-    `selected`.
+    `transform` keeps all rows, the selected columns and every column that was not in inputCols (label, weights, ids),
+    with their values, or bins (`output`), in table order. Rows that were ignored in the fit (missing="drop", weight 0)
+    stay too. With outputCol it adds a vector of the selected columns, in the order of `selected`.
 
     Parameters
     ----------
@@ -176,12 +175,12 @@ class ReductSelectorModel(_ReductParams, Model):
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """The selected conditions: the core in the order of the conditions, then as selected."""
+        """The selected columns: the core in the order of inputCols, then as selected."""
         return self.reduct.attributes
 
     @property
     def core(self) -> tuple[str, ...]:
-        """The conditions that nothing can replace."""
+        """The columns that nothing can replace."""
         return self.reduct.core
 
     def setOutputCol(self, value: str | None) -> ReductSelectorModel:
@@ -226,22 +225,22 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
 
     The parameters are those of `plar.reduce` under Spark ML's names, each with a getter and a setter; all are given by
     name, and one that is None is not set. Columns compare by value, so vectors and other nested types cannot be
-    conditions.
+    selected.
 
     Parameters
     ----------
     labelCol : str
         The decision.
     inputCols : list of str, optional
-        The conditions, which are the columns to choose from; by default all but label and weights. Leave ids out: an
-        id tells every row apart. Ties, core and trace follow their order.
+        The columns to choose from; by default all except label and weights. Leave ids out: an id identifies every row.
+        Ties, core and trace follow their order.
     weightCol : str, optional
-        Whole-number multiplicities; 0 leaves the row out of the fit.
+        Whole numbers: how often each row counts; 0 leaves it out of the fit.
     outputCol : str, optional
-        A vector of the selected columns, which are then numbers, for the stages that take one.
+        A vector of the selected columns, which must be numbers, for the stages that take one.
     measure : {"SCE", "PR", "LCE", "CCE"}
     include : list of str
-        Conditions that must be selected.
+        Columns that must be selected.
     epsilon, tolerance : float
     maxAttributes : int, optional
     missing : {"value", "drop", "error"}
@@ -262,11 +261,11 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     timeLimit : str, optional
     layout : {"auto", "columns", "rows"}
     partitions : int, optional
-        These two are of `plar.engines.SparkEngine`; the result does not depend on them.
+        Options of `plar.engines.SparkEngine`; the result does not depend on them.
 
     Notes
     -----
-    `fit` needs a classic Spark session; through Spark Connect it says so. `ReductSelectorModel.transform` needs none.
+    `fit` needs a classic Spark session, and refuses Spark Connect. `ReductSelectorModel.transform` works with either.
     """
 
     _input_kwargs: dict[str, Any]

@@ -21,7 +21,7 @@ from plar.tables.rows import Rows, Selection, sink_frame
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ArrayRows(Rows):
-    """Columns in memory, each of which can be had by its place."""
+    """Columns in memory, each accessible by its place."""
 
     @abstractmethod
     def column(self, place: int) -> Any:
@@ -36,7 +36,7 @@ class _ArrayRows(Rows):
         return in_threads(lambda column: encode_column(column[0], na, column[1]), named, self.n_rows)
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Write columns to a file; what has no polars type is written as text."""
+        """Write columns to a file; values without a polars type are written as text."""
         import polars as pl
 
         self.check_output(path)
@@ -61,7 +61,7 @@ class MatrixRows(_ArrayRows):
 
     @staticmethod
     def open(data: np.ndarray[Any, Any]) -> MatrixRows:
-        """Take an array, if it has rows and columns."""
+        """Accept an array with rows and columns."""
         check_unmasked(data, "A table")
         if data.ndim != 2 or data.dtype.kind == "V":
             raise TableError(f"A table has rows and columns. Got an array of shape {data.shape} of {data.dtype}.")
@@ -75,7 +75,7 @@ class MatrixRows(_ArrayRows):
         return encode_matrix(self.data, [int(name[1:]) for name in names], na)
 
     def select(self, selection: Selection) -> Any:
-        """Take columns, in a type that holds their bins too."""
+        """Select columns, in a type that also holds their bins."""
         kept = self.data[:, selection.places(self.names)]
         made = {j: selection.cut(kept[:, j], name) for j, name in enumerate(selection.kept) if name in selection.cuts}
         if made:
@@ -93,7 +93,7 @@ class PandasRows(_ArrayRows):
 
     @staticmethod
     def open(data: Any) -> PandasRows:
-        """Take a DataFrame; its labels are names."""
+        """Accept a DataFrame; its labels are names."""
         names = check_names([str(label) for label in data.columns], "the DataFrame")
         return PandasRows(data, names, labels=_ints(data.columns))
 
@@ -101,7 +101,7 @@ class PandasRows(_ArrayRows):
         return self.data.iloc[:, place]
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
-        """Code these columns, neighbours of one type together where pandas holds them as one matrix."""
+        """Code these columns; neighbours of one type together if pandas holds them as one matrix."""
         dtypes, places = list(self.data.dtypes), Selection(tuple(names)).places(self.names)
         for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
             own = [place for _, place in run]
@@ -123,13 +123,13 @@ class PandasRows(_ArrayRows):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MappingRows(_ArrayRows):
-    """Columns of any kind in a mapping, by their names."""
+    """Columns of any kind in a mapping, by name."""
 
     kind = "mapping"
 
     @staticmethod
     def open(data: Mapping[Any, Any]) -> MappingRows:
-        """Take a mapping, if it holds columns of one length."""
+        """Accept a mapping with columns of one length."""
         for name, column in data.items():
             ordered = hasattr(column, "__len__") and getattr(column, "ndim", 1) == 1
             if not ordered or isinstance(column, (str, bytes, set, frozenset, Mapping)):
@@ -168,7 +168,7 @@ def _is_one_block(part: Any, dtype: Any) -> bool:
 
 
 def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
-    """Code the labels that are given beside a table."""
+    """Code the labels given beside a table."""
     whole = isinstance(y, (str, bytes, Mapping, set, frozenset))
     if whole or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
         raise TableError(f"y holds one label for each row, in order. Got {y!r:.60}. To name a column pass decision=.")
@@ -180,7 +180,7 @@ def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
 
 
 def label_name(y: Any, names: Sequence[str]) -> str:
-    """Name of the labels: their own, or y, with underscores where the table has it already."""
+    """Name of the labels: their own, or y, with underscores if the table already has it."""
     given = getattr(y, "name", None)
     name = given if isinstance(given, str) and given else "y"
     while name in names:

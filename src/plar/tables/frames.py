@@ -1,7 +1,7 @@
-"""What polars holds or reads: its own frames, Arrow tables and files of typed columns.
+"""Tables that polars holds or reads: its own frames, Arrow tables and files of typed columns.
 
-A streaming group-by finds the distinct rows of narrow tables, so the memory follows the granules; wide ones are coded
-column by column.
+A streaming group-by finds the distinct rows of narrow tables, so memory grows with the granules only; wide tables are
+coded column by column.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24
 _WIDE = 200  # grouping by more columns than this is slower than coding each
 _LEN = "\0len"
-_TICK = 0.01  # seconds between two looks at the memory
+_TICK = 0.01  # seconds between two checks of the memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrameRows(Rows):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    `columnar` says that columns can be read one after another, always in the same order of rows; `frames` are those of
-    each file alone, in the types of all.
+    `columnar` says that columns can be read one after another, in the same order of rows each time. `frames` holds one
+    frame per file, in common types.
     """
 
     kind = "polars"
@@ -56,7 +56,7 @@ class FrameRows(Rows):
         return found
 
     def explain(self, error: BaseException) -> TableError:
-        """Say why polars could not read the rows."""
+        """The error that says why polars could not read the rows."""
         if not self.files:
             return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
         return TableError(
@@ -68,16 +68,16 @@ class FrameRows(Rows):
         return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns, some at a time where they can be read so."""
+        """Code these columns, some at a time if they can be read that way."""
         import polars as pl
 
         step = max(1, len(names))
         if self.columnar:
             rows = int(self.collect(self.frame.select(pl.len())).item())
-            step = max(64, _BLOCK_CELLS // max(rows, 1))  # each block costs a look at all names
+            step = max(64, _BLOCK_CELLS // max(rows, 1))  # each block scans all names
         for low in range(0, len(names), step):
             block = self.collect(self.frame.select([named(name) for name in names[low : low + step]]))
-            check_memory("Coding the columns", len(block) * (len(names) - low))  # a byte a cell at least
+            check_memory("Coding the columns", len(block) * (len(names) - low))  # at least a byte per cell
             yield from in_threads(partial(encode_series, na=na, text=self.text), block, len(block))
 
     def granulate(self, roles: Roles) -> Granules:
@@ -93,7 +93,7 @@ class FrameRows(Rows):
             return self._grouped(roles)
         if self.columnar:
             return granulate_columns(self, roles)
-        # a query may give its rows in another order each time
+        # a query may return its rows in another order each time
         held = self.collect(self.frame.select([named(name) for name in roles.read]))
         return granulate_columns(FrameRows(held, self.names, text=self.text), roles)
 
@@ -109,7 +109,7 @@ class FrameRows(Rows):
         if roles.weights is not None:
             try:
                 counts = row_weights(columns.pop(), counts)
-            except BadWeight:  # whose row is known only where they are read in order
+            except BadWeight:  # the row is known only if they are read in order
                 for column in self.encode([roles.weights], ()):
                     row_weights(column, np.ones(len(column.codes), np.int64))
                 raise
@@ -118,7 +118,7 @@ class FrameRows(Rows):
         return Granules.from_columns(coded[:k], coded[k:], counts, missing=roles.missing, grouped=grouped)
 
     def select(self, selection: Selection) -> Any:
-        """Take columns; those of files come as a polars DataFrame."""
+        """Select columns; those of files as a polars DataFrame."""
         import polars as pl
 
         frame = self.data.select([named(name) for name in selection.kept])
@@ -132,7 +132,7 @@ class FrameRows(Rows):
         )
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Write columns to a file, in a stream where none is cut into bins."""
+        """Write columns to a file, streaming if none is cut into bins."""
         self.check_output(path)
         frame = self.frame.select([named(name) for name in selection.kept])
         if selection.cuts:
@@ -160,20 +160,20 @@ class ArrowRows(FrameRows):
 
 
 def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -> T:
-    """Let polars read; what it says when it cannot is explained."""
+    """Let polars read; explain its errors."""
     import polars as pl
 
     check_threads()
     try:
         return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        if isinstance(error, OSError) and error.filename is not None:  # of the file that is written
+        if isinstance(error, OSError) and error.filename is not None:  # about the output file
             raise
         raise explain(error) from None
 
 
 def _watched(read: Callable[[], T]) -> T:
-    """Let polars read in a thread: it cannot be stopped, but where memory runs out we can stop waiting for it."""
+    """Let polars read in a thread: it cannot be stopped, but we can stop waiting if memory runs out."""
     done: Future[T] = Future()
 
     def run() -> None:
@@ -183,14 +183,14 @@ def _watched(read: Callable[[], T]) -> T:
             done.set_exception(error)
 
     check_memory("Reading the table")
-    Thread(target=run, daemon=True).start()  # of no pool: Python waits for those of pools when it ends
+    Thread(target=run, daemon=True).start()  # not of a pool: Python waits for pool threads at exit
     while wait([done], _TICK).not_done:
         check_memory("Reading the table")
     return done.result()
 
 
 def open_frame(data: Any) -> FrameRows:
-    """Take a polars frame, or anything with the Arrow stream protocol."""
+    """Accept a polars frame, or anything with the Arrow stream protocol."""
     import polars as pl
 
     try:

@@ -26,20 +26,20 @@ class GranuleRows(Rows):
     kind = "granules"
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
-        """Choose among the conditions; what granules cannot follow any more is refused."""
+        """Choose among the conditions; options that come too late for granules are refused."""
         given = self.data
         for option in {"y", "weights", "na", "decision_bins"} & options.changed():
             raise TableError(
-                f"The granules have their counts, decision and missing values already, so {option}= cannot be given. "
-                f"Pass {option}= where the table is granulated."
+                f"These are distinct rows with their counts, decision and missing values, so {option}= comes too late. "
+                f"Pass {option}= to granulate."
             )
         if options.decision is not None:
             beside = tuple(name for name in given.decision if name not in self.names)  # labels given as y
             found = decision_names((*self.names, *beside), options.decision)
             if found != given.decision:
                 raise TableError(
-                    f"The granules were made for the decision {list(given.decision)}, not {list(found)}. "
-                    "Granulate the table anew for another decision."
+                    f"The distinct rows were made for the decision {list(given.decision)}, not {list(found)}. "
+                    "Granulate the table again for another decision."
                 )
         wanted = given.conditions if options.conditions is None else options.conditions
         conditions, _ = roles_of(self.names, given.decision, wanted, options.drop, None)
@@ -60,9 +60,9 @@ class GranuleRows(Rows):
         return refused
 
     def select(self, selection: Selection) -> Any:
-        """Refuse: the rows are not there any more."""
+        """Refuse: the rows are gone."""
         where = repr(str(self.files[0])) if self.files else "The table"
-        raise TableError(f"{where} holds granules, not rows. No columns can be taken from it.")
+        raise TableError(f"{where} holds granules, not rows. No columns can be selected from it.")
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         self.select(Selection(()))
@@ -84,21 +84,21 @@ def _regrouped(
 
 
 def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
-    """Cut the conditions that hold numbers, of text files also written ones, and are not cut yet."""
+    """Cut the conditions that hold numbers, in text files as text, and are not cut yet."""
     cuts = dict(granules.cuts)
     for name in bins.columns:
         if name in cuts:
-            raise TableError(f"Column {name!r} of the granules is cut into bins already. Leave it out of bins.")
+            raise TableError(f"Column {name!r} is already cut into bins. Leave it out of bins.")
     conditions, decision = granules.named_columns()
     left = {name: column for name, column in conditions if name not in cuts}
-    written = decimal if granules.text else None  # text of typed tables is no number
+    written = decimal if granules.text else None  # text in typed tables is not a number
     cut = cut_columns(left.items(), bins, granules.classes, granules.counts, cuts, decimal=written)
     made = dict(conditions) | dict(zip(left, cut, strict=True))
     return _regrouped(granules, list(made.items()), decision, cuts=cuts)
 
 
 def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
-    """Let the text of some columns compare as the numbers that it writes: 1, 1.0 and 01 are one value then."""
+    """Compare the text of some columns as numbers, so that 1, 1.0 and 01 are one value."""
     conditions, decision = (
         [(name, _numbers(column, name, decimal) if name in names else column) for name, column in part]
         for part in granules.named_columns()
@@ -111,7 +111,7 @@ def _numbers(column: Column, name: str, decimal: str) -> Column:
     for value, number in zip(column.values, values, strict=True):
         if number is None and value is not None:
             raise TableError(
-                f"Column {name!r} is to compare as numbers, and holds {value!r}. Name it in na= if it means missing, "
-                "or leave the column out of numeric."
+                f"Column {name!r} is to compare as numbers, but holds {value!r}. Name it in na= if it means missing, "
+                "or leave the column out of numeric="
             )
     return recode(column.codes, values)

@@ -1,4 +1,4 @@
-"""JSON: one object a line, or an array of objects. Polars reads it, and Python's own reader says what is wrong."""
+"""JSON: one object per line, or an array of objects. Polars reads it; Python's reader finds out what is wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
-_ORDERED = 16  # names up to which polars keeps their order
+_ORDERED = 16  # polars keeps the order of up to this many names
 _LINES = 10_000
 _CHUNK = 1 << 24
 _EXACT = 1 << 53
@@ -37,7 +37,7 @@ class JsonRows(FrameRows):
     """Files of JSON."""
 
     def granulate(self, roles: Roles) -> Granules:
-        """Group the rows, once no column is known to mix types, which polars would read as one."""
+        """Group the rows, after checking that no column mixes types, which polars would convert."""
         self._check(roles.used)
         return FrameRows.granulate(self, roles)
 
@@ -58,7 +58,7 @@ class JsonRows(FrameRows):
         texts = [name for name in names if schema[name] == pl.String]
         floats = [name for name in names if schema[name].is_float()]
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
-        # another type than text, or half a character, which polars reads as a NUL
+        # not text, or a lone surrogate, which polars reads as NUL
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
         for file in self.files:
             if is_array(file):
@@ -67,12 +67,12 @@ class JsonRows(FrameRows):
             largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
             large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
-                with closing(_rows(file)) as rows:  # or a traceback would hold the file open
+                with closing(_rows(file)) as rows:  # or a traceback would keep the file open
                     _check_types(rows, {*texts, *(floats if large else ())})
 
 
 def unmapped(file: Path) -> str:
-    """A name by which polars reads a file, and does not map it: where a mapped one is cut short, the process dies."""
+    """A source by which polars reads a file without mapping it: if a mapped file is truncated, the process dies."""
     return file.resolve().as_uri()
 
 
@@ -82,12 +82,12 @@ def is_array(path: Path) -> bool:
         head = read_head(file, path)
     array = head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
     if head.startswith(codecs.BOM_UTF8) and not array:
-        raise TableError(f"{str(path)!r} begins with a byte order mark, which JSON has not. Save it as UTF-8 without.")
+        raise TableError(f"{str(path)!r} begins with a byte order mark, which JSON forbids. Save it as UTF-8 without.")
     return array
 
 
 def _lines(path: Path) -> Generator[str, None, None]:
-    """Lines as text; to be closed where not all are read."""
+    """Lines as text; close it if not all are read."""
     with open_bytes(path, "utf-8") as file:
         for number, line in enumerate(iter(partial(file.readline, MAX_LINE + 1), b""), 1):
             if len(line) > MAX_LINE:
@@ -112,7 +112,7 @@ def read_array(path: Path) -> pl.LazyFrame:
 
 
 def json_schema(path: Path) -> dict[str, Any]:
-    """Names and types of all rows, since the first do not tell them; found in chunks, so that no file is mapped."""
+    """Names and types over all rows, since the first rows do not suffice; read in chunks, so that no file is mapped."""
     import polars as pl
 
     found: dict[str, Any] = {}
@@ -123,12 +123,12 @@ def json_schema(path: Path) -> dict[str, Any]:
             part = pl.scan_ndjson(b"".join(lines), infer_schema_length=None).collect_schema()
             found |= {name: _wider(found.get(name, pl.Null), dtype) for name, dtype in part.items()}
     if not found:
-        raise TableError(f"{str(path)!r} has no columns. Write one JSON object a line.")
+        raise TableError(f"{str(path)!r} has no columns. Write one JSON object per line.")
     return found
 
 
 def _wider(one: Any, other: Any) -> Any:
-    """The type that holds the values of both; text where they are of different kinds, which is refused later."""
+    """The type that holds the values of both; text if they are of different kinds, which is refused later."""
     import polars as pl
 
     if one == other or pl.Null in (one, other):
@@ -141,11 +141,11 @@ def _wider(one: Any, other: Any) -> Any:
 
 
 def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Names as the first rows have them: polars keeps their order only where a row has few."""
+    """Names in the order of the first rows: polars keeps it only if rows have few."""
     if len(names) <= _ORDERED:
         return tuple(names)
     left, order = set(names), list[str]()
-    with suppress(ValueError, RecursionError), closing(_lines(path)) as lines:  # which polars has read otherwise
+    with suppress(ValueError, RecursionError), closing(_lines(path)) as lines:  # not JSON, though polars reads it
         for line in islice(lines, _LINES):
             row = json.loads(line) if line.strip() else {}
             order += [name for name in row if name in left]
@@ -156,7 +156,7 @@ def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _not_json(word: str) -> float:
-    raise ValueError(f"{word} is no number in JSON, where null is missing")
+    raise ValueError(f"{word} is not a number in JSON, where null is missing")
 
 
 def _float(text: str) -> float:
@@ -166,7 +166,7 @@ def _float(text: str) -> float:
 
 def _check_text(where: str, text: str) -> None:
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise TableError(f"{where}: {text[:40]!r} has half a character (a lone surrogate). Write it whole.")
+        raise TableError(f"{where}: {text[:40]!r} has half a character (a lone surrogate). Write the whole character.")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -178,11 +178,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_types(rows: Iterable[tuple[str, Any]], names: Collection[str] | None = None) -> None:
-    """Refuse the first row that is no object, or changes the type of a column, of those in `names` if given."""
+    """Refuse the first row that is not an object, or changes the type of a column, of those in `names` if given."""
     kinds, fractions, large = dict[str, str](), set[str](), dict[str, int]()
     for where, row in rows:
         if not isinstance(row, dict):
-            raise TableError(f"{where}: {json.dumps(row)[:40]!r} is no object. Write objects only, one a row.")
+            raise TableError(f"{where}: {json.dumps(row)[:40]!r} is not an object. Write objects only, one per row.")
         for name, value in row.items():
             if names is not None and name not in names:
                 continue
@@ -211,4 +211,4 @@ def _rows(path: Path) -> Generator[tuple[str, Any], None, None]:
             try:
                 yield where, json.loads(line, object_pairs_hook=_once, parse_constant=_not_json, parse_float=_float)
             except (ValueError, RecursionError) as error:
-                raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object a line.") from None
+                raise TableError(f"{where}: {str(error).partition(':')[0]}. Write one JSON object per line.") from None

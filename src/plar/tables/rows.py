@@ -1,4 +1,4 @@
-"""What every kind of table can do; `plar.tables.table` chooses the class by what the data are."""
+"""The interface of every kind of table; `plar.tables.table` chooses the class for the data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """Columns to take, in this order, and where some of them are cut into bins; `na` and `decimal` as of reading."""
+    """Columns to select, in this order, and cut points for some of them; `na` and `decimal` as when reading."""
 
     kept: tuple[str, ...]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
@@ -45,17 +45,17 @@ class Selection:
         return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Where the columns stand in a table."""
+        """The places of the columns in a table."""
         at = {name: place for place, name in enumerate(names)}
         return [at[name] for name in self.kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(ABC):
-    """Opened data of one kind: nothing is read yet but what tells the names, in table order.
+    """Opened data of one kind: only the names, in table order, have been read.
 
-    `data` is as given, or what reads it. `text` says that values compare as written, blanks around them trimmed,
-    `labels` which columns a library labels by ints, and `declared` what the data themselves say the decision is.
+    `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
+    `labels` which columns a library labels by ints, and `declared` the decision that the data themselves declare.
     """
 
     kind: ClassVar[str] = ""
@@ -68,12 +68,12 @@ class Rows(ABC):
     declared: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """What it is, in a word or two."""
+        """A short name for messages."""
         return f"path {shown(self.files)}" if self.files else self.kind
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are at least, as far as that is known."""
+        """A lower bound on the number of rows, as far as known."""
         return 0
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
@@ -82,18 +82,18 @@ class Rows(ABC):
 
     @abstractmethod
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Code these columns, in turn; can be asked for again."""
+        """Code these columns one after another; may be called again."""
 
     def granulate(self, roles: Roles) -> Granules:
-        """Read the rows and return the distinct ones with their multiplicities."""
+        """Read the rows and return the distinct ones with their counts."""
         return granulate_columns(self, roles)
 
     @abstractmethod
     def select(self, selection: Selection) -> Any:
-        """Take columns, in the same kind of table."""
+        """Select columns, as the same kind of table."""
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Write what `select` takes."""
+        """Write what `select` returns."""
         self.check_output(path)
         sink_frame(self.select(selection).lazy(), path)
 
@@ -108,11 +108,11 @@ def shown(files: Sequence[Path]) -> str:
 
 
 def granulate_columns(rows: Rows, roles: Roles) -> Granules:
-    """Code the columns one after the other, and find equal rows."""
-    check_memory("Coding the columns", rows.n_rows * len(roles.used))  # a byte a cell at least
+    """Code the columns one after another, and find equal rows."""
+    check_memory("Coding the columns", rows.n_rows * len(roles.used))  # at least a byte per cell
     beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
     decided = beside[0] if roles.labels is None else roles.labels
-    decimal = roles.decimal if rows.text else None  # text of typed tables is no number
+    decimal = roles.decimal if rows.text else None  # text in typed tables is not a number
     counts = np.ones(len(decided.codes), np.int64)
     return assembled(roles, lambda: rows.encode(roles.conditions, roles.na), beside, counts, decimal=decimal)
 
@@ -126,10 +126,10 @@ def assembled(
     decimal: str | None = None,
     grouped: bool = False,
 ) -> Granules:
-    """Make granules of coded columns, in which numbers are cut into bins where that is asked for.
+    """Make granules of coded columns, with numbers cut into bins if asked for.
 
-    `conditions` codes them one after the other, and is called again only to find rows without missing values for bins.
-    The decision, if it is part of the table, and the weights are `beside`. Text can be cut if `decimal` is given.
+    `conditions` codes them one after another, and is called again only to find rows without missing values for bins.
+    `beside` are the decision, if it is in the table, and the weights. Text can be cut if `decimal` is given.
     """
     beside = list(_beside_labels(beside, roles.labels))
     if roles.weights is not None:
@@ -160,7 +160,7 @@ def assembled(
 
 
 def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator[Column]:
-    """Columns as they come; labels beside the table must be as many."""
+    """Pass columns through; labels beside the table must have the same length."""
     for column in columns:
         n = len(column.codes)
         if labels is not None and len(labels.codes) != n:
@@ -168,7 +168,7 @@ def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator
         yield column
 
 
-# -- tables out: rows stream from a lazy frame to a file in the format that its suffix says ---------------------
+# -- output: rows stream from a lazy frame to a file in the format of its suffix --------------------------------
 
 
 def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
@@ -179,7 +179,7 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> N
 
 
 def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
-    """Write a lazy frame; polars' errors pass through, and nothing is left behind."""
+    """Write a lazy frame; polars' errors pass through, and no partial file is left."""
     kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
     with replacing(path) as temporary:
         check_name(temporary)

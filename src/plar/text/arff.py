@@ -1,4 +1,4 @@
-"""The header of WEKA's ARFF files and of their cousin, KEEL's .dat: attributes are declared, then rows follow."""
+"""The header of WEKA's ARFF files and of the similar .dat files of KEEL: attributes are declared, then rows follow."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _name(declared: str, where: str) -> str:
 
 
 def arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Header | None:
-    """Read the declarations; None if they, or the first row, may go on behind `head`, which is not the `whole` file."""
+    """Read the declarations; None if they, or the first row, may continue beyond `head`, unless that is `whole`."""
     names: list[str] = []
     outputs: tuple[str, ...] = ()
     lines = enumerate(head.split(b"\n")[:-1], 1)
@@ -78,7 +78,7 @@ def arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Heade
                 return None
             return Header(tuple(names), _dialect(row or b"", len(names), path, outputs), size, number, outputs)
         else:
-            raise TableError(f"{where}: {text[:40]!r} is no ARFF declaration. Expected @attribute or @data.")
+            raise TableError(f"{where}: {text[:40]!r} is not an ARFF declaration. Expected @attribute or @data.")
     if whole:
         raise TableError(f"{str(path)!r} has no @data line. Add it before the first row.")
     return None
@@ -93,7 +93,7 @@ def _dialect(row: bytes, n_attributes: int, path: Path, outputs: tuple[str, ...]
     if not n_attributes:
         raise TableError(f"{str(path)!r} declares no attribute. Add @attribute lines.")
     if row.startswith(b"{") and n_attributes > 1:
-        raise TableError(f"{str(path)!r} has sparse rows. Convert them, with WEKA's SparseToNonSparse.")
+        raise TableError(f"{str(path)!r} has sparse rows. Convert them with WEKA's SparseToNonSparse.")
     separator = "\t" if b"\t" in row and b"," not in row else ","
     # KEEL, which names its outputs, also writes <null>
     return Dialect(separator, "'\"", "%", padded=True, missing=("?", "<null>") if outputs else ("?",))

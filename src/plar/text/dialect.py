@@ -1,4 +1,4 @@
-"""How the fields of a text file are written: separator, quotes, comments and names, found in its first lines."""
+"""How the fields of a text file are written: separator, quotes, comments and names, detected in its first lines."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BLANK_LINES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How fields are told apart."""
+    """How fields are separated."""
 
     #: one ASCII character; a blank means any run of blanks and tabs
     separator: str
-    #: characters that may stand around a value
+    #: characters that may quote a value
     quotes: str = '"'
-    #: what begins a comment, which goes to the end of the line; empty: there are none
+    #: what begins a comment, which extends to the end of the line; empty: no comments
     comment: str = ""
-    #: as ARFF has it: blanks may stand around quotes, and a backslash escapes in them. Else quotes are doubled
+    #: as in ARFF: blanks may surround quotes, and a backslash escapes within them. Otherwise quotes are doubled
     padded: bool = False
     #: how a missing value is written, outside quotes
     missing: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Dialect:
     marks: Marks = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Tabulate what each byte is."""
+        """Tabulate the role of each byte."""
         kinds = np.zeros(256, np.uint8)
         for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
             kinds[list(marks.encode())] |= kind
@@ -47,7 +47,7 @@ class Dialect:
 
     @property
     def runs(self) -> bool:
-        """Whether any run of blanks is one separator."""
+        """Whether a run of blanks counts as one separator."""
         return self.separator == " "
 
     @property
@@ -58,7 +58,7 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first lines of a file say: the names, how rows are written, and where they begin."""
+    """What the first lines of a file show: the names, how rows are written, and where they begin."""
 
     names: tuple[str, ...]
     dialect: Dialect
@@ -71,7 +71,7 @@ class Header:
 
 
 def separator_of(suffix: str, given: str | None, line: str) -> str:
-    """Separator of a text file: the one given, or what its suffix or its first line shows."""
+    """Separator of a text file: as given, or as its suffix or its first line shows."""
     if given is not None:
         return given
     if suffix in (".tsv", ".tab"):
@@ -84,21 +84,21 @@ def separator_of(suffix: str, given: str | None, line: str) -> str:
 
 
 def decoded(line: bytes, path: Path, number: int, encoding: str) -> str:
-    """Decode one line, or a value that begins on it; what is not in the encoding is a TableError with the line."""
+    """Decode a line, or a value that begins on it; a TableError names the line if that fails."""
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
         known = "UTF-8" if encoding == "utf-8" else encoding
         raise TableError(
             f"{str(path)!r}, line {number}: byte 0x{line[error.start]:02x} is not {known}. "
-            "Pass its encoding, e.g. encoding='latin-1' (--encoding latin-1)."
+            "Pass its encoding, e.g. encoding='latin-1'."
         ) from None
 
 
 def delimited_header(
     head: bytes, path: Path, suffix: str, *, header: bool, separator: str | None, encoding: str
 ) -> Header | None:
-    """Read the names of a delimited file; None if its first row may go on behind `head`."""
+    """Read the names of a delimited file; None if its first row may continue beyond `head`."""
     lines = head.split(b"\n")[:-1]
     skip = next((i for i, line in enumerate(lines) if line.strip(b" \r\t")), len(lines))
     if skip >= _BLANK_LINES:

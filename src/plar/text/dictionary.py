@@ -1,7 +1,7 @@
 """Every distinct field of every column of a text file, found by its bytes.
 
-An entry has a word, which is its bytes if they are at most eight and else their hash, and a meta: its column, its
-length and whether it was in the quotes of an ARFF file.
+An entry has a word, which is its bytes if there are at most eight and otherwise their hash, and a meta: its column, its
+length and whether it was quoted in an ARFF file.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.text.distinct import Bytes, Index, eight_bytes, longer
 
-#: bits of a meta: in quotes or not, then the length, then the column
+#: bits of a meta: quoted or not, then the length, then the column
 QUOTED, LENGTH, COLUMN = np.uint64(1), np.uint64((1 << 39) - 1), np.uint64(40)
-#: times a meta, added to the word of which the hash is taken
+#: multiplied by a meta and added to the word before hashing
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 #: word and meta of a field, where it is in the arena, its first chunk and line, and its code
 ENTRY = np.dtype([(name, np.uint64) for name in ("word", "meta", "place", "first", "code")])
@@ -39,7 +39,7 @@ class Dictionary:
 
     @staticmethod
     def of(entries: int, n_bytes: int = 0) -> Dictionary:
-        """Make room for so many entries and bytes."""
+        """Allocate for this many entries and bytes."""
         slots = np.zeros(1 << max(10, (2 * entries - 1).bit_length()), np.uint32)
         return Dictionary(slots, np.empty(entries, ENTRY), np.empty(n_bytes, np.uint8))
 
@@ -49,7 +49,7 @@ class Dictionary:
         return (self.entries["meta"][: self.made] >> COLUMN).astype(np.int64)
 
     def reserve(self, entries: int, n_bytes: int) -> None:
-        """Make room for so many more."""
+        """Make room for this many more."""
         if self.made + entries > len(self.entries):
             self.entries = longer(self.entries, self.made, 2 * (self.made + entries))
             self.slots = np.zeros(1 << (2 * len(self.entries) - 1).bit_length(), np.uint32)
@@ -126,7 +126,7 @@ def find_entry(
 
 @jit
 def _rehash(slots: Index, entries: Entries) -> None:
-    """Put entries into emptied slots; those of one byte or none are found elsewhere."""
+    """Put entries into empty slots; those of at most one byte are looked up elsewhere."""
     mask = np.uint64(len(slots)) - _ONE
     for e in range(np.uint64(len(entries))):
         meta = entries[e].meta
@@ -150,7 +150,7 @@ def _insert_all(
     to_arena: Bytes,
     places: Index,
 ) -> tuple[np.uint64, np.uint64]:
-    """Put the entries of one dictionary into another, and write where each is there; there must be room."""
+    """Insert the entries of one dictionary into another, and write their places there; there must be room."""
     n, end = np.uint64(made), np.uint64(filled)
     for e in range(np.uint64(len(entries))):
         own = entries[e]

@@ -1,4 +1,4 @@
-"""Distinct strings of bytes, each kept once with how often it was seen: lines of a file, and rows of codes."""
+"""Distinct byte strings with their counts: lines of a file, and rows of codes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Index: TypeAlias = NDArray[np.uint32]
 Words: TypeAlias = NDArray[np.uint64]
 Counts: TypeAlias = NDArray[np.int64]
 
-#: bytes behind data that may be looked at
+#: bytes that may be read beyond the data
 SPARE = 8
 #: bytes of strings that are many
 _MANY = 1 << 25
-#: strings that are looked for together
+#: strings looked up together
 _TOGETHER = 32
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _ZERO, _ONE, _TWO, _EIGHT, _HALF, _LOW = (np.uint64(n) for n in (0, 1, 2, 8, 32, 0xFFFFFFFF))
 _EACH, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-#: a slot is where the upper half of a hash says, at two words each; bits of a count, above which stands a place
+#: a slot, of two words, is chosen by the upper half of a hash; bits of a count, with a place above them
 _BELOW, _PLACE = np.uint64(31), np.uint64(34)
 _LINE_ENDS = np.uint64(0x0A0A0A0A0A0A0A0A)
 
 
 def longer(array: NDArray[Any], kept: int, size: int) -> NDArray[Any]:
-    """Copy an array to one that has room for more."""
+    """Copy an array to a longer one."""
     grown = np.empty((size, *array.shape[1:]), array.dtype)
     grown[:kept] = array[:kept]
     return grown
@@ -67,10 +67,10 @@ class Distinct:
         return counts
 
     def add(self, data: Bytes, bounds: Words, hashes: Words, keep: bool = True) -> tuple[Index, Index]:
-        """Return the number of each string, in the order of their first appearance, and which strings are new.
+        """Return the number of each string, in order of first appearance, and which strings are new.
 
-        No string may be the beginning of another one. The bytes of new ones stand behind one another in `arena`, from
-        `filled` on. Where they are not to be kept, that does not move, and they have no number of their own.
+        No string may be a prefix of another. The bytes of new ones are appended to `arena`, from `filled` on. If they
+        are not to be kept, `filled` stays, and they get no number.
         """
         n, size = len(bounds) - 1, int(bounds[-1] - bounds[0]) + SPARE
         if 3 * (self.made + n) > len(self._slots):  # two words each; few, because new memory is slow too
@@ -92,7 +92,7 @@ class Distinct:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def eight_bytes(_: Any, data: Any, at: Any) -> Any:
-    """Load eight bytes, wherever they begin, the first one lowest."""
+    """Load eight bytes from any address, the first one lowest."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -104,7 +104,7 @@ def eight_bytes(_: Any, data: Any, at: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def prefetch(_: Any, array: Any, at: Any) -> Any:
-    """Ask the memory for what will be needed soon."""
+    """Prefetch what will be needed soon."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         found = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -120,20 +120,20 @@ def prefetch(_: Any, array: Any, at: Any) -> Any:
 
 @jit
 def matches(eight: np.uint64, mark: np.uint64) -> np.uint64:
-    """The highest bit of the first byte that is the mark, which is given eight times; higher bits mean nothing."""
+    """The highest bit of the first byte equal to the mark, which is given eight times; higher bits are meaningless."""
     other = eight ^ mark
     return (other - _EACH) & ~other & _HIGH
 
 
 @jit
 def _mixed(word: np.uint64, key: np.uint64) -> np.uint64:
-    """Product of the halves of a word and a key; such products are added up, and need not wait for one another."""
+    """Product of the halves of a word and a key; such products are independent and added up."""
     return (((word & _LOW) + (key & _LOW)) & _LOW) * (((word >> _HALF) + (key >> _HALF)) & _LOW)
 
 
 @jit
 def find_lines(data: Bytes, end: np.uint64, bounds: Words, hashes: Words) -> int:
-    """Write 0 and where each line ends to `bounds`, and its hash; returns how many there are. The last one is whole."""
+    """Write 0 and where each line ends to `bounds`, and its hash; return how many. The last one is complete."""
     i, n = _ZERO, _ZERO
     bounds[0] = _ZERO
     while i < end:
@@ -192,15 +192,15 @@ def _add(
 ) -> None:
     """Number the strings between bounds; there must be room for all of them.
 
-    A slot has two words: the upper half of a hash, which says where it is looked for, and the string's number plus one;
-    where the string begins in the arena, and how often it was seen. In `state`, in and out: strings kept, their bytes;
+    A slot has two words: the upper half of a hash, by which it is found, with the string's number plus one; and where
+    the string begins in the arena, with its count. In `state`, in and out: strings kept, their bytes;
     out: new.
     """
     mask = np.uint64(len(slots)) - _TWO
     n, to, fresh, last = state[0], state[1], _ZERO, np.uint64(len(bounds)) - _ONE
     for begin in range(_ZERO, last, np.uint64(_TOGETHER)):
         stop = min(begin + np.uint64(_TOGETHER), last)
-        # memory is slow to answer, so it is asked for all of these strings before any of them is looked for
+        # memory is slow, so all slots are prefetched before the first string is looked up
         for k in range(begin, stop):
             prefetch(slots, (hashes[k] >> _BELOW) & mask)
         for k in range(begin, stop):
@@ -232,7 +232,7 @@ def _add(
 
 @jit
 def _rehash(slots: Words, to: Words) -> None:
-    """Put what is in slots into others, which are empty."""
+    """Move the slots to others, which are empty."""
     mask = np.uint64(len(to)) - _TWO
     for i in range(_ZERO, np.uint64(len(slots)), _TWO):
         if slots[i] != _ZERO:

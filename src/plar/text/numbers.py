@@ -1,4 +1,4 @@
-"""Numbers in text: columns that are compared as numbers, and those that write one number in several ways."""
+"""Numbers in text: columns that compare as numbers, and columns that write one number in several ways."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from plar.errors import warn
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _SHOWN = 5
-#: digits that Python makes a number of without being asked
+#: Python converts this many digits by default
 _DIGITS = 4000
 
 
 def written_number(text: str, decimal: str = ".") -> int | float | None:
-    """The number that is written: whole ones exactly, others as the nearest float; None if it is none.
+    """The number that a text writes: integers exactly, others as the nearest float; None if it is not a number.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def _twice(values: Sequence[str | None]) -> tuple[str, str] | None:
 
 
 def warn_of_spellings(columns: Mapping[str, Column]) -> None:
-    """Warn of columns that write one number in several ways, which are different values as text."""
+    """Warn of columns that spell one number in several ways, which are different values as text."""
     found = {name: ways for name, column in columns.items() if (ways := _twice(column.values))}
     if not found:
         return
@@ -68,5 +68,5 @@ def warn_of_spellings(columns: Mapping[str, Column]) -> None:
     names = ", ".join(map(repr, list(found)[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN))
     warn(
         f"One number is written in several ways in {names}, such as {one!r} and {other!r}: as text they are different "
-        f"values. To compare numbers, pass numeric={first!r} (--numeric {first})."
+        f"values. To compare numbers, pass numeric={first!r}."
     )

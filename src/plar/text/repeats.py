@@ -1,4 +1,4 @@
-"""Rows that repeat: each distinct one is kept once, and a line that was read before is not coded again."""
+"""Repeated rows: each distinct row is kept once, and a line that was read before is not coded again."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from plar.text.distinct import SPARE, Bytes, Distinct, Index, Words, find_lines, hash_rows
 
-#: rows of which some must be equal, and the share of distinct rows up to which it pays to look for equal ones
+#: among this many rows some must be equal; up to this share of distinct rows it pays to look for equal ones
 _TRIED, _DISTINCT = 1 << 14, 0.75
-#: bytes of a chunk, which are added at once
+#: bytes of a chunk, added at once
 _ROOM = 1 << 20
 _NONE = 0xFFFFFFFF
 
 
 class Repeats:
-    """Distinct rows of codes, how often each was seen, and where first; up to so many bytes of rows, and of lines."""
+    """Distinct rows of codes, with their counts and first places; up to this many bytes of rows, and of lines."""
 
     def __init__(self, width: int, n_bytes: int) -> None:
         self._width, self._most, self._lines_pay = width, n_bytes, True
@@ -29,25 +29,25 @@ class Repeats:
         self._rows, self._lines, self._seen = Distinct(room), Distinct(room), 0
         #: chunk, its first new row, its new rows
         self._runs: list[tuple[int, int, int]] = []
-        #: the row that each line became, chunk by chunk, and those of the chunk that is read now
+        #: the row of each line, chunk by chunk, and those of the current chunk
         self._became: list[Index] = []
         self._now = np.empty(0, np.uint32)
-        #: how often more each row was seen, of those that were kept as bytes before there were too many codes
+        #: further counts of the rows that were kept as bytes before there were too many codes
         self._counted = np.empty(0, np.uint64)
 
     @property
     def full(self) -> bool:
-        """Whether the rows should be taken, to begin anew."""
+        """Whether the rows should be taken, to start over."""
         return self._rows.filled >= self._most
 
     def pay(self) -> bool:
-        """Whether to go on: some rows were equal to others, and many when there is no room for more."""
+        """Whether to continue: some rows were equal to others, and many by the time there is no more room."""
         if self.full:
             return self._rows.made < _DISTINCT * self._seen
         return self._seen < _TRIED or self._rows.made < self._seen
 
     def new_lines(self, data: Bytes, end: int) -> tuple[Bytes, int, Index] | None:
-        """Return those lines of a chunk that were not read before, and their numbers; None if that does not pay.
+        """Return the lines of a chunk that were not read before, and their numbers; None if that does not pay.
 
         The last of the numbers is how many lines there are.
         """
@@ -69,7 +69,7 @@ class Repeats:
         return self._lines.arena[begin:], size, np.append(new + np.uint32(1), np.uint32(n))
 
     def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
-        """Add rows, of at most so many codes; `lines`: which of the new lines each comes from, if from them."""
+        """Add rows, of at most this many codes; `lines`: the new line that each comes from, if any."""
         if n_codes > 256 and self._type.itemsize == 1:
             kept, self._counted = self._kept, self._rows.counts - np.uint64(1)
             self._rows, self._type = Distinct(self._most + _ROOM), np.dtype(np.uint32)
@@ -95,7 +95,7 @@ class Repeats:
         return self._rows.arena[: self._rows.filled].view(self._type).reshape(-1, self._width)
 
     def take(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64], list[tuple[int, int, int]]]:
-        """Return the distinct rows, their counts, and (chunk, first row, rows) of where they were first; begin anew."""
+        """Return the distinct rows, their counts, and (chunk, first row, rows) of their first places; start over."""
         counts = self._rows.counts
         counts[: len(self._counted)] += self._counted
         if self._became:

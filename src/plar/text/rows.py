@@ -1,4 +1,4 @@
-"""Coded rows: distinct ones kept once while that pays, then columns, with all rows in the order of the file."""
+"""Coded rows: distinct ones while that pays, then columns, with all rows in file order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plar.text.distinct import Counts, Index, Words
 #: final codes of a thread's codes, column after column, and where each column begins
 Lut: TypeAlias = tuple[Index, Words]
 
-#: columns that are kept side by side where there are many
+#: columns kept in one matrix if there are many
 _SIDE_BY_SIDE, _MANY_COLUMNS = 16, 64
 
 _ZERO = np.uint64(0)
@@ -38,13 +38,13 @@ def groups_of(n_columns: int) -> list[slice]:
 
 
 def type_of(n_codes: int) -> np.dtype[np.unsignedinteger]:
-    """Return the smallest type for so many codes."""
+    """Return the smallest type for this many codes."""
     return np.dtype(np.min_scalar_type(max(n_codes - 1, 0)))
 
 
 @dataclass(slots=True)
 class Block:
-    """Rows as codes of one thread's dictionary, columns in groups; with `counts` where equal rows are put together."""
+    """Rows as codes of one thread's dictionary, columns in groups; with `counts` if equal rows are merged."""
 
     parts: list[NDArray[np.unsignedinteger]]
     size: int = 0
@@ -54,13 +54,13 @@ class Block:
 
 
 class Rows:
-    """The rows of all threads, and where each goes: in the order of the files."""
+    """The rows of all threads, and their places in the order of the files."""
 
     def __init__(self, blocks: Sequence[Sequence[Block]]) -> None:
         self._blocks = [(w, block) for w, own in enumerate(blocks) for block in own]
         self.n_rows = sum(block.size for _, block in self._blocks)
         self.distinct = len(self._blocks) == 1 and self._blocks[0][1].counts is not None
-        # a chunk is read by one thread, into one block after the other
+        # a chunk is read by one thread, into consecutive blocks
         every = [(*run, b) for b, (_, block) in enumerate(self._blocks) for run in block.runs]
         runs: list[list[tuple[int, int, int]]] = [[] for _ in self._blocks]
         to = 0
@@ -70,7 +70,7 @@ class Rows:
         self._runs = [np.array(some, np.int64).reshape(-1, 3) for some in runs]
 
     def columns(self, columns: Sequence[Column], luts: Sequence[Lut]) -> list[Column]:
-        """Give every column its codes; blocks are freed as they are not needed any more."""
+        """Give every column its codes; blocks are freed once they are no longer needed."""
         found = list(columns)
 
         def assemble(number: int, group: slice) -> int:
@@ -96,7 +96,7 @@ class Rows:
         return found
 
     def counts(self) -> NDArray[np.int64]:
-        """For how many rows each one stands."""
+        """How many rows each one stands for."""
         counts = np.ones(self.n_rows, np.int64)
         for (_, block), runs in zip(self._blocks, self._runs, strict=True):
             if block.counts is not None:
@@ -110,7 +110,7 @@ class Rows:
 
 @jit
 def narrow(rows: NDArray[np.unsignedinteger], n_rows: int, low: int, out: NDArray[np.unsignedinteger], at: int) -> None:
-    """Turn columns from `low` on, as many as `out` has, so that each one is contiguous, from place `at` on."""
+    """Transpose columns from `low` on, as many as `out` has, so that each is contiguous, from place `at` on."""
     n, width, tile = np.uint64(n_rows), np.uint64(len(out)), np.uint64(64)
     first, begin = np.uint64(low), np.uint64(at)
     for r0 in range(_ZERO, n, tile):

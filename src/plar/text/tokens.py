@@ -15,13 +15,13 @@ from plar.jit import jit
 from plar.text.dictionary import COLUMN, SPREAD, Entries, find_entry, word_of
 from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
 
-#: what a byte is outside quotes
+#: roles of a byte outside quotes
 SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
 #: bytes that end a field without quotes
 _STOP = np.uint8(7)
-#: how `tokenize` ended: all is read, there is no room for another row, or a row is at fault
+#: how `tokenize` ended: everything read, no room for another row, or a faulty row
 DONE, ROOM, RAGGED, STRAY, UNCLOSED = 0, 1, 2, 3, 4
-#: in `short`, a field without bytes
+#: in `short`, an empty field
 EMPTY = np.uint64(256)
 
 _ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
@@ -31,23 +31,23 @@ _EACH = np.uint64(0x0101010101010101)
 
 
 class Marks(NamedTuple):
-    """How fields are told apart."""
+    """How fields are separated."""
 
-    #: what each byte is outside quotes
+    #: the role of each byte outside quotes
     kinds: Bytes
     #: the bytes that end a field, each eight times in a word
     ends: Words
-    #: separators in a row are one
+    #: consecutive separators count as one
     runs: bool
-    #: blanks may stand around quotes, in which a backslash escapes
+    #: blanks may surround quotes, within which a backslash escapes
     padded: bool
-    #: values in quotes may go over lines
+    #: quoted values may span lines
     multiline: bool
 
 
 @jit
 def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
-    """Place behind the last line end outside quotes; the data begin with a row, and quotes are doubled in quotes."""
+    """The place after the last line end outside quotes; the data begin with a row, and quotes are doubled in quotes."""
     i, found = _ZERO, _ZERO
     fresh = True
     while i < end:
@@ -57,7 +57,7 @@ def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
             i += _ONE
             while i < end and data[i] != mark:
                 i += _ONE
-            # a doubled quote closes and opens: what follows it is inside again
+            # a doubled quote closes and reopens
             i += _ONE
             fresh = bool(i < end and data[i] == mark)
             continue
@@ -84,7 +84,7 @@ def tokenize(
     rows: Index,
     lines: Index,
 ) -> int:
-    """Code the rows of a chunk until its end, or until there is no room for another one; returns how it ended.
+    """Code the rows of a chunk until its end, or until there is no room for another one; return how it ended.
 
     The data are whole rows, each with a line end. `wanted` has for each field of a row its place among the columns that
     are coded, 2^32 - 1 for those that are not; `short` has code + 1 of fields of one byte and none. `rows` and `lines`
@@ -101,7 +101,7 @@ def tokenize(
     j = _ZERO
     while pos < end:
         i = pos
-        # blank lines and lines of comments are no rows
+        # blank lines and comment lines are not rows
         first = kinds[data[i]]
         if (first & (BLANK | LINE_END | COMMENT)) or data[i] == _CR:
             while (kinds[data[i]] & BLANK) or data[i] == _CR:
@@ -221,13 +221,13 @@ def tokenize(
                         short[byte, column] = code
                     rows[n_rows, column] = code - np.uint32(1)
                 else:
-                    # a name for one array or the other would count references, which costs more than all the rest
+                    # a variable for either array would count references, which costs more than all the rest
                     if inside:
                         word = word_of(arena, start, length)
                     elif not known:
                         word = word_of(data, start, length)
                     meta = (column << COLUMN) | (length << _ONE) | flag
-                    # most are found at once; a call that hands all arrays on costs more than that
+                    # most are found at once; a function call with all arrays would cost more
                     at = mix(word ^ (meta * SPREAD)) & mask
                     found_at = slots[at]
                     if (

@@ -1,4 +1,4 @@
-"""One thread's share of a text file: a dictionary of its own, and the rows that it has read."""
+"""One thread's share of a text file: its own dictionary, and the rows that it has read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from plar.text.distinct import Index
 from plar.text.repeats import Repeats
 from plar.text.rows import Block, Lut, groups_of, narrow, type_of
 
-#: cells that are coded at a time, and that a block may have
+#: cells coded at a time, and the most cells of a block
 _AT_ONCE, _BLOCK = 1 << 19, 1 << 23
 _FEWEST = 64
-#: bytes that the distinct rows of all threads may take, and of one thread at the least, before they are put away
+#: bytes that the distinct rows of all threads may use, and at least those of one thread, before they are stored
 _WINDOW, _LEAST_WINDOW = 1 << 28, 1 << 25
 _NONE = 0xFFFFFFFF
 
@@ -35,7 +35,7 @@ class Fault:
 
 
 class Worker:
-    """Codes the wanted fields of chunks, one chunk after the other; is one of `n_jobs`."""
+    """Codes the wanted fields of chunks, one chunk after another; one of `n_jobs`."""
 
     def __init__(self, dialect: Dialect, wanted: list[int], n_fields: int, group: bool, n_jobs: int) -> None:
         used = len(wanted)
@@ -56,11 +56,11 @@ class Worker:
         self.lines: dict[int, tuple[int, int]] = {}
 
     def learn(self, other: Worker) -> None:
-        """Begin with what another one knows, so that both give the same codes to the same values."""
+        """Start with what another worker knows, so that both give the same codes to the same values."""
         self.dictionary, self._short, self.n_codes = deepcopy((other.dictionary, other._short, other.n_codes))
 
     def read(self, chunk: Chunk) -> bool:
-        """Code the rows of a chunk; whether there is a fault in it."""
+        """Code the rows of a chunk; return whether it has a fault."""
         known, dialect, repeats = self.dictionary, self._dialect, self._repeats
         data, end, lines, before = chunk.data, chunk.end, None, known.made
         lines_are_rows = not dialect.multiline or chunk.room.find(dialect.quotes.encode(), 0, end) < 0
@@ -92,7 +92,7 @@ class Worker:
                 self._append(self._rows[:n_rows], chunk.number)
         line, n_lines = int(state[1]), int(state[1]) - 1
         if lines is not None:
-            # the tokenizer has counted new lines only
+            # the tokenizer has only counted new lines
             firsts = known.entries["first"][before : known.made]
             firsts[:] = np.uint64(chunk.number << 32) | lines[(firsts & np.uint64(_NONE)) - np.uint64(1)]
             line, n_lines = int(lines[line - 1]), int(lines[-1])
@@ -106,7 +106,7 @@ class Worker:
         return self.fault is not None
 
     def _append(self, rows: NDArray[np.unsignedinteger], chunk: int) -> None:
-        """Put rows into the open block, or into a new one where that is full or its types have become too small."""
+        """Put rows into the open block, or into a new one if it is full or its types have become too small."""
         types = [type_of(int(self.n_codes[group].max())) for group in self._groups]
         block = self._open
         if (
@@ -136,7 +136,7 @@ class Worker:
         return lut, offsets
 
     def finish(self) -> None:
-        """Put the distinct rows away."""
+        """Store the distinct rows."""
         if self._repeats is not None:
             rows, counts, runs = self._repeats.take()
             if len(rows):

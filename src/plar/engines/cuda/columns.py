@@ -1,7 +1,7 @@
 """The columns of a table on the GPU: blocks of few-valued columns as lanes, others column by column.
 
-All blocks stay on the device if they fit. Those that do not are sent again for every pass, into two places in turn, so
-that one is filled while the other is computed with.
+All blocks stay on the device if they fit. Those that do not are sent again for every pass, into two buffers in turn, so
+that one is filled while the other is in use.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from plar.granules import Granules
 from plar.partition import Array
 
 _THREADS = 4 if config.ENABLE_CUDASIM else 128
-#: columns go through page-locked memory in portions of about so many bytes
+#: columns go through page-locked memory in portions of about this many bytes
 _PORTION = 1 << 24
-#: threads that bring them there
+#: threads that copy them there
 _FETCHERS = 8
 #: lanes share a block if their numbers of values fall between the same two of these: counters are for the largest
 _STEPS = (4, 8, 16)
-#: rows of this many words and more begin where a memory sector does
+#: rows of at least this many words are aligned to memory sectors
 _SECTOR_WORDS, _LONG_ROW = 8, 32
 
 
@@ -45,7 +45,7 @@ class Block:
     stride: int
     #: bytes of its array
     nbytes: int
-    #: None if it does not stay on the device
+    #: None if it is not kept on the device
     data: Device | None = None
 
     @property
@@ -55,7 +55,7 @@ class Block:
 
 
 class Columns:
-    """All columns, on the device as far as `memory` bytes go; those of more than `most_values` are no lanes."""
+    """All columns, on the device as far as they fit `memory` bytes; those over `most_values` are not lanes."""
 
     def __init__(self, granules: Granules, most_values: int, memory: float) -> None:
         self._granules, self._n, self._n_values = granules, len(granules), granules.cardinalities
@@ -87,7 +87,7 @@ class Columns:
         self._spare = [cuda.device_array(away, np.uint8) for _ in range(2)] if away else []
 
     def _grouped(self, most_values: int, most_bytes: int | None) -> list[Block]:
-        # blocks of at most so many bytes, but never of less than a word of lanes or a column
+        # blocks of at most this many bytes, but at least a word of lanes or a column
         n, n_values, columns = self._n, self._n_values, self._granules.columns
         groups: dict[tuple[int, Any], list[int]] = {}
         for a, values in enumerate(n_values):
@@ -107,7 +107,7 @@ class Columns:
         return blocks
 
     def codes(self, attribute: int) -> Codes:
-        """Where one column is on the device; sent there if it did not stay."""
+        """Where one column is on the device; sent there if it is not kept."""
         block, place = self._where[attribute]
         n_values = self._n_values[attribute]
         if block.data is None:
@@ -118,7 +118,7 @@ class Columns:
         return Codes(block.data, 1, place * self._n, n_values)
 
     def passes(self) -> Iterator[tuple[Block, Device, Any]]:
-        """Every block, lanes first, its data, and the stream to compute with it on."""
+        """Every block, lanes first, its data, and the stream to compute on."""
         for block in self._blocks:
             if block.data is not None:
                 yield block, block.data, 0
@@ -144,7 +144,7 @@ class Columns:
         return min(-(-width // LANES), -(-len(block.attributes) // LANES)) * LANES
 
     def _send(self, block: Block, data: Device) -> None:
-        # portion by portion: gathered by threads into page-locked memory, sent, and on the device made lanes of
+        # portion by portion: gathered by threads into page-locked memory, sent, and turned into lanes there
         n, columns, width = self._n, self._granules.columns, self._portion(block)
         for first in range(0, len(block.attributes), width):
             turn, self._next = self._next, 1 - self._next

@@ -1,4 +1,4 @@
-"""The CUDA engine: columns and U/R on an NVIDIA GPU, one integer per candidate coming back.
+"""The CUDA engine: columns and U/R on an NVIDIA GPU, which returns one integer per candidate.
 
 The kernels are numba's, and f is the local engine's own function, so that both give the same integers.
 """
@@ -34,19 +34,19 @@ from plar.strata import Table
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: shared memory that a block may have on every GPU
+#: shared memory that a block can have on any GPU
 _SHARED = 48 << 10
 #: threads of a block; fewer if their counters would not fit
 _THREADS = 4 if config.ENABLE_CUDASIM else 64
-#: pieces for the whole GPU at once, times this, so that a late one does not keep it waiting
+#: this many times as many pieces as the GPU runs at once, so that a slow one does not stall it
 _WAVES = 6
-#: a piece has at least so many rows
+#: a piece has at least this many rows
 _LEAST_PIECE = 64
 #: bytes of hash tables at once, and slots that a thread sweeps
 _HASHED, _STRETCH = 1 << 28, 16
 #: device memory beside the columns: by row, and for tables
 _ROW_BYTES, _TABLE_BYTES = 448, 1 << 29
-#: more threads than this a processor has no registers for
+#: a processor has no registers for more threads than this
 _MOST_THREADS = 1024
 
 
@@ -59,8 +59,8 @@ class CudaEngine(Engine):
     device : int
         Which one, as the driver counts.
     memory : int, optional
-        Most bytes that the columns of the table may take on it; by default all that is free, less what the work takes.
-        Columns beyond that are sent again for every step.
+        The most bytes that the columns may use on it; by default what is free, minus working memory. Columns beyond
+        that are sent again for every step.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class CudaEvaluation:
         self._now = self._root
         self._processors = int(getattr(gpu, "MULTIPROCESSOR_COUNT", 1))
         self._shared = int(getattr(gpu, "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", _SHARED))
-        #: what kernels work with, made when first needed: sums of a block, cut classes and runs, hash tables
+        #: buffers of the kernels, allocated when first needed: sums of a block, cut classes and runs, hash tables
         self._sums: dict[int, Device] = {}
         self._cut: Device = cuda.device_array(1, self._counter)
         self._hashed: tuple[Device, ...] = ()
@@ -175,7 +175,7 @@ class CudaEvaluation:
 
     @_on_device
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
-        """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of melting partitions."""
+        """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of shrinking partitions."""
         if attributes is None:
             attributes = range(len(self._n_values))
         # many-valued attributes first: they shrink the partition fastest
@@ -194,7 +194,7 @@ class CudaEvaluation:
         return self.theta
 
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
-        """How the values of each candidate meet the decisions, on this machine."""
+        """A table of each candidate's values against the decisions, on this machine."""
         return self._strata.tables(candidates)
 
     def _refined(self, partition: Partition, attributes: Sequence[int]) -> Partition:
@@ -211,7 +211,7 @@ class CudaEvaluation:
         if not now.rows or not candidates:
             return [now.left] * len(candidates)
         thetas: Array = np.empty(len(self._n_values), object if self._exact else np.int64)
-        # all is under way on the device before the first sums are fetched, and lanes before the candidates are read
+        # everything is launched before the first sums are fetched, and lanes before the candidates are read
         found = []
         for block, data, stream in self._columns.passes():
             if block.stride:
@@ -258,7 +258,7 @@ class CudaEvaluation:
 
     def _hashed_sums(self, block: Block, data: Device, places: Array, stream: Any) -> Device:
         now, pure = self._now, self._kind == PURE
-        # at most half full: cells of classes and, but for PR, of runs
+        # at most half full: cells of classes and, except for PR, of runs
         segments = len(now.starts) - 1, 0 if pure else len(now.runs) - 1
         cells = sum(min(now.rows, number * block.n_values) for number in segments)
         capacity = max(_STRETCH, 1 << (2 * cells - 1).bit_length())

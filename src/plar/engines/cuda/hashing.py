@@ -22,7 +22,7 @@ _RUN = U(1 << 63)
 
 @jit
 def _scattered(key: U) -> U:
-    # the finaliser of splitmix64: keys that follow each other fall far apart
+    # the finaliser of splitmix64: consecutive keys land far apart
     key = (key ^ (key >> U(30))) * U(0xBF58476D1CE4E5B9)
     key = (key ^ (key >> U(27))) * U(0x94D049BB133111EB)
     return key ^ (key >> U(31))
@@ -30,7 +30,7 @@ def _scattered(key: U) -> U:
 
 @device
 def _add_to_slot(key: U, weight: U, slots: Array, first: U, capacity: U) -> U:
-    # Adds to the count of the key, which takes a slot if it had none, and returns the slot. A slot is a key and its
+    # Adds to the count of the key, claiming a slot if it has none, and returns the slot. A slot is a key and its
     # count; capacity is a power of two.
     slot = U(_scattered(key)) & (capacity - _1)
     while True:
@@ -68,7 +68,7 @@ def count_cells(
 
 @kernel
 def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
-    """Add θ of the cells in hash tables, and empty these."""
+    """Add θ of the cells in hash tables, and clear the tables."""
     slots, owners = tables
     pure, words = f[0] == 0, cuda.local.array(3, np.int64)
     per_table = capacity // stretch

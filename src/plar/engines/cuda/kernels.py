@@ -1,4 +1,4 @@
-"""Kernels of the CUDA engine: Θ of every candidate from rows that stand class by class, decision by decision.
+"""Kernels of the CUDA engine: Θ of every candidate from rows ordered by class, then by decision.
 
 As in the local engine, Θ(D|R∪{a}) is a sum over the cells (class, value of a) minus one over the cells (run, value of
 a). Columns of few values lie row by row, four candidates in a 32-bit word (*lanes*). A thread takes one word of a
@@ -31,16 +31,16 @@ U = np.uint64
 LANES = 4
 #: three words for each of them
 _SUMS = 3 * LANES
-#: a thread's counters stand this far apart, each warp's own bank by bank, so that no two threads want the same bank
+#: the stride of a thread's counters: each warp has one bank per thread, so that no two threads need the same bank
 _WARP = 32
 
 _0, _1, _2, _4, _5, _8 = U(0), U(1), U(2), U(4), U(5), U(8)
 _31, _255 = U(31), U(255)
 #: from the counters of a value to those of the next, and from lane to lane
 _VALUE, _LANE = U(LANES * _WARP), U(_WARP)
-#: classes of up to so many rows are compared row by row
+#: classes of up to this many rows are compared row by row
 _FEW = 4
-#: of a long run so many rows are fetched at a time
+#: rows of a long run fetched at a time
 _BATCH = 8
 
 
@@ -77,7 +77,7 @@ def clear(values: Array, n: int, value: Any) -> None:
 
 @kernel
 def interleave(columns: Array, n: int, width: int, x: Array, stride: int, first: int) -> None:
-    """Put so many columns of bytes, one after the other, into lanes: words `first` and following of every row."""
+    """Put columns of bytes, one after another, into lanes: words `first` and following of every row."""
     i, words = cuda.grid(1), (width + LANES - 1) // LANES
     if i < n * words:
         row, word = i // words, i % words
@@ -121,7 +121,7 @@ def _counter(row: U, k: int) -> U:
 
 @device
 def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) -> None:
-    # some rows from place i on, all fetched before the first is counted so that their loads overlap
+    # some rows from place i on, all fetched before the first is counted, so that their loads overlap
     batch = cuda.local.array(_BATCH, np.uint64)
     for j in range(size):
         batch[j] = _fetch(lanes, i + U(j))
@@ -132,7 +132,7 @@ def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) ->
 
 @device
 def _leave(is_run: bool, modes: Any, f: F, counts: Array, at: U, further: U, lane: int, sums: Array) -> None:
-    # Without a branch that lanes part at: the counter of a run is added to that of its class and taken out of the sum;
+    # Without a divergent branch: the counter of a run is added to that of its class and taken out of the sum;
     # that of a class is added to the sum.
     pure, exact, mixed = modes
     table = f[1]
@@ -156,7 +156,7 @@ def _leave(is_run: bool, modes: Any, f: F, counts: Array, at: U, further: U, lan
 def _leave_all(
     is_run: bool, modes: Any, f: F, counts: Array, at: U, n_values: U, lanes: Any, first: U, stop: U, sums: Array
 ) -> None:
-    # all counters of a run or class that has these rows, or those that its rows have added to where they are fewer
+    # all counters of a run or class, or only those that its rows have added to, if they are fewer
     further = n_values * _VALUE
     if (stop - first) * _2 > n_values:
         for v in range(n_values):
@@ -174,8 +174,8 @@ def _pair_up(
     pure: bool, table: Array, lanes: Any, weights: Array, run_of: Array, start: U, end: U, sums: Array
 ) -> None:
     # A class of up to four rows, each compared with those before it: a row of weight w that has weight c of equals
-    # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Rows that are not there
-    # weigh nothing.
+    # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Absent rows
+    # have weight 0.
     rows, w = cuda.local.array(_FEW, np.uint64), cuda.local.array(_FEW, np.uint64)
     runs = cuda.local.array(_FEW, np.uint32)
     for j in range(_FEW):
@@ -232,7 +232,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
         if i >= last:
             return
         lanes, t = (x, stride, word, order), U(cuda.threadIdx.x)
-        # this thread's counters of the present run, and how much further those of the class are
+        # this thread's counters of the current run, and the offset to those of the class
         mine, further = (t >> _5) * n_values * _2 * _VALUE + (t & _31), n_values * _VALUE
         for j in range(_2 * n_values * _4):
             counts[mine + j * _LANE] = zero
@@ -250,7 +250,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                 i = end
                 c += _1
                 continue
-            # the next row is fetched before the present one is counted
+            # the next row is fetched before the current one is counted
             ahead = _fetch(lanes, i)
             while i < stop:
                 run_end = U(runs[r + _1])
@@ -282,7 +282,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                     i += _1
                 ahead = _fetch(lanes, min(i, n - _1))
                 if is_cut:
-                    # added up where the class, or the run, began: at most one of each is cut that begins in a piece
+                    # added up where the class or run began: of those that begin in a piece, at most one of each is cut
                     run_start = U(runs[r])
                     place, run_place = start // piece, run_start // piece
                     run_is_cut = (run_end - _1) // piece != run_place

@@ -1,7 +1,7 @@
 """Partitions on the GPU: from a stable sort and prefix sums to the refinement of U/R, all on the device.
 
-Rows stand class by class, decision by decision, as in the local engine. To refine, rows are sorted by (class, value),
-stably, so that decisions stay together; new classes whose rows share one leaf key are left out. Only sizes and sums
+Rows are ordered by class, then by decision, as in the local engine. To refine, rows are sorted by (class, value),
+stably, so that decisions stay together; new classes whose rows share one leaf key are dropped. Only sizes and sums
 come back to the host.
 """
 
@@ -25,20 +25,20 @@ from plar.partition import Array
 _LOW = np.int64(0xFFFFFFFF)
 _32 = np.int64(32)
 
-#: blocks of `_judge`: few, since all threads add to the same places
+#: blocks of `_judge`: few, since all threads add to the same addresses
 _JUDGES = 128
 #: what `_judge` counts: rows, classes and runs that stay, objects not settled, Θ of the classes that stay and of those
 #: that leave in three words each, rows of the largest class that stays
 _ROWS, _CLASSES, _RUNS, _UNSETTLED, _KEPT, _GONE, _LARGEST = 0, 1, 2, 3, 4, 7, 10
 _FACTS = 11
-#: arrays of which several are one, since a launch takes time by the number of its arguments
+#: several arrays in one, since the time of a launch grows with the number of its arguments
 _ROW, _START, _RUN = 0, 1, 2
 _OBJECTS = 1
 _MIXED, _UNEQUAL = 0, 1
 
 
 class Codes(NamedTuple):
-    """Where the codes of a column lie: row i at ``array[i * stride + first]``."""
+    """Where the codes of a column are: row i at ``array[i * stride + first]``."""
 
     array: Device
     stride: int
@@ -62,7 +62,7 @@ class Partition(NamedTuple):
     largest: int
     #: objects in classes of more than one label
     unsettled: int
-    #: Θ of the classes that have left, and of all
+    #: Θ of the dropped classes, and of all
     left: int
     theta: int
 
@@ -132,7 +132,7 @@ def _find_segments(n: int, leaves: Array, labels: Array, found: Array, marked: A
 
 @kernel
 def _judge(f: F, n: int, found: Array, marked: Array, flags: Array, kept: Array, facts: Array) -> None:
-    # Step i takes row, class and run number i. θ of a class of one run is 0, but for PR.
+    # Step i takes row, class and run number i. θ of a class of one run is 0, except for PR.
     kind = f[0]
     starts, runs, marks, weights, mixed = found[_START], found[_RUN], marked[0], marked[_OBJECTS], flags[_MIXED]
     own = cuda.local.array(_FACTS, np.int64)
@@ -178,7 +178,7 @@ def _judge(f: F, n: int, found: Array, marked: Array, flags: Array, kept: Array,
 
 @kernel
 def _keep(n: int, found: Array, marked: Array, kept: Array, weights: Array, memory: Array) -> None:
-    # memory: order, class_of, run_of, starts and runs of the new partition, one behind the other
+    # memory: order, class_of, run_of, starts and runs of the new partition, one after another
     i, n_rows, n_classes = cuda.grid(1), len(weights), kept[0, n] >> _32
     starts, runs = 3 * n_rows, 3 * n_rows + n_classes + 1
     if i < n:
@@ -200,7 +200,7 @@ def _keep(n: int, found: Array, marked: Array, kept: Array, weights: Array, memo
 
 
 class Refinery:
-    """Refines partitions of some granules; holds what does not change, and memory to work in.
+    """Refines partitions of some granules; holds what does not change, and working memory.
 
     The arrays of f are on the device; weights are of the numpy type `counter`.
     """
@@ -223,7 +223,7 @@ class Refinery:
         """Put one class on the device; the rows are given decision by decision."""
         nothing, whole = (cuda.to_device(a) for a in (np.zeros(len(order), np.uint32), np.zeros(2, np.uint32)))
         one = Partition(cuda.to_device(order), nothing, nothing, nothing, whole, whole, 0, 0, 0, 0)
-        # a refinement by a column of one value finds the runs and all that is to be counted
+        # refining by a column of one value finds the runs and all counts
         return self.refine(one, [Codes(nothing, 1, 0, 1)])
 
     def refine(self, partition: Partition, columns: Sequence[Codes]) -> Partition:
@@ -244,7 +244,7 @@ class Refinery:
         rows, classes, runs = facts[:_UNSETTLED].tolist()
         left = partition.left + add_words(facts[_GONE : _GONE + 3])
         theta = left + add_words(facts[_KEPT : _KEPT + 3])
-        # allocating takes longer than many a kernel: one piece for all but the weights
+        # allocation takes longer than many kernels: one piece for all but the weights
         memory = cuda.device_array(3 * rows + classes + runs + 2, np.uint32)
         weights = cuda.device_array(rows, self._counter)
         if rows:

@@ -9,12 +9,12 @@ from numba.core import config
 from plar.engines.cuda.kernels import Device, device, kernel
 from plar.partition import Array
 
-#: a block of these kernels; the simulator runs every thread of a block as a thread of Python's
+#: threads per block of these kernels; the simulator runs each of them as a Python thread
 THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: prefix sums go in chunks, a block each
 _MOST_CHUNKS = 1024
 _ITEMS = 16
-#: the sort takes so many bits at a time, and a block so many rows
+#: bits that the sort takes at a time, and rows per block
 _DIGIT_BITS = 8
 _DIGITS = 1 << _DIGIT_BITS
 _TILE = 4 * THREADS
@@ -89,7 +89,7 @@ def _move_by_digit(
     keys: Array, places: Array, n: int, shift: int, digits: int, tiles: int, counts: Array, new_keys: Array,
     new_places: Array,
 ) -> None:  # fmt: skip
-    # the rank of a row among its like in the tile is counted one by one: a tile is small
+    # the rank of a row among equals in the tile is counted one by one: a tile is small
     of_row = cuda.shared.array(_TILE, np.int32)
     tile, t = cuda.blockIdx.x, cuda.threadIdx.x
     first = tile * _TILE
@@ -108,7 +108,7 @@ def _move_by_digit(
 
 
 class Sorter:
-    """Sorts up to n keys with the places they came from; holds the memory to work in."""
+    """Sorts up to n keys with their original places; holds the working memory."""
 
     def __init__(self, n: int) -> None:
         self._keys = [cuda.device_array(n, np.uint64) for _ in range(2)]
@@ -117,7 +117,7 @@ class Sorter:
         self._sums = cuda.device_array((2, _MOST_CHUNKS), np.int64)
 
     def room(self) -> tuple[Device, Device]:
-        """Where the keys and places to be sorted are to be written."""
+        """Where to write the keys and places to be sorted."""
         return self._keys[0], self._places[0]
 
     def sorted(self, n: int, bits: int) -> tuple[Device, Device]:

@@ -1,0 +1,54 @@
+"""The library's messages in the words of the shell: options in place of Python's parameters."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from dataclasses import fields
+
+from plar.options import ReadOptions
+from plar.search_options import Options
+
+_NAMES = [field.name for kind in (ReadOptions, Options) for field in fields(kind) if field.name != "y"]
+_NAMES += ["measure", "engine", "n_jobs", "memory_limit", "time_limit", "checkpoint", "limit", "max_size"]
+_VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\([^)]*\)|[\w.]*\w"""
+#: name=value or name=, but neither a part of a quoted name nor a parameter of a class
+_GIVEN = re.compile(rf"(?<![\w'\"])(?<!\w\()({'|'.join(_NAMES)})=({_VALUE})?")
+_PARAMETER = re.compile(rf"[Tt]he '({'|'.join(_NAMES)})' parameter")
+#: labels beside the table, which only Python has
+_LABELS = re.compile(r",? or y=[^.]*")
+#: an option is left out where a parameter is None
+_NONE = re.compile(r"(--[\w-]+ must be) None(?:,| or)")
+_TWICE = re.compile(r"(--[\w-]+(?: [^\s()]+)?) \(\1\)")
+
+
+def in_shell(message: str) -> str:
+    """Write a message of the library for the shell.
+
+    >>> in_shell("The 'max_attributes' parameter goes with search='greedy'. Pass separator=, or drop=['a b', 'c'].")
+    "--max-attributes goes with --search greedy. Pass --separator, or --drop 'a b' --drop c."
+    >>> in_shell("Take decision_bins=[1.5, 3] or engine='spark'; see LocalEngine(n_jobs=2).")
+    'Take --decision-bins 1.5,3 or --engine spark; see LocalEngine(n_jobs=2).'
+    """
+    found = _LABELS.sub("", _NONE.sub(r"\1", _PARAMETER.sub(lambda match: _option(match[1]), message)))
+    return _TWICE.sub(r"\1", _GIVEN.sub(lambda match: _given(match[1], match[2]), found))
+
+
+def _option(name: str) -> str:
+    return "--jobs" if name == "n_jobs" else f"--{name.replace('_', '-')}"
+
+
+def _given(name: str, written: str | None) -> str:
+    if not written:
+        return _option(name)
+    try:
+        value = ast.literal_eval(written)
+    except (ValueError, SyntaxError):
+        value = written.strip("[]()")
+    if isinstance(value, bool):
+        return _option(name) if value else f"--no-{name}"
+    values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not all(isinstance(one, str) for one in values):  # cut points
+        values = [",".join(f"{one:g}" for one in values)]
+    return " ".join(f"{_option(name)} {shlex.quote(str(one))}" for one in values)

@@ -1,0 +1,83 @@
+"""Every column of the table in one ranking: the chosen ones, what could stand in for them, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from plar.report.words import aligned, chosen
+
+if TYPE_CHECKING:
+    from plar.reduct import Reduct
+
+#: why a column is not chosen, in the order of the ranking, and what a list of such columns is called
+REASONS = {
+    "core, left out": "core columns left out",
+    "removed": "removed in the end",
+    "same as": "same as a chosen column",
+    "as good as": "as good as a chosen column",
+    "not chosen": "not chosen",
+    "not needed": "not needed",
+    "chance": "no gain beyond chance",
+    "excluded": "excluded",
+    "constant": "constant, so in no reduct",
+}
+
+
+def ranked(found: Reduct) -> list[dict[str, Any]]:
+    """All columns, best first: their role, the column that this role refers to, and their gains.
+
+    >>> import plar
+    >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "copy": [1, 0, 1, 0], "c": [7, 7, 7, 7], "d": [0, 1, 1, 0]}
+    >>> [(row["name"], row["role"], row["of"]) for row in ranked(plar.reduce(table, "d", equivalent=True))]
+    [('a', 'core', None), ('b', 'step 1', None), ('copy', 'same as', 'b'), ('c', 'constant', None)]
+    """
+    first = found.steps[0].candidates if found.steps else {}
+    rows = [{"name": row["name"], "role": _role(row), "of": None, "gain": row["significance"]} for row in chosen(found)]
+    order = list(REASONS)
+    rest = sorted(_not_chosen(found), key=lambda row: (order.index(row["role"]), -first.get(row["name"], 0.0)))
+    places = {name: place for place, name in enumerate(found.conditions, 1)}
+    for key, values in (("gain", {row["name"]: row["gain"] for row in rows}), ("first", first)):
+        known = {name: value for name, value in values.items() if value is not None}
+        written = dict(zip(known, aligned(list(known.values())), strict=True))
+        for row in (*rows, *rest):
+            row |= {key: known.get(row["name"]), f"{key}_written": written.get(row["name"], "–")}
+    for row in (*rows, *rest):
+        name = row["name"]
+        row |= {"place": places[name], "values": found.cardinalities.get(name), "missing": found.missing.get(name, 0)}
+    return [*rows, *rest]
+
+
+def _role(row: dict[str, Any]) -> str:
+    return f"{row['part']}, removable" if row["removable"] else str(row["part"])
+
+
+def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
+    """Say why each of the other columns is not chosen."""
+    taken, core, left = set(found.attributes), set(found.core), found.certificate.preserved
+    excluded = set(found.settings.get("exclude") or ())
+    removed = {step.attribute for step in found.steps}
+    groups = [(set(group), next((name for name in group if name in taken), None)) for group in found.equivalent or ()]
+    same = {name: one for group, one in groups if one is not None for name in group}
+    tied = {name: step.attribute for step in found.steps if step.attribute in taken for name in step.ties}
+    for name in found.conditions:
+        if name in taken:
+            continue
+        of = None
+        if found.cardinalities.get(name) == 1:
+            role = "constant"
+        elif name in excluded:
+            role = "excluded"
+        elif name in core:
+            role = "core, left out"
+        elif name in removed:
+            role = "removed"
+        elif name in same:
+            role, of = "same as", same[name]
+        elif name in tied:
+            role, of = "as good as", tied[name]
+        elif name in found.rejected:
+            role = "chance"
+        else:
+            role = "not needed" if left else "not chosen"
+        yield {"name": name, "role": role, "of": of}
