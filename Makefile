@@ -8,7 +8,7 @@ FIND := $$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do 
   "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs soak release clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs docs-serve soak release clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -55,11 +55,12 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 
-# Whether the choice holds beyond the table: noise, planted decisions, junk columns, other selectors; the figures go into
-# the README and the how-to. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
+# Do the chosen columns hold up on new rows? Noise, planted decisions, junk columns, other selectors; the figures go into
+# README, the docs and their picture. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
 bench-selection: $(VENV)/.dev .bench/boruta
 	$(BIN)/python -W ignore benchmarks/selection.py
 	$(BIN)/python -W ignore benchmarks/comparison.py
+	$(BIN)/python -W ignore docs/picture.py selection > docs/pictures/selection.svg
 
 # The smallest reduct with its proof, and all reducts.
 bench-reducts: $(VENV)/.dev
@@ -78,10 +79,14 @@ paper: $(VENV)/.dev .bench/skrough/.ready
 soak: $(VENV)/.dev
 	$(BIN)/python -W ignore tests/soak.py --seconds $(or $(SECONDS),3600)
 
-# The pages, in site/; their code is run by the tests.
+# The documentation, in site/; the tests run the code on its pages.
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
-	@echo "Open site/index.html"
+	@echo "Open site/index.html in a browser; search works from disk. Or serve it: make docs-serve"
+
+# The same at http://127.0.0.1:8000, rebuilt as you edit; Ctrl-C ends it.
+docs-serve: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 # Builds sdist and wheel, tries each in an empty environment on every declared Python that is here, and says what is left.
 release: $(VENV)/.dev
