@@ -34,7 +34,7 @@ def falling_bars(found: plar.Reduct) -> Iterator[str]:
     first = found.steps[0].theta + found.steps[0].significance
     steps = [("no column", first), *((f"+ {step.attribute}", step.theta) for step in found.steps)]
     yield text(20, 26, f"{len(found.conditions)} columns → {len(found.attributes)}, nothing lost", INK, HEADING)
-    yield text(20, 44, "uncertainty left about the diagnosis after each column; numbers cut by MDLP", SOFT, SMALL)
+    yield text(20, 44, "uncertainty left about the diagnosis; numbers cut by MDLP", SOFT, SMALL)
     for number, (name, theta) in enumerate(steps):
         y, wide = 60 + 31 * number, 180 * theta / first
         share = 100 * theta / first
@@ -57,7 +57,7 @@ def measured_rows() -> Iterator[str]:
         "boruta": "Boruta",
     }
     yield text(450, 26, "A random forest on the chosen columns", INK, HEADING)
-    yield text(450, 44, "3-fold cross-validation; seconds to choose, logarithmic (make bench-selection)", SOFT, SMALL)
+    yield text(450, 44, "3-fold cross-validation; bars: seconds to choose, logarithmic", SOFT, SMALL)
     for x, words in ((666, "columns"), (734, "accuracy"), (800, "seconds")):
         yield text(x, 76, words, SOFT, f'{SMALL} text-anchor="end"')
     for number, row in enumerate(sorted(rows, key=lambda row: list(names).index(row["method"]))):
