@@ -81,7 +81,7 @@ soak: $(VENV)/.dev
 
 # The documentation, in site/; the tests run the code on its pages.
 docs: $(VENV)/.dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html in a browser; search works from disk. Or serve it: make docs-serve"
 
 # The same at http://127.0.0.1:8000, rebuilt as you edit; Ctrl-C ends it.

@@ -1,4 +1,4 @@
-"""Put the help of every command into the documentation."""
+"""What the pages take from elsewhere: the help of every command, and parts of README and CHANGELOG."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from pathlib import Path
 from typing import Any
 
 MARK = "<!-- the help of every command -->"
+#: a whole file of the repository, or what it has between "<!-- PART -->" and "<!-- end of PART -->"
+INCLUDE = re.compile(r"<!-- include ([\w.]+)(?: (\w+))? -->")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the mark on a page by the help of every command."""
+    """Replace the marks on a page by what they ask for."""
+    markdown = INCLUDE.sub(lambda found: included(found[1], found[2]), markdown)
     return markdown.replace(MARK, command_reference()) if MARK in markdown else markdown
+
+
+def included(file: str, part: str | None) -> str:
+    """A file of the repository, or a part of it, with its links as a page in docs/ needs them."""
+    text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
+    if part is not None:
+        text = text.partition(f"<!-- {part} -->")[2].partition(f"<!-- end of {part} -->")[0]
+    return text.replace("](docs/", "](")
 
 
 def command_reference() -> str:

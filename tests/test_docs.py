@@ -91,11 +91,14 @@ on_the_site = pytest.mark.xdist_group("site")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages, built as `make docs` does; where the system lets us, with the network cut off."""
+    """The pages, built as `make docs` does; where the system lets us, with the network cut off.
+
+    Never with ``--quiet``: it keeps ``--strict`` from seeing warnings.
+    """
     if find_spec("mkdocs") is None:
         pytest.skip("needs mkdocs (pip install 'plar[docs]')")
     folder = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     cut_off = ["unshare", "--net"]
     if os.name == "posix" and subprocess.run([*cut_off, "true"], capture_output=True).returncode == 0:
         build = [*cut_off, *build]
