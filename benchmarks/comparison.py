@@ -141,7 +141,7 @@ def compare() -> list[dict[str, Any]]:
 
 
 def table_of(rows: list[dict[str, Any]], tables: tuple[str, ...] = ()) -> str:
-    """The rows as a table of Markdown: a line for each method, of one table with its junk or of all."""
+    """The rows as Markdown tables, a line for each method; of all tables, or of some."""
     shown = [name for name in dict.fromkeys(row["table"] for row in rows) if not tables or name in tables]
     lines = []
     for name in shown:

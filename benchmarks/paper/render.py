@@ -1,4 +1,4 @@
-"""From the figures under benchmarks/results/ to docs/benchmarks.md and its charts.
+"""Write docs/benchmarks.md and its charts from the figures in benchmarks/results/.
 
 A table from a quick run only is marked as such. Whatever the page has below the line `BELOW` is kept.
 """
