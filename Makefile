@@ -1,14 +1,14 @@
-# Every target sets up what it needs in .venv, then runs. PYTHON chooses the interpreter, VENV another folder.
+# Every target first sets up what it needs in .venv. PYTHON selects the interpreter, VENV another folder.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHONS := 3.11 3.12 3.13
-# Python $$v of the shell, on the path or in pyenv
+# Python $$v, on the path or in pyenv
 FIND := $$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do \
   "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs soak release clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs docs-serve soak release clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -18,21 +18,21 @@ test: lint suite
 suite: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --numprocesses=3 --dist=loadgroup
 
-# The suite on every declared Python that is here, each in a place of its own, and on the lowest versions of what plar
-# depends on; for one of them: make suite VENV=.venv-3.12 PYTHON=python3.12
+# The suite on every declared Python that is installed, each in its own environment, and on the lowest versions of the
+# dependencies; for one of them: make suite VENV=.venv-3.12 PYTHON=python3.12
 test-all: lint
 	@set -e; lowest=; for v in $(PYTHONS); do \
-	  python=$(FIND) || { echo "No Python $$v here"; continue; }; \
+	  python=$(FIND) || { echo "Python $$v is not installed"; continue; }; \
 	  echo "Python $$v"; $(MAKE) --no-print-directory suite VENV=.venv-$$v PYTHON="$$python"; \
 	  lowest=$${lowest:-$$python}; \
 	done; \
 	echo "The lowest versions"; $(MAKE) --no-print-directory suite VENV=.venv-lowest PYTHON="$$lowest"
 
-# Many more turns of what is random: the fuzz of every format and all that Hypothesis draws.
+# The suite with many more random cases: fuzzed files of every format, and Hypothesis.
 nightly: $(VENV)/.dev
 	PLAR_TEST_TURNS=20 $(BIN)/python -m pytest -q --numprocesses=3 --dist=loadgroup
 
-# The same tests of the CUDA engine as under the simulator, and the suite's own with it as their engine; needs a GPU.
+# The tests of the CUDA engine on a GPU instead of the simulator, and the suite with CUDA as its engine.
 test-gpu: $(VENV)/.dev
 	PLAR_TEST_ENGINES=cuda,cuda-streamed $(BIN)/python -m pytest -q tests/on_cuda.py tests/test_paper_example.py \
 	  tests/test_search.py tests/test_invariance.py tests/test_real_data.py tests/test_determinism.py
@@ -47,7 +47,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# WEKA comes from the system's packages; without it that row is left out, with its reason.
+# WEKA comes from the system's packages; without it its row is skipped, with the reason.
 bench: $(VENV)/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python benchmarks/reading.py
@@ -55,17 +55,18 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 
-# Whether the choice holds beyond the table: noise, planted decisions, junk columns, other selectors; the figures go into
-# the README and the how-to. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
+# Do the chosen columns hold up on new rows? Noise, planted decisions, junk columns, other selectors; the figures go into
+# README, the docs and their picture. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
 bench-selection: $(VENV)/.dev .bench/boruta
 	$(BIN)/python -W ignore benchmarks/selection.py
 	$(BIN)/python -W ignore benchmarks/comparison.py
+	$(BIN)/python -W ignore docs/picture.py selection > docs/pictures/selection.svg
 
 # The smallest reduct with its proof, and all reducts.
 bench-reducts: $(VENV)/.dev
 	$(BIN)/python -W ignore benchmarks/reducts.py
 
-# A peer that plar does not depend on.
+# A tool to compare with; plar does not depend on it.
 .bench/boruta:
 	$(PIP) --no-deps --target $@ "boruta==0.4.3"
 
@@ -74,22 +75,27 @@ paper: $(VENV)/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python -W ignore benchmarks/paper/run.py $(if $(QUICK),--quick)
 
-# Random tables against the oracle, SECONDS long, an hour by default; docs/reliability.md has the figures of a run.
+# Random tables against the oracle, for SECONDS (an hour by default); docs/reliability.md shows past runs.
 soak: $(VENV)/.dev
 	$(BIN)/python -W ignore tests/soak.py --seconds $(or $(SECONDS),3600)
 
-# The pages, in site/; their code is run by the tests.
+# The documentation, in site/; the tests run the code on its pages.
 docs: $(VENV)/.dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
-	@echo "Open site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Open site/index.html in a browser; search works from disk. Or serve it: make docs-serve"
 
-# Builds sdist and wheel, tries each in an empty environment on every declared Python that is here, and says what is left.
+# The same at http://127.0.0.1:8000, rebuilt as you edit; Ctrl-C ends it.
+docs-serve: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+# Builds sdist and wheel, tries each in an empty environment on every declared Python that is installed, and prints what
+# is left to do by hand.
 release: $(VENV)/.dev
 	rm -rf dist
 	$(PIP) build
 	$(BIN)/python -m build --outdir dist . > /dev/null
 	@set -e; for v in $(PYTHONS); do \
-	  python=$(FIND) || { echo "No Python $$v here"; continue; }; \
+	  python=$(FIND) || { echo "Python $$v is not installed"; continue; }; \
 	  for file in dist/*; do \
 	    place=$$(mktemp -d); "$$python" -m venv $$place; \
 	    $$place/bin/python -m pip install --quiet --disable-pip-version-check $$file; \
@@ -105,7 +111,7 @@ $(VENV)/.base: pyproject.toml
 	$(PIP) -e .
 	@touch $@
 
-# what pip may install besides: nothing above the lowest versions, where those are asked for
+# for VENV=.venv-lowest, constraints that keep every dependency at its lowest version
 LOWEST := import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")
 $(VENV)/.dev: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -113,7 +119,7 @@ $(VENV)/.dev: pyproject.toml
 	$(PIP) -e ".[dev]" $(if $(filter %-lowest,$(VENV)),--constraint $(VENV)/constraints.txt)
 	@touch $@ $(VENV)/.base
 
-# The peer needs an old scikit-learn, so it lives in a place of its own.
+# scikit-rough needs an old scikit-learn, so it gets its own environment.
 .bench/skrough/.ready:
 	$(PYTHON) -m venv .bench/skrough
 	.bench/skrough/bin/python -m pip install --quiet --disable-pip-version-check "scikit-rough==0.1.3" "scikit-learn<1.5"

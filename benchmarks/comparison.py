@@ -1,9 +1,10 @@
-"""How the choice of columns predicts, beside scikit-learn's selectors and Boruta, with and without junk columns.
+"""How well the chosen columns predict, beside scikit-learn's selectors and Boruta, with and without junk columns.
 
     python benchmarks/comparison.py    # QUICK=1: two tables, one fold, written nowhere
 
-Every selector sees the training rows of a fold only; a forest on the columns that it chose is scored on the others.
-Figures go to benchmarks/results/selection.json, and from there into README.md and docs/howto/prediction.md.
+Every selector sees only the training rows of a fold; a forest on the columns it chose is scored on the other rows.
+Figures go to benchmarks/results/selection.json, and from there into README.md, docs/index.md, docs/howto/prediction.md
+and docs/pictures/selection.svg.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from plar import datasets
 QUICK = bool(os.environ.get("QUICK"))
 FOLDS = 3
 JSON = ROOT / "benchmarks" / "results" / "selection.json"
-PAGES = {"README.md": ("breast_cancer",), "docs/howto/prediction.md": ()}
+PAGES = {"README.md": ("breast_cancer",), "docs/index.md": ("breast_cancer",), "docs/howto/prediction.md": ()}
 BEGIN, END = "<!-- made by make bench-selection -->\n", "<!-- end -->"
 #: tables of everybody, whose numbers plar cuts into bins (mdlp, four where chance is tested), then the paper's; and how
 #: many rows are taken
@@ -37,17 +38,17 @@ PAPERS = ("dermatology", "mushroom", "kr-vs-kp")
 MOST_ROWS = 600
 METHODS = {
     "all": "all columns",
-    "reduct": "plar, plain reduct",
-    "alpha": "plar, `alpha=0.05`",
-    "relevant": "plar, `relevant`",
-    "mutual_info": "SelectKBest(mutual_info), as many as `alpha`",
-    "sequential": "SequentialFeatureSelector(tree), as many as `alpha`",
+    "reduct": "plar `ReductSelector()`",
+    "alpha": "plar `ReductSelector(alpha=0.05)`",
+    "relevant": "plar `RelevantSelector()`",
+    "mutual_info": "`SelectKBest(mutual_info)`, as many columns as `alpha`",
+    "sequential": "`SequentialFeatureSelector(tree)`, as many columns as `alpha`",
     "boruta": "Boruta",
 }
 
 
 def load(name: str) -> tuple[Any, Any, str | None]:
-    """Rows, decisions, and how plar is to cut the numbers."""
+    """Rows, decisions, and how plar should cut the numbers."""
     if name in TABLES:
         import sklearn.datasets
 
@@ -140,12 +141,12 @@ def compare() -> list[dict[str, Any]]:
 
 
 def table_of(rows: list[dict[str, Any]], tables: tuple[str, ...] = ()) -> str:
-    """The rows as a table of Markdown: a line for each method, of one table with its junk or of all."""
+    """The rows as Markdown tables, a line for each method; of all tables, or of some."""
     shown = [name for name in dict.fromkeys(row["table"] for row in rows) if not tables or name in tables]
     lines = []
     for name in shown:
         own = {(row["junk"], row["method"]): row for row in rows if row["table"] == name}
-        lines += [f"| **{name}** | columns | accuracy | seconds | with junk: columns | accuracy |",
+        lines += [f"| **{name}** | columns | accuracy | seconds | columns, junk added | accuracy, junk added |",
                   "|---|---:|---:|---:|---:|---:|"]  # fmt: skip
         for method, words in METHODS.items():
             if (False, method) in own:

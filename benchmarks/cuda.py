@@ -55,7 +55,7 @@ def report(work: str, ms: float, bar: float | None = None, moved: float = 0.0, n
 
 
 def timed(function: Callable[[], Any], repeat: int = REPEAT) -> float:
-    """Median milliseconds between two events around a call, after one that does not count."""
+    """Median milliseconds between two events around a call, after a warm-up call."""
     function()
     times = []
     for _ in range(repeat):
@@ -70,14 +70,14 @@ def timed(function: Callable[[], Any], repeat: int = REPEAT) -> float:
 
 @cache
 def bandwidth() -> float:
-    """GB a second of a copy on the device, read and written."""
+    """GB per second of a copy on the device, reads and writes together."""
     source, target = (cuda.device_array(1 << 28, np.uint64) for _ in range(2))
     ms = timed(lambda: target.copy_to_device(source))
     return float(2 * source.nbytes / ms / 1e6)
 
 
 def granules_of(x: Any, y: Any) -> Granules:
-    """Take every row for a granule, as they are."""
+    """Granules with one row each."""
     return Granules(
         conditions=tuple(f"x{j}" for j in range(x.shape[1])),
         columns=tuple(x.T),

@@ -62,7 +62,7 @@ def sdss(weighted: bool = False) -> tuple[Any, Any, Granules]:
 
 
 def with_classes(granules: Granules, n_classes: int) -> Granules:
-    """Add an attribute that cuts the rows into so many classes, each with several decisions: all stay active."""
+    """Add an attribute with this many classes, each of several decisions, so that all stay active."""
     rank = np.empty(len(granules), np.uint32)
     rank[np.argsort(granules.classes, kind="stable")] = np.arange(len(granules), dtype=np.uint32)
     return Granules(

@@ -1,4 +1,4 @@
-"""The way in against named references, whole processes, in one run; every row asserts its answer while it times.
+"""Reading tables against named references, whole processes, in one run; every row asserts its answer while it times.
 
     python benchmarks/reading.py               # all rows (make bench)
     python benchmarks/reading.py numpy parquet # some rows

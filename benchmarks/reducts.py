@@ -80,7 +80,7 @@ def weka15360() -> None:
 
 
 def letter() -> None:
-    """Desbordante looks at every right side, and finds the same sets for ours."""
+    """Desbordante searches for every right-hand side, and finds the same sets for ours."""
     try:
         import desbordante
     except ImportError:

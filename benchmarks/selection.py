@@ -1,4 +1,4 @@
-"""Does the choice hold beyond the table? Pure noise, planted decisions, and the paper's tables with junk added.
+"""Do the chosen columns hold up on new rows? Pure noise, planted decisions, and the paper's tables with junk added.
 
     python benchmarks/selection.py                  # all rows (make bench-selection); QUICK=1: fewer tables
     python benchmarks/selection.py noise planted    # some rows
@@ -89,7 +89,7 @@ REGIMES: tuple[Regime, ...] = (
 
 
 def noise() -> None:
-    """Tables in which nothing says anything: at most 66 of 1,000 may select an attribute."""
+    """Tables of pure noise: at most 66 of 1,000 may select an attribute."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         each = [[pool.submit(_selecting, number, part) for part in range(10)] for number in range(len(REGIMES))]
         for regime, parts in zip(REGIMES, each, strict=True):
@@ -109,7 +109,7 @@ def _selecting(number: int, part: int) -> int:
 
 
 def planted() -> None:
-    """Nine of 500 bits decide, with 3 % noise; an id stands beside them."""
+    """Nine of 500 bits decide, with 3 % noise; one more column is an id."""
     pick = np.random.default_rng(9)
     bits = pick.integers(0, 2, (6000, 500)).astype(np.uint8)
     used = np.sort(pick.choice(500, 9, replace=False))
@@ -141,7 +141,7 @@ def _forest(x: Any, y: Any, new: Any, truth: Any) -> float:
 
 
 def junk() -> None:
-    """The paper's tables with an id and five columns of noise added: what a forest makes of the chosen columns."""
+    """The paper's tables with an id and five columns of noise added: accuracy of a forest on the chosen columns."""
     from sklearn.model_selection import StratifiedKFold
 
     data_folder()
@@ -214,7 +214,7 @@ def sdss() -> None:
 
 
 def counts() -> None:
-    """A hundred searches with other multiplicities of the same granules, which are not read again."""
+    """A hundred searches with other counts for the same granules, which are not read again."""
     granules = plar.granulate(datasets.load("kdd99", data_folder()))
     pick = np.random.default_rng(0)
     shares = granules.counts / granules.n_objects

@@ -1,4 +1,4 @@
-"""What the documentation takes from the program itself: the help of every command."""
+"""What the pages take from elsewhere: the help of every command, and parts of README and CHANGELOG."""
 
 from __future__ import annotations
 
@@ -10,23 +10,34 @@ from pathlib import Path
 from typing import Any
 
 MARK = "<!-- the help of every command -->"
+#: a whole file of the repository, or what it has between "<!-- PART -->" and "<!-- end of PART -->"
+INCLUDE = re.compile(r"<!-- include ([\w.]+)(?: (\w+))? -->")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the commands' own help where a page asks for it."""
+    """Replace the marks on a page by what they ask for."""
+    markdown = INCLUDE.sub(lambda found: included(found[1], found[2]), markdown)
     return markdown.replace(MARK, command_reference()) if MARK in markdown else markdown
 
 
+def included(file: str, part: str | None) -> str:
+    """A file of the repository, or a part of it, with its links as a page in docs/ needs them."""
+    text = (Path(__file__).parent.parent / file).read_text(encoding="utf-8")
+    if part is not None:
+        text = text.partition(f"<!-- {part} -->")[2].partition(f"<!-- end of {part} -->")[0]
+    return text.replace("](docs/", "](")
+
+
 def command_reference() -> str:
-    """Every command of `plar` with what its ``--help`` prints."""
+    """A section for every command of `plar` with its ``--help``."""
     commands = re.findall(r"^  (\w+) ", help_of().partition("Commands:")[2], flags=re.M)
-    told = [f"## plar\n\n```text\n{help_of()}\n```\n"]
-    told += [f"## plar {command}\n\n```text\n{help_of(command)}\n```\n" for command in commands]
-    return "\n".join(told)
+    sections = [f"## plar\n\n```text\n{help_of()}\n```\n"]
+    sections += [f"## plar {command}\n\n```text\n{help_of(command)}\n```\n" for command in commands]
+    return "\n".join(sections)
 
 
 def help_of(*command: str) -> str:
-    """What ``plar COMMAND --help`` prints."""
+    """The output of ``plar COMMAND --help``."""
     words = [str(Path(sys.executable).with_name("plar")), *command, "--help"]
     plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     return subprocess.run(words, env=plain, capture_output=True, text=True, check=True).stdout.strip()

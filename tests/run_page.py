@@ -4,7 +4,8 @@
 
 All blocks of a page share one folder, in which examples/ is found, and the Python blocks one namespace.
 
-- ``python``: what a ``text`` block right after it shows is what was printed; ``expression  # value`` has that value.
+- ``python``: what a ``text`` block right after it shows is what was printed; ``expression  # value`` has that value
+  (of a numpy scalar: its Python number).
 - ``console``: every command is run and prints what is shown. Those that change this machine or need another one are not
   run; of plar's own among them the options are checked.
 
@@ -23,6 +24,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 #: installs something, or is tested by a program of its own
 NOT_RUN = ("pip ", "make ")
@@ -68,6 +71,7 @@ def run_python(block: Block, page: str, names: dict[str, Any]) -> str:
             end = lines[(statement.end_lineno or 0) - block.line].encode()[statement.end_col_offset or 0 :].decode()
             comment = end.partition("# ")[2]
             if VALUE.match(comment):
+                value = value.item() if isinstance(value, np.generic) else value
                 told = comment.partition(": ")[0] if ": " in comment and comment[0] not in "{<" else comment
                 assert same(told, repr(value)), f"{page}:{statement.lineno}: shown {comment}, got {value!r}"
     return printed.getvalue()

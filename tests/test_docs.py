@@ -6,8 +6,10 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,10 +47,11 @@ def test_code_runs_and_shows_what_happens(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def test_the_picture_is_what_its_program_draws() -> None:
-    pytest.importorskip("sklearn", reason="needs scikit-learn, for its digits")
-    drawn = subprocess.check_output([sys.executable, "-W", "error", "docs/picture.py"], cwd=ROOT, text=True)
-    assert drawn == (ROOT / "docs" / "pictures" / "digits.svg").read_text()
+@pytest.mark.parametrize("name", ["selection", "digits"])
+def test_a_picture_is_what_its_program_draws(name: str) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn, for its tables")
+    drawn = subprocess.check_output([sys.executable, "-W", "error", "docs/picture.py", name], cwd=ROOT, text=True)
+    assert drawn == (ROOT / "docs" / "pictures" / f"{name}.svg").read_text()
 
 
 def test_the_comparison_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,11 +68,21 @@ def test_every_make_target_of_the_readme_exists() -> None:
     assert set(re.findall(r"make ([\w-]+)", (ROOT / "README.md").read_text())) <= targets
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_the_readme_states_what_is_declared() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    classifiers = "\n".join(declared["classifiers"])
+    pythons = ", ".join(re.findall(r"Python :: (3\.\d+)", classifiers))
+    status = re.search(r"Status :: \d - (\w+)", classifiers)
+    assert status is not None
+    line = f"Version {declared['version']} ({status[1].lower()}) · Python {pythons} · {declared['license']} · typed"
+    assert line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
 def test_links_lead_somewhere(page: str) -> None:
     """Those of the pages in docs/ are checked when they are built."""
     links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text(encoding="utf-8"))
-    assert not [link for link in links if "://" not in link and not (ROOT / link).exists()]
+    assert not [link for link in links if "://" not in link and not (ROOT / link.partition("#")[0]).exists()]
 
 
 #: built once, also where tests run side by side
@@ -78,11 +91,14 @@ on_the_site = pytest.mark.xdist_group("site")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The pages, built as `make docs` does; where the system lets us, with the network cut off."""
+    """The pages, built as `make docs` does; where the system lets us, with the network cut off.
+
+    Never with ``--quiet``: it keeps ``--strict`` from seeing warnings.
+    """
     if find_spec("mkdocs") is None:
         pytest.skip("needs mkdocs (pip install 'plar[docs]')")
     folder = tmp_path_factory.mktemp("site")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     cut_off = ["unshare", "--net"]
     if os.name == "posix" and subprocess.run([*cut_off, "true"], capture_output=True).returncode == 0:
         build = [*cut_off, *build]
@@ -126,3 +142,31 @@ def test_command_reference_is_the_programs_own(site: Path) -> None:
     assert commands
     for command in commands:
         assert f">plar {command}<" in told
+
+
+@on_the_site
+def test_search_works_from_disk(site: Path) -> None:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'plar[dev]'")
+    wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait
+    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no Chromium with its driver here: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--window-size=1200,800",
+    ):
+        options.add_argument(word)
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as browser:
+        browser.get((site / "howto" / "gpu.html").as_uri())
+        field = browser.find_element("css selector", "input.md-search__input")
+        field.click()
+        field.send_keys("glossary")
+        found = "return [...document.querySelectorAll('.md-search-result__item h1')].map(title => title.textContent)"
+        titles = wait(browser, 60).until(lambda _: browser.execute_script(found))
+    assert "Glossary" in titles

@@ -49,7 +49,7 @@ _SESSION: list[SparkEngine] = []
 
 @dataclass(frozen=True)
 class Table:
-    """A table as every system gets it: rows of codes in memory, and what plar makes of them."""
+    """A table as every system gets it: rows of codes in memory, and plar's granules."""
 
     name: str
     X: Any
@@ -90,7 +90,7 @@ def small(name: str) -> Table:
 
 @cache
 def kdd99(n: int) -> Table:
-    """So many rows of KDD99."""
+    """A sample of KDD99 with this many rows."""
     data_folder()
     granules = _granules("kdd99", lambda: plar.granulate(datasets.load("kdd99")))
     scale = f"{n:,} rows at random of the 10 % file, not 5,000,000"
@@ -99,7 +99,7 @@ def kdd99(n: int) -> Table:
 
 @cache
 def weka15360(n: int) -> Table:
-    """So many rows of WEKA15360, in whole granules: nearly all of fewer rows would be distinct."""
+    """Some granules of WEKA15360 with all their rows, about n: nearly all rows of a plain sample would be distinct."""
     granules = _granules("weka15360", lambda: plar.granulate(weka_file(), -1))
     order = np.random.default_rng(0).permutation(len(granules))
     chosen = order[: round(n * len(granules) / granules.n_objects)]
@@ -151,7 +151,7 @@ def on_system(system: Any, table: Table, measure: str, most: int | None, tree: b
 
 
 def on_plar(name: str, run: Callable[[], plar.Reduct], table: Table, repeat: int, tree: bool = False) -> Row:
-    """Time plar itself: the least of several runs, each checked."""
+    """Time plar itself: the fastest of several runs, each checked."""
     run()
     reset_peak(tree)
     times = []
@@ -196,7 +196,7 @@ def result(system: str, found: plar.Reduct, seconds: float, peak: float | None) 
 
 
 def show(row: Row) -> Row:
-    """Tell of a row as soon as it is there."""
+    """Print a row as soon as it is measured."""
     sampled = row.get("timed", 0) < row.get("candidates", 0)
     note = f"  from {row['timed']} of {row['candidates']} candidates" if sampled else ""
     words = [row.get(key, "") for key in ("dataset", "measure", "system")]
@@ -209,7 +209,7 @@ def show(row: Row) -> Row:
 
 
 def machine() -> Row:
-    """What the figures were taken on, and with which versions."""
+    """The machine and the versions that the figures were measured with."""
     names = ("plar", "numpy", "numba", "polars", "pyspark", "pyarrow")
     versions = {"python": platform.python_version()}
     for name in names:
@@ -230,7 +230,7 @@ def machine() -> Row:
 
 
 def _processes(tree: bool) -> list[int]:
-    """Give this process, with all below it if asked to: the JVM and Python's workers."""
+    """Ids of this process, optionally with all its descendants: the JVM and Python's workers."""
     found = [os.getpid()]
     if tree:
         parents = {}
@@ -243,14 +243,14 @@ def _processes(tree: bool) -> list[int]:
 
 
 def reset_peak(tree: bool) -> None:
-    """Let the kernel count the peak memory anew."""
+    """Reset the kernel's count of the peak memory."""
     for process in _processes(tree):
         with suppress(OSError):
             Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
 def peak_mb(tree: bool) -> float | None:
-    """Peak memory of this process; with those below it the sum of their peaks. None where the kernel does not say."""
+    """Peak memory of this process, or the sum of the peaks with its descendants; None if the kernel does not say."""
     total = 0
     for process in _processes(tree):
         with suppress(OSError):

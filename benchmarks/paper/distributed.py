@@ -11,7 +11,7 @@ from plar.baselines.spark import SparkSystem
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """All rows. HadoopAR must end: so the tables are smaller than the paper's, and few candidates are timed."""
+    """All rows. Tables are smaller than the paper's, and few candidates are timed, so that HadoopAR finishes."""
     n, most = (10_000, 1) if quick else (200_000, 2)
     tables = [make(n) for make in (kdd99, weka15360)]
     runs = [(table, measure) for table in tables for measure in (("SCE",) if quick else MEASURES)]

@@ -12,7 +12,7 @@ from plar.baselines.spark import SparkSystem
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """All rows; quick: SCE alone, and of each step a few candidates."""
+    """All rows; quick: only SCE, and a few candidates of each step."""
     expected = json.loads((data_folder() / "expected.json").read_text())
     for name in expected:
         table = small(name)

@@ -1,4 +1,4 @@
-"""What the nearest peer does on the same tables: scikit-rough, greedy by Shannon's entropy, in its own Python."""
+"""The nearest peer on the same tables: scikit-rough, greedy by Shannon's entropy, in its own Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plar.measures import SCE
 
 
 def rows(quick: bool) -> Iterator[Row]:
-    """All rows: core, reduct and certificate of plar beside a reduct of the peer, which has neither of the others."""
+    """All rows: core, reduct and certificate of plar beside a reduct of the peer, which has no core or certificate."""
     python = HERE / "skrough" / "bin" / "python"
     if not python.exists():
         raise Skip("scikit-rough is not installed in .bench/skrough; 'make paper' does it")
