@@ -177,6 +177,28 @@ def shown(found: dict[str, Any], one: float | None) -> str:
     return f"{found['table']:<10} {found['kind']:<10} {found['cores']:>3} cores  {seconds(found):7.3f} s{gain}; {more}"
 
 
+def fitted(results: list[dict[str, Any]]) -> dict[str, list[float]]:
+    """The model of a step, seconds = cells · (a / cores + b) + job, by kind: a and b in ns, the job in ms."""
+    found = {}
+    for kind in KINDS:
+        own = [r for r in results if r["kind"] == kind and r["table"] in SHAPES]
+        if len(own) < 5:
+            continue
+        cells = np.array([float(np.prod(SHAPES[r["table"]])) for r in own])
+        cores = np.array([r["cores"] for r in own])
+        terms = [cells / cores, cells] + ([np.ones(len(own))] if kind != "local" else [])
+        weights = 1 / np.array([seconds(r) for r in own])  # so that all are fitted equally well
+        a, b, *job = np.linalg.lstsq((np.array(terms) * weights).T, np.ones(len(own)), rcond=None)[0].tolist()
+        found[kind] = [1e9 * a, 1e9 * b, *(1e3 * j for j in job)]
+    return found
+
+
+def show_model(results: list[dict[str, Any]]) -> None:
+    for kind, (a, b, *job) in fitted(results).items():
+        constant = f" + {job[0]:.0f} ms" if job else ""
+        print(f"{KINDS[kind]}: a step takes cells · ({a:.3f} / cores + {b:.3f}) ns{constant}")
+
+
 def draw(results: list[dict[str, Any]]) -> None:
     """Speed-up over the fewest cores, and what each core is worth."""
     import matplotlib
@@ -200,10 +222,13 @@ def draw(results: list[dict[str, Any]]) -> None:
             axis.set_ylabel(label if not column else "")
             axis.xaxis.set_major_formatter("{x:.0f}")
             axis.grid(alpha=0.3)
-        axes[0][column].set_title(table)
+            axis.set_ylim(bottom=0)
+        rows, columns = SHAPES.get(table, (0, 0))
+        axes[0][column].set_title(f"a step, {rows:,} × {columns:,}" if rows else f"{table}, end to end", fontsize=10)
         axes[1][column].set_xlabel("cores")
-    axes[0][0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
+    lines = {line.get_label(): line for axis in axes[0] for line in axis.get_lines()}
+    figure.legend(lines.values(), lines, loc="upper center", ncols=len(lines), frameon=False)
+    figure.tight_layout(rect=(0, 0, 1, 0.94))
     figure.savefig(CHART, metadata={"Date": None})
 
 
@@ -218,14 +243,16 @@ def main() -> None:
     given = parser.parse_args()
     HERE.mkdir(exist_ok=True)
     if given.draw:
-        draw(json.loads(JSON.read_text())["results"])
+        results = json.loads(JSON.read_text())["results"]
+        show_model(results)
+        draw(results)
         return
     if given.one:
         table, kind, k = given.one
         work = measure_steps if table in SHAPES else measure_file
         print(json.dumps(work(table, kind, int(k))))
         return
-    results: list[dict[str, Any]] = []
+    results = []
     for table in given.tables.split(","):
         if table in FILES and not (HERE / f"{table}.parquet").exists():
             print(f"skip  {table}: .bench/{table}.parquet is made by benchmarks/spark.py")
@@ -241,6 +268,7 @@ def main() -> None:
                 results.append(found)
         assert len({tuple(r["chosen"]) for r in results if r["table"] == table}) == 1, table
     JSON.write_text(json.dumps({"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
+    show_model(results)
     draw(results)
 
 

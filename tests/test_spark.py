@@ -265,6 +265,40 @@ def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
     assert set(Path(SparkFiles.getRootDirectory()).iterdir()) == files
 
 
+def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
+    from plar.engines.spark.shipped import ShippedEvaluation
+
+    table = plar.granulate(EXAMPLE, "x_wins")
+    here = plar.engines.LocalEngine().open(table, plar.measures.SCE)
+    with shipped(spark, layout="columns") as engine:
+        there = engine.open(table, plar.measures.SCE)
+        assert isinstance(there, ShippedEvaluation)
+        rest = list(range(len(table.conditions)))
+        assert there.with_each(rest) == here.with_each(rest)
+        for _, paths in there._shipped._files:  # as if this disk were another machine's
+            for path in paths:
+                Path(str(path)).unlink()
+        there.select(4)
+        here.select(4)
+        for _ in range(2):
+            assert there.with_each(rest) == here.with_each(rest)
+
+
+def test_the_daemon_has_one_thread_when_it_forks() -> None:
+    script = """
+import os, sys
+from plar import spark_daemon
+spark_daemon._without_zips()
+from plar.engines.spark.warm import load_kernels
+load_kernels()
+import pyspark.daemon, pyspark.worker
+print(len(os.listdir("/proc/self/task")), [name for name in ("polars", "pyarrow", "pandas") if name in sys.modules])
+"""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, timeout=300)
+    assert ran.stdout == "1 []\n", ran.stderr
+
+
 def test_watch_is_told(spark: Any) -> None:
     seen: list[Any] = []
     rng = np.random.default_rng(8)

@@ -1,37 +1,25 @@
-"""The columns layout: a block is some columns of all granules, and an iteration is one job without a shuffle.
-
-The driver refines U/R and broadcasts its classes; every task scores its columns with the local kernels. Blocks lie in
-files that are mapped into the memory of the workers: reading them costs nothing, and a task is a function of (block,
-U/R) alone. Granules of this machine are written into such files once; those of a cluster are exchanged into blocks, and
-the driver fetches the one column that was chosen.
-"""
+"""Granules of a cluster in the columns layout: pieces are exchanged into blocks; the driver fetches columns of R."""
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from pyspark import RDD, SparkContext, SparkFiles
+from pyspark import RDD
 
 from plar.engines import lanes
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
-from plar.engines.scoring import Pass, Scorer
+from plar.engines.scoring import Scorer
+from plar.engines.spark.blocks import Block, ColumnBlocks, Group, fetched, store
 from plar.engines.spark.core import Halves, leave_one_out, travellers
 from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes, itself
-from plar.engines.spark.session import explained, run_watched
-from plar.engines.spark.warm import forget_zip_files
-from plar.granules import Granules
+from plar.engines.spark.session import explained
 from plar.labels import label_granules
 from plar.measures import Measure
-from plar.parallel import in_threads, usable_cores
 from plar.partition import Array, Codes, Index, distinct, in_halves
 from plar.spark_calls import spark_call
 from plar.strata import Table
@@ -44,138 +32,6 @@ if TYPE_CHECKING:
 _OFFER = 1 << 22
 
 
-class Group(NamedTuple):
-    """Attributes whose columns lie together; in lanes where that pays, else column by column."""
-
-    number: int
-    attributes: tuple[int, ...]
-    n_values: tuple[int, ...]
-    in_lanes: bool
-
-
-#: a group and its columns, 64 lanes or one array each; or the files that hold them, which are gone with their executor
-Block: TypeAlias = tuple[Group, Sequence[Array | str]]
-
-
-class ColumnBlocks(ABC):
-    """All granules in the columns layout; made once, for all measures."""
-
-    #: blocks, in files
-    stored: RDD[Block]
-    #: classes and counts of all granules
-    shared: Any
-
-    def __init__(self, context: SparkContext, coding: Coding, n_rows: int) -> None:
-        self.context = context
-        self.groups = _groups(coding, n_rows, context.defaultParallelism)
-        self.group_of = {a: group for group in self.groups for a in group.attributes}
-        self.n_tasks = min(context.defaultParallelism, len(self.groups)) or 1
-
-    @abstractmethod
-    def remade(self) -> RDD[Block]:
-        """Blocks made again, for tasks that do not find their files."""
-
-    def run(self, function: Any, attributes: Collection[int], doing: str, watch: Watch | None = None) -> list[Any]:
-        """Run a function on the blocks of attributes; those whose files are not where the task is are made again."""
-        tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
-        task = partial(_answers, function=function, n=self.n_tasks)
-        with explained(doing):
-            done = run_watched(self.stored, task, tasks, watch, len(attributes))
-            missing = sorted({place for place, answers in done if answers is None})
-            if missing:
-                done = [(place, answers) for place, answers in done if place not in missing]
-                done += run_watched(self.remade(), task, missing, watch, len(attributes))
-        return [answer for _, answers in done for answer in answers]
-
-    def scored(
-        self, wanted: set[int], now: tuple[Index, Index], scorer: Any, watch: Watch | None, *, offer: bool
-    ) -> list[tuple[int, int, Codes | None]]:
-        """Θ(D|R∪{a}), but for what has left, of candidates, in one job; U/R is given as (order, starts)."""
-        sent = self.context.broadcast(now)
-        task = partial(
-            _scores,
-            shared=self.shared,
-            now=sent,
-            wanted=frozenset(wanted),
-            scorer=scorer,
-            token=uuid4(),
-            offer=offer,
-        )
-        try:
-            return self.run(task, wanted, "score the candidates", watch)
-        finally:
-            sent.destroy()
-
-    @spark_call
-    def unpersist(self) -> None:
-        """Let go of the cluster's memory and files."""
-        self.stored.foreach(_remove)
-        self.stored.unpersist()
-        self.shared.destroy()
-
-
-# -- granules of this machine ------------------------------------------------------------------------------
-
-
-class ShippedBlocks(ColumnBlocks):
-    """Granules of this machine: every block is written once, to a file here, and read where this disk can be seen.
-
-    Executors that do not see it get their blocks by broadcast, each task its own.
-    """
-
-    @spark_call
-    def __init__(self, granules: Granules, context: SparkContext) -> None:
-        coding = Coding(granules.cardinalities, granules.n_classes)
-        super().__init__(context, coding, len(granules))
-        self._granules, self._sent = granules, list[Any]()
-        self.shared = context.broadcast((granules.classes, granules.counts))
-        cells = len(granules) * lanes.LANES
-        self._files = list(in_threads(lambda group: _store(self._block(group)), self.groups, cells))
-        dealt = [self._files[task :: self.n_tasks] for task in range(self.n_tasks)]
-        self.stored = context.parallelize(range(self.n_tasks), self.n_tasks).flatMap(lambda task: dealt[task])
-
-    def _block(self, group: Group) -> Block:
-        columns = [self._granules.columns[a] for a in group.attributes]
-        return group, [lanes.as_rows(columns)] if group.in_lanes else columns
-
-    def remade(self) -> RDD[Block]:
-        """Blocks by broadcast, which from now on are the stored ones."""
-        parts = []
-        for task in range(self.n_tasks):
-            blocks = [self._block(group) for group in self.groups[task :: self.n_tasks]]
-            self._sent.append(self.context.broadcast(blocks))
-            parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=self._sent[-1])))
-        self.stored = self.context.union(parts).map(_store).cache()
-        return self.stored
-
-    def unpersist(self) -> None:
-        """Let go of the files here, too."""
-        super().unpersist()
-        for block in self._files:
-            _remove(block)
-        for sent in self._sent:
-            sent.destroy()
-
-
-class ShippedEvaluation(LocalEvaluation):
-    """Granules of this machine, candidates on the cluster; see `plar.engines.base.Evaluation`."""
-
-    def __init__(self, granules: Granules, blocks: ShippedBlocks, measure: Measure, watch: Watch | None) -> None:
-        super().__init__(granules, measure, usable_cores(), watch=watch)
-        self._shipped = blocks
-
-    with_each = spark_call(LocalEvaluation.with_each)
-
-    def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
-        g, now = self._granules, self._now
-        scorer = partial(Scorer, self._measure, g.n_objects, g.n_classes)
-        scores = self._shipped.scored(wanted, (now.order, now.starts), scorer, self.watch, offer=False)
-        return [(a, theta) for a, theta, _ in scores]
-
-
-# -- granules of a cluster ---------------------------------------------------------------------------------
-
-
 class GatheredBlocks(ColumnBlocks):
     """Granules of a cluster: pieces are cut into columns, and exchanged."""
 
@@ -185,7 +41,7 @@ class GatheredBlocks(ColumnBlocks):
         cut = partial(_cut, coding=coding, halves=halves, groups=self.groups, n=self.n_tasks)
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(self.n_tasks + 1, itself)
         self._blocks: RDD[Block] = parts.mapPartitions(partial(_assemble, groups=self.groups))
-        self.stored = self._blocks.map(_store).cache()
+        self.stored = self._blocks.map(store).cache()
         every = range(self.n_tasks + 1)  # the last one gets the facts
         with explained("lay the columns out"):
             rows: list[RowFacts] = self.context.runJob(self.stored, _only_facts, every)
@@ -205,7 +61,7 @@ class GatheredBlocks(ColumnBlocks):
 
     def fetch(self, attributes: Sequence[int]) -> dict[int, Codes]:
         """Columns of some attributes, in one job."""
-        return dict(self.run(partial(_fetched, attributes=frozenset(attributes)), attributes, "fetch a column"))
+        return dict(self.run(partial(fetched, attributes=frozenset(attributes)), attributes, "fetch a column"))
 
 
 class _Fetched(dict[int, Codes]):
@@ -278,18 +134,6 @@ class ColumnsEvaluation(LocalEvaluation):
         return [(a, theta) for a, theta, _ in scores]
 
 
-def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
-    few, others = lanes.lane_groups(coding.cardinalities, n_rows)
-    # enough groups of single columns for every core
-    size = max(1, min(lanes.LANES, -(-len(others) // cores)))
-    found = [(tuple(group), True) for group in few]
-    found += [(tuple(others[i : i + size]), False) for i in range(0, len(others), size)]
-    return [
-        Group(number, attributes, tuple(coding.cardinalities[a] for a in attributes), in_lanes)
-        for number, (attributes, in_lanes) in enumerate(found)
-    ]
-
-
 def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
     """U/C of all pieces, those that are alone first, as in each piece."""
     singles, others, sizes, low = [], [], [], 0
@@ -350,94 +194,3 @@ def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterat
 
 def _only_facts(records: Iterable[Any]) -> list[RowFacts]:
     return [record for record in records if isinstance(record, RowFacts)]
-
-
-def _store(block: Any) -> Any:
-    """Write a block into files; facts stay as they are."""
-    if isinstance(block, RowFacts):
-        return block
-    group, arrays = block
-    name = f"plar-{uuid4().hex}-{group.number}"
-    paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(arrays))]
-    for path, array in zip(paths, arrays, strict=True):
-        np.save(path, array)
-    return group, paths
-
-
-def _received(_: int, sent: Any) -> list[Block]:
-    blocks: list[Block] = sent.value
-    return blocks
-
-
-def _remove(stored: Any) -> None:
-    for path in () if isinstance(stored, RowFacts) else stored[1]:
-        Path(str(path)).unlink(missing_ok=True)
-
-
-#: the blocks that a worker has mapped last: their files, which all have names of their own
-_mapped: dict[str, Array] = {}
-_MOST_MAPPED = 4096
-
-
-def _map(path: str) -> Array:
-    """Map a file into memory; it stays mapped for the next steps."""
-    if path not in _mapped:
-        if len(_mapped) >= _MOST_MAPPED or not all(map(os.path.exists, list(_mapped)[:1])):
-            _mapped.clear()  # of blocks that are gone
-        _mapped[path] = np.load(path, mmap_mode="r")
-    return _mapped[path]
-
-
-def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[int, list[Any] | None]]:
-    """Map files into memory and run the function; None where they are not."""
-    forget_zip_files()
-    for group, held in records:
-        try:
-            arrays = [_map(array) if isinstance(array, str) else array for array in held]
-        except OSError:
-            yield group.number % n, None
-        else:
-            yield group.number % n, list(function(group, arrays))
-
-
-def _fetched(group: Group, arrays: Sequence[Array], attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
-    for k, a in enumerate(group.attributes):
-        if a in attributes:
-            yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
-
-
-#: the pass of the present iteration, shared by the tasks of a worker
-_present: dict[Any, tuple[Pass, Index]] = {}
-#: room for the rows of a block, kept from one iteration to the next: memory that was never touched is slow
-_rooms: list[lanes.Rows] = []
-_MOST_ROOM = 1 << 28
-
-
-def _room(n_rows: int) -> lanes.Rows:
-    if not _rooms or len(_rooms[0]) < n_rows:
-        _rooms[:] = [lanes.aligned(n_rows)]
-    return _rooms[0][:n_rows] if _rooms[0].nbytes <= _MOST_ROOM else _rooms.pop()
-
-
-def _scores(
-    group: Group, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
-) -> list[tuple[int, int, Codes | None]]:
-    """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
-    if token not in _present:
-        _present.clear()
-        classes, counts = shared.value
-        order, starts = now.value
-        over = Pass(scorer(), classes, counts, order, starts)
-        _present[token] = over, order
-    over, order = _present[token]
-    if group.in_lanes:
-        room = _room(len(order))
-        lanes.permute(arrays[0], order, room)
-        thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
-        scores = [(a, theta) for a, theta in thetas if a in wanted]
-    else:
-        columns = zip(group.attributes, arrays, group.n_values, strict=True)
-        scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
-    best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
-    offered = {} if best is None else dict(_fetched(group, arrays, frozenset([best])))
-    return [(a, theta, offered.get(a)) for a, theta in scores]

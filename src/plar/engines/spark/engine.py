@@ -19,7 +19,7 @@ from plar.engines.base import Engine, Evaluation, GranuleHandle
 from plar.engines.local import LocalEngine
 from plar.engines.oracle import Oracle
 from plar.engines.progress_hooks import Watch
-from plar.engines.spark.columns import ColumnsEvaluation, ShippedBlocks, ShippedEvaluation
+from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.cut_points import cuts_of, with_cut_points
 from plar.engines.spark.granulate import granulate, in_pieces
 from plar.engines.spark.handle import SparkGranules
@@ -27,6 +27,7 @@ from plar.engines.spark.oracle import SparkOracle
 from plar.engines.spark.parts import local_path, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, sent_once, start_session
+from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.sources import FileSource, FrameSource, Source
 from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name

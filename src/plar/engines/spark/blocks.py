@@ -1,0 +1,201 @@
+"""The columns layout: a block is some columns of all granules, and an iteration is one job without a shuffle.
+
+The driver refines U/R and broadcasts its classes; every task scores its columns with the local kernels. Blocks lie in
+files that are mapped into the memory of the workers: reading them costs nothing, and a task is a function of (block,
+U/R) alone. `shipped` makes blocks of granules on this machine, `columns` of those on a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+from uuid import uuid4
+
+import numpy as np
+from pyspark import RDD, SparkContext, SparkFiles
+
+from plar.engines import lanes
+from plar.engines.progress_hooks import Watch
+from plar.engines.scoring import Pass
+from plar.engines.spark.pieces import Coding
+from plar.engines.spark.session import explained, run_watched
+from plar.engines.spark.warm import forget_zip_files
+from plar.partition import Array, Codes, Index
+from plar.spark_calls import spark_call
+
+
+class Group(NamedTuple):
+    """Attributes whose columns lie together; in lanes where that pays, else column by column."""
+
+    number: int
+    attributes: tuple[int, ...]
+    n_values: tuple[int, ...]
+    in_lanes: bool
+
+
+#: a group and its columns, 64 lanes or one array each; or the files that hold them, which are gone with their executor
+Block: TypeAlias = tuple[Group, Sequence[Array | str]]
+
+
+class ColumnBlocks(ABC):
+    """All granules in the columns layout; made once, for all measures."""
+
+    #: blocks, in files
+    stored: RDD[Block]
+    #: classes and counts of all granules
+    shared: Any
+
+    def __init__(self, context: SparkContext, coding: Coding, n_rows: int) -> None:
+        self.context = context
+        self.groups = _groups(coding, n_rows, context.defaultParallelism)
+        self.group_of = {a: group for group in self.groups for a in group.attributes}
+        self.n_tasks = min(context.defaultParallelism, len(self.groups)) or 1
+
+    @abstractmethod
+    def remade(self) -> RDD[Block]:
+        """Blocks made again, for tasks that do not find their files."""
+
+    def run(self, function: Any, attributes: Collection[int], doing: str, watch: Watch | None = None) -> list[Any]:
+        """Run a function on the blocks of attributes; those whose files are not where the task is are made again."""
+        tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
+        task = partial(_answers, function=function, n=self.n_tasks)
+        with explained(doing):
+            done = run_watched(self.stored, task, tasks, watch, len(attributes))
+            missing = sorted({place for place, answers in done if answers is None})
+            if missing:
+                done = [(place, answers) for place, answers in done if place not in missing]
+                done += run_watched(self.remade(), task, missing, watch, len(attributes))
+        return [answer for _, answers in done for answer in answers]
+
+    def scored(
+        self, wanted: set[int], now: tuple[Index, Index], scorer: Any, watch: Watch | None, *, offer: bool
+    ) -> list[tuple[int, int, Codes | None]]:
+        """Θ(D|R∪{a}), but for what has left, of candidates, in one job; U/R is given as (order, starts)."""
+        sent = self.context.broadcast(now)
+        task = partial(
+            _scores,
+            shared=self.shared,
+            now=sent,
+            wanted=frozenset(wanted),
+            scorer=scorer,
+            token=uuid4(),
+            offer=offer,
+        )
+        try:
+            return self.run(task, wanted, "score the candidates", watch)
+        finally:
+            sent.destroy()
+
+    @spark_call
+    def unpersist(self) -> None:
+        """Let go of the cluster's memory and files."""
+        self.stored.foreach(remove)
+        self.stored.unpersist()
+        self.shared.destroy()
+
+
+def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
+    few, others = lanes.lane_groups(coding.cardinalities, n_rows)
+    # enough groups of single columns for every core
+    size = max(1, min(lanes.LANES, -(-len(others) // cores)))
+    found = [(tuple(group), True) for group in few]
+    found += [(tuple(others[i : i + size]), False) for i in range(0, len(others), size)]
+    return [
+        Group(number, attributes, tuple(coding.cardinalities[a] for a in attributes), in_lanes)
+        for number, (attributes, in_lanes) in enumerate(found)
+    ]
+
+
+# -- tasks -------------------------------------------------------------------------------------------------
+
+
+def store(block: Any) -> Any:
+    """Write a block into files; what is no block stays as it is."""
+    if not isinstance(block[0], Group):
+        return block
+    group, arrays = block
+    name = f"plar-{uuid4().hex}-{group.number}"
+    paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(arrays))]
+    for path, array in zip(paths, arrays, strict=True):
+        np.save(path, array)
+    return group, paths
+
+
+def remove(stored: Any) -> None:
+    """Remove the files of a block."""
+    for path in stored[1] if isinstance(stored[0], Group) else ():
+        Path(str(path)).unlink(missing_ok=True)
+
+
+#: the blocks that a worker has mapped last: their files, which all have names of their own
+_mapped: dict[str, Array] = {}
+_MOST_MAPPED = 4096
+
+
+def _map(path: str) -> Array:
+    """Map a file into memory; it stays mapped for the next steps."""
+    if path not in _mapped:
+        if len(_mapped) >= _MOST_MAPPED or not all(map(os.path.exists, list(_mapped)[:1])):
+            _mapped.clear()  # of blocks that are gone
+        _mapped[path] = np.load(path, mmap_mode="r")
+    return _mapped[path]
+
+
+def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[int, list[Any] | None]]:
+    """Map files into memory and run the function; None where they are not."""
+    forget_zip_files()
+    for group, held in records:
+        try:
+            arrays = [_map(array) if isinstance(array, str) else array for array in held]
+        except OSError:
+            yield group.number % n, None
+        else:
+            yield group.number % n, list(function(group, arrays))
+
+
+def fetched(group: Group, arrays: Sequence[Array], attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
+    """Columns of some attributes of a block."""
+    for k, a in enumerate(group.attributes):
+        if a in attributes:
+            yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
+
+
+#: the pass of the present iteration, shared by the tasks of a worker
+_present: dict[Any, tuple[Pass, Index]] = {}
+#: room for the rows of a block, kept from one iteration to the next: memory that was never touched is slow
+_rooms: list[lanes.Rows] = []
+_MOST_ROOM = 1 << 28
+
+
+def _room(n_rows: int) -> lanes.Rows:
+    if not _rooms or len(_rooms[0]) < n_rows:
+        _rooms[:] = [lanes.aligned(n_rows)]
+    return _rooms[0][:n_rows] if _rooms[0].nbytes <= _MOST_ROOM else _rooms.pop()
+
+
+def _scores(
+    group: Group, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
+) -> list[tuple[int, int, Codes | None]]:
+    """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
+    if token not in _present:
+        _present.clear()
+        classes, counts = shared.value
+        order, starts = now.value
+        over = Pass(scorer(), classes, counts, order, starts)
+        _present[token] = over, order
+    over, order = _present[token]
+    if group.in_lanes:
+        room = _room(len(order))
+        lanes.permute(arrays[0], order, room)
+        thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
+        scores = [(a, theta) for a, theta in thetas if a in wanted]
+    else:
+        columns = zip(group.attributes, arrays, group.n_values, strict=True)
+        scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
+    best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
+    offered = {} if best is None else dict(fetched(group, arrays, frozenset([best])))
+    return [(a, theta, offered.get(a)) for a, theta in scores]

@@ -1,0 +1,81 @@
+"""Granules of this machine in the columns layout: written into blocks once; only candidates are scored elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from pyspark import RDD, SparkContext
+
+from plar.engines import lanes
+from plar.engines.local import LocalEvaluation
+from plar.engines.progress_hooks import Watch
+from plar.engines.scoring import Scorer
+from plar.engines.spark.blocks import Block, ColumnBlocks, Group, remove, store
+from plar.engines.spark.pieces import Coding
+from plar.granules import Granules
+from plar.measures import Measure
+from plar.parallel import in_threads, usable_cores
+from plar.spark_calls import spark_call
+
+
+class ShippedBlocks(ColumnBlocks):
+    """Granules of this machine: every block is written once, to a file here, and read where this disk can be seen.
+
+    Executors that do not see it get their blocks by broadcast, each task its own.
+    """
+
+    @spark_call
+    def __init__(self, granules: Granules, context: SparkContext) -> None:
+        coding = Coding(granules.cardinalities, granules.n_classes)
+        super().__init__(context, coding, len(granules))
+        self._granules, self._sent = granules, list[Any]()
+        self.shared = context.broadcast((granules.classes, granules.counts))
+        cells = len(granules) * lanes.LANES
+        self._files = list(in_threads(lambda group: store(self._block(group)), self.groups, cells))
+        dealt = [self._files[task :: self.n_tasks] for task in range(self.n_tasks)]
+        self.stored = context.parallelize(range(self.n_tasks), self.n_tasks).flatMap(lambda task: dealt[task])
+
+    def _block(self, group: Group) -> Block:
+        columns = [self._granules.columns[a] for a in group.attributes]
+        return group, [lanes.as_rows(columns)] if group.in_lanes else columns
+
+    def remade(self) -> RDD[Block]:
+        """Blocks by broadcast, which from now on are the stored ones."""
+        parts = []
+        for task in range(self.n_tasks):
+            blocks = [self._block(group) for group in self.groups[task :: self.n_tasks]]
+            self._sent.append(self.context.broadcast(blocks))
+            parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=self._sent[-1])))
+        self.stored = self.context.union(parts).map(store).cache()
+        return self.stored
+
+    def unpersist(self) -> None:
+        """Let go of the files here, too."""
+        super().unpersist()
+        for block in self._files:
+            remove(block)
+        for sent in self._sent:
+            sent.destroy()
+
+
+class ShippedEvaluation(LocalEvaluation):
+    """Granules of this machine, candidates on the cluster; see `plar.engines.base.Evaluation`."""
+
+    def __init__(self, granules: Granules, blocks: ShippedBlocks, measure: Measure, watch: Watch | None) -> None:
+        super().__init__(granules, measure, usable_cores(), watch=watch)
+        self._shipped = blocks
+
+    with_each = spark_call(LocalEvaluation.with_each)
+
+    def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
+        g, now = self._granules, self._now
+        scorer = partial(Scorer, self._measure, g.n_objects, g.n_classes)
+        scores = self._shipped.scored(wanted, (now.order, now.starts), scorer, self.watch, offer=False)
+        return [(a, theta) for a, theta, _ in scores]
+
+
+def _received(_: int, sent: Any) -> list[Block]:
+    blocks: list[Block] = sent.value
+    return blocks
