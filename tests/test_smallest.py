@@ -254,9 +254,9 @@ def test_diverse_frames_and_files(tmp_path: Path) -> None:
         ({"costs": {"b0": 0}}, "The cost of 'b0' must be a whole number from 1 to 1,000,000. Got 0."),
         ({"costs": {"b0": 1.5}}, "The cost of 'b0' must be"),
         ({"costs": ["b0"]}, "must be a mapping"),
-        ({"costs": {"x": 2}}, "Unknown attribute 'x'"),
+        ({"costs": {"x": 2}}, "Unknown column 'x'"),
         ({"costs": {"b0": 2, 0: 3}}, "The 'costs' parameter names 'b0' twice."),
-        ({"exclude": "x"}, "Unknown attribute 'x'"),
+        ({"exclude": "x"}, "Unknown column 'x'"),
         ({"exclude": "b1"}, "'b1' is in every reduct, and 'exclude' leaves that out."),
         ({"include": "b0", "exclude": "b0"}, "'b0' is in 'include' and in 'exclude'. Choose one."),
     ],
@@ -586,7 +586,7 @@ def test_the_shell(tmp_path: Path) -> None:
     for words, said in [
         (["--costs", "top_left"], "Cannot read the costs 'top_left'"),
         (["--costs", "top_left=x"], "--costs takes a name and a whole number. Got 'top_left,x'"),
-        (["--costs", "nothing=2"], "Unknown attribute 'nothing'"),
+        (["--costs", "nothing=2"], "Unknown column 'nothing'"),
     ]:
         assert said in plar_says(*asked, *words, code=2)[1]
     refused = plar_says("reduce", table, "-d", "x_wins", "--proof", proof, code=2)[1]

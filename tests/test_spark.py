@@ -193,7 +193,7 @@ def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: 
         assert facts(plar.reduce(held, measure=measure)) == facts(plar.reduce(frame, "d`", measure=measure))
     coarse = plar.reduce(held, conditions=["A", "w"], engine=SparkEngine(session=spark, layout="rows"))
     assert facts(coarse) == facts(plar.reduce(frame, "d`", conditions=["A", "w"]))
-    assert "8 for 8 objects" in repr(held)
+    assert "8 distinct of 8 rows" in repr(held)
     held.unpersist()
 
 
@@ -328,7 +328,7 @@ def test_bad_rows_are_one_line(spark: Any) -> None:
         plar.reduce(rows, y=[0, 1])
     with pytest.raises(plar.TableError, match=r"on a Spark cluster\. Use engine='spark'"):
         plar.reduce(rows, "d", engine="local")
-    with pytest.raises(plar.UnknownNameError, match=r"Unknown attribute 'b'\. Choose one of: a, d, w"):
+    with pytest.raises(plar.UnknownNameError, match=r"Unknown column 'b'\. Choose one of: a, d, w"):
         plar.reduce(rows, "d", include="b")
 
 

@@ -297,7 +297,7 @@ def test_select_keeps_kind_values_and_order() -> None:
     assert as_table({"a": [1], "d": [2], "c": [3]}, "d").select(["c"]) == {"c": [3], "d": [2]}
     assert select_columns(FRAME, ["a"], ["gone"]).columns == ["a"]
     assert select_columns(as_table(FRAME, "d"), ["a"]).columns == ["a", "d"]
-    with pytest.raises(UnknownNameError, match="Unknown attribute 'q'"):
+    with pytest.raises(UnknownNameError, match="Unknown column 'q'"):
         select_columns(FRAME, ["q"])
 
 

@@ -292,7 +292,7 @@ def granulate(
     """Turn a table into its distinct rows with their counts; parameters are those of `reduce`.
 
     Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
-    Spark engine they are SparkGranules, which stay on the cluster.
+    Spark engine they stay on the cluster, as SparkGranules, unless they are small.
 
     Examples
     --------

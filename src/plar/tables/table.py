@@ -77,7 +77,7 @@ class DecisionTable:
             granules = replace(granules, names=self.names, text=self.rows.text)
         return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
 
-    def columns(self, given: Any, kind: str = "attribute") -> tuple[str, ...]:
+    def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
         """Names of conditions that are given by name, label or position."""
         known = set(self.conditions)
         found = resolve_all(self.names, by_label(given, self.rows.labels), kind)
@@ -216,7 +216,7 @@ def _selection(
     rows: Rows, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
 ) -> Selection:
     """Columns to keep, in table order, then the decision."""
-    kept = set(resolve_all(rows.names, attributes, "attribute")) - set(decision)
+    kept = set(resolve_all(rows.names, attributes, "column")) - set(decision)
     cut = {name: points for name, points in (cuts or {}).items() if name in kept}
     return Selection((*(name for name in rows.names if name in kept), *decision), cut, options.na, options.decimal)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -139,7 +140,7 @@ class SparkEngine(Engine):
         warm_workers(source.context)
         if roles.bins is not None or roles.decision_bins is not None:
             roles = with_cut_points(source, roles, text=text)
-        small = _SMALL if self.layout in ("auto", "driver") else 0
+        small = {"auto": _SMALL, "driver": sys.maxsize}.get(self.layout, 0)
         found = granulate(source, roles, self.partitions, text=text, small=small)
         if isinstance(found, Granules):
             return replace(found, names=table.names, text=text)

@@ -78,12 +78,11 @@ class SparkGranules:
             raise
 
     def __repr__(self) -> str:
-        """Tell the sizes on one line, not the values."""
-        decision = ", ".join(map(repr, self.decision))
-        return (
-            f"<SparkGranules: {len(self)} for {self.n_objects} objects in {len(self.sizes)} pieces, "
-            f"{len(self.conditions)} conditions, decision {decision}>"
+        """The sizes on one line, without the values."""
+        sizes = (
+            f"{len(self)} distinct of {self.n_objects} rows in {len(self.sizes)} pieces, {len(self.conditions)} columns"
         )
+        return f"<SparkGranules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def __len__(self) -> int:
         """Return the number of granules."""

@@ -32,12 +32,19 @@ def parts_of(rows: Rows, context: SparkContext) -> list[Rows]:
     """Divide a table into parts, as many as there are cores, or more where they would be large."""
     if isinstance(rows, RemoteFiles):
         return rows.parts()
-    size = -(-sum(os.stat(file).st_size for file in rows.files) // context.defaultParallelism)
+    size = -(-sum(map(_size, rows.files)) // context.defaultParallelism)
     size = min(max(size, _LEAST), _MOST)
     if isinstance(rows, TextRows):
         return list(_text_parts(rows, context, size))
     assert isinstance(rows, FrameRows)
     return list(_typed_parts(rows, size))
+
+
+def _size(file: Path) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError as error:
+        raise TableError(f"Cannot read {str(file)!r}: {error.strerror}. Check the file and its permissions.") from None
 
 
 def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Rows]:
@@ -47,7 +54,7 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
     headers = [[replace(header, dialect=dialect)] for header in text.headers]
     ranges = []
     for number, (file, header) in enumerate(zip(text.files, text.headers, strict=True)):
-        end = os.stat(file).st_size
+        end = _size(file)
         if can_be_divided(file, text.encoding) and end - header.size > 2 * size:
             ends = [*range(header.size, end - size // 2, size), end]
             ranges += [(number, low, high) for low, high in pairwise(ends)]
@@ -59,7 +66,7 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
             own = [(low, high, found) for (n, low, high), found in zip(ranges, scans, strict=True) if n == number]
             headers[number] = divided(headers[number][0], own)
     every = [(file, header) for file, own in zip(text.files, headers, strict=True) for header in own]
-    sizes = [(os.stat(file).st_size if header.end is None else header.end) - header.size for file, header in every]
+    sizes = [(_size(file) if header.end is None else header.end) - header.size for file, header in every]
     for group in _packed(sizes, size):
         files = tuple(every[i][0] for i in group)
         part = replace(text, files=files, headers=tuple(every[i][1] for i in group))
@@ -78,7 +85,7 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
     every: list[tuple[Any, Path]] = []
     sizes: list[int] = []
     for file, frame in zip(rows.files, rows.frames, strict=True):
-        n_bytes = os.stat(file).st_size
+        n_bytes = _size(file)
         ends = _row_ends(rows, file, frame, n_bytes, size) if rows.columnar and n_bytes > 2 * size else []
         pieces = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
         every += [(piece, file) for piece in pieces]
