@@ -285,7 +285,7 @@ def test_begun_here_ended_on_spark_and_back(tmp_path: Path, spark: Any) -> None:
 def test_granules_on_spark_have_the_fingerprint_of_their_table(tmp_path: Path, spark: Any) -> None:
     from plar.engines import SparkEngine
 
-    frame, engine = table(100, 12), SparkEngine(session=spark)
+    frame, engine = table(100, 12), SparkEngine(session=spark, layout="columns")
     granules: Any = plar.granulate(spark.createDataFrame(frame.rows(), frame.columns), "d", engine=engine)
     assert granules.fingerprint() == plar.granulate(frame, "d").fingerprint()
     with pytest.raises(plar.TableError, match="Pass the table itself with its conditions"):

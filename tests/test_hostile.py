@@ -245,7 +245,7 @@ def test_the_report_escapes(tmp_path: Path, first: str) -> None:
 
 #: what turns data into running code; Spark's own workers get what this very run has made, and no file, that way
 FORBIDDEN = {"pickle", "cPickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}
-TRANSPORT = {"engines/spark/granulate.py", "engines/spark/session.py"}
+TRANSPORT = {"engines/spark/sources.py", "engines/spark/session.py"}
 
 
 def dangerous(path: Path) -> list[str]:

@@ -520,8 +520,9 @@ def test_long_dictionaries_stay_on_the_cluster(spark: Any, monkeypatch: pytest.M
 
     monkeypatch.setattr(granulate, "LONG", 3)
     frame = spark.createDataFrame([(i, i % 2, i % 2) for i in range(40)], ["many", "few", "d"])
+    engine = plar.engines.SparkEngine(session=spark, layout="columns")
     with pytest.raises(plar.TableError, match=r"those of 'many' are too many for the driver\. Leave"):
-        plar.reduce(frame, "d", search="smallest")
+        plar.reduce(frame, "d", search="smallest", engine=engine)
 
 
 def test_selectors() -> None:

@@ -175,8 +175,8 @@ def test_params_refuse_other_types(spark: Any, name: str, value: Any) -> None:
         ({"measure": "gini"}, "Unknown measure 'gini'. Choose one of: PR, SCE, LCE, CCE."),
         ({"layout": "diagonal"}, "Unknown layout 'diagonal'. Choose one of: auto, driver, columns, rows."),
         ({"labelCol": "why"}, "Unknown decision 'why'."),
-        ({"inputCols": ["B", "y"]}, "'y' is both a condition and the decision. Choose one."),
-        ({"inputCols": []}, "No column is left."),
+        ({"inputCols": ["B", "y"]}, "'y' is both a column to choose from and the decision. Choose one."),
+        ({"inputCols": []}, "No column is left to choose from."),
     ],
 )
 def test_faults_are_told_in_one_line(data: Any, options: dict[str, Any], line: str) -> None:

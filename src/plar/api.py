@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from plar.bin_rules import Spec
 from plar.columns import ColumnName as Column
-from plar.engines import as_engine
+from plar.engines import as_engine, on_spark
 from plar.engines.base import Engine
 from plar.errors import ParameterError, TableError
 from plar.granules import Granules
@@ -307,7 +307,7 @@ def granulate(
             progress("read", 0, 0)
         table = opened(data, read, chosen)
         granules = granulated(table, chosen, seconds={}, progress=progress)
-        if not isinstance(granules, Granules):  # their values are not known later
+        if on_spark(table):  # the values of what stays there are not known later
             warn_many_numbers(chosen, table, granules)
         return cast(Granules, granules)
 

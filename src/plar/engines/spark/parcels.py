@@ -5,7 +5,6 @@ A parcel of a file waits in a file beside the executor for the next job; where i
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
+import numpy as np
 from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
 from plar.coding.fingerprint import Fingerprint, row_hashes
@@ -45,27 +45,25 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """Granules of a part of the rows: in memory, or in a file that is made again if it is not there."""
+    """Granules of a part of the rows. Their codes may be in a file; where it is missing the rows are read again."""
 
-    granules: Granules | None
-    rows: Rows | None
+    granules: Granules
     roles: Roles
+    rows: Rows | None = None
     path: str = ""
 
     def load(self, *, remove: bool = False) -> Granules:
         """Take the granules out, for the last time if they are removed."""
-        if self.granules is not None:
+        if self.rows is None:
             return self.granules
-        found: Granules | None = None
-        with suppress(OSError, EOFError, pickle.UnpicklingError):
+        try:
             with open(self.path, "rb") as file:
-                found = pickle.load(file)  # made by a task of this very run
-            if remove:
-                Path(self.path).unlink(missing_ok=True)
-        if found is None:
-            assert self.rows is not None
-            found = next(_granulate(self.rows, self.roles))
-        return found
+                *columns, classes, counts = (np.load(file) for _ in range(len(self.granules.conditions) + 2))
+        except (OSError, EOFError, ValueError):
+            return next(_granulate(self.rows, self.roles))
+        if remove:
+            Path(self.path).unlink(missing_ok=True)
+        return replace(self.granules, columns=tuple(columns), classes=classes, counts=counts)
 
 
 #: a parcel, and what is told of it: itself, where it is small
@@ -122,13 +120,16 @@ def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Ite
     for granules in _granulate(rows, roles):
         told = granules if granules.nbytes <= small else facts_of(granules, long)
         if not token:
-            yield told, Parcel(granules, None, roles)
+            yield told, Parcel(granules, roles)
             continue
         path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
         if told is not granules:
             with path.open("wb") as file:
-                pickle.dump(granules, file, 5)
-        yield told, Parcel(None, rows, roles, str(path))
+                for array in (*granules.columns, granules.classes, granules.counts):
+                    np.save(file, array)
+        none = np.empty(0, np.uint32)
+        bare = replace(granules, columns=(), classes=none, counts=none.astype(np.int64))
+        yield told, Parcel(bare, roles, rows, str(path))
 
 
 def _granulate(rows: Rows, roles: Roles) -> Iterator[Granules]:
