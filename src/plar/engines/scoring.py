@@ -50,6 +50,8 @@ class Pass:
 
     def __init__(self, scorer: Scorer, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> None:
         self._scorer = scorer
+        #: a user's θ is evaluated column by column
+        self.takes_blocks = scorer.own is None
         self._rows = classes, counts
         self._order, self._starts = order, starts
         self.runs = find_runs(classes, counts, order, starts)

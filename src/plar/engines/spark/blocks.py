@@ -188,14 +188,14 @@ def _scores(
         over = Pass(scorer(), classes, counts, order, starts)
         _present[token] = over, order
     over, order = _present[token]
-    if group.in_lanes:
+    if group.in_lanes and over.takes_blocks:
         room = _room(len(order))
         lanes.permute(arrays[0], order, room)
         thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
         scores = [(a, theta) for a, theta in thetas if a in wanted]
     else:
-        columns = zip(group.attributes, arrays, group.n_values, strict=True)
-        scores = [(a, over.column(codes, n)) for a, codes, n in columns if a in wanted]
+        n_values = dict(zip(group.attributes, group.n_values, strict=True))
+        scores = [(a, over.column(codes, n_values[a])) for a, codes in fetched(group, arrays, wanted)]
     best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
     offered = {} if best is None else dict(fetched(group, arrays, frozenset([best])))
     return [(a, theta, offered.get(a)) for a, theta in scores]
