@@ -619,7 +619,7 @@ def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:
     with pytest.warns(plar.PlarWarning, match="Not cut into bins"):
         granules: Any = plar.granulate(as_table(rows, "d", bins="mdlp", decimal=","), engine=engine)
     assert granules.cuts == {}
-    with pytest.raises(plar.TableError, match="Pass bins= where the table is granulated"):
+    with pytest.raises(plar.TableError, match="Pass bins= when granulating it"):
         plar.reduce(granules, bins="mdlp", engine=engine)
     granules.unpersist()
 

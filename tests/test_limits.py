@@ -449,7 +449,7 @@ def test_a_bomb_in_a_control_group(tmp_path: Path, group: Path) -> None:
     path.write_bytes(b"\x28\xb5\x2f\xfd\x00\x58" + body)
     done = in_group(group, PLAR, "reduce", path, "-d", "d")
     assert done.returncode == 2, "the kernel was faster"
-    assert re.fullmatch(r"Error: .* has a line of more than 64 MiB, so it is no table\. .*\n", done.stderr)
+    assert re.fullmatch(r"Error: .* has a line of more than 64 MiB, so it is not a table\. .*\n", done.stderr)
 
 
 STREAMED = """

@@ -58,7 +58,7 @@ def test_a_file_that_is_cut_short_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
     dialect = open_text([path]).headers[0].dialect
-    with pytest.raises(plar.TableError, match=r"it became shorter while it was read"):
+    with pytest.raises(plar.TableError, match=r"it became shorter while it was being read"):
         scan_range(path, 0, 100, dialect)
     with pytest.raises(plar.TableError, match=r"Cannot read .*gone\.csv': No such file"):
         scan_range(tmp_path / "gone.csv", 0, 100, dialect)

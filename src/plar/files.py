@@ -1,4 +1,4 @@
-"""Files: found by path, glob or folder, their format told by the suffix, and written whole or not at all."""
+"""Files: found by path, glob or folder, in the format of their suffix, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from plar.errors import ParameterError, TableError
 
 _FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS, errno.ENAMETOOLONG)
-#: formats by suffix. Text is one row a line, also as the UCI repository names it; .dat is KEEL's, or text, which its
-#: first line tells; .json is one array of objects, or one object a line
+#: formats by suffix. Text is one row per line, also under the UCI repository's suffixes; .dat is KEEL's or text, as its
+#: first line shows; .json is one array of objects, or one object per line
 SUFFIXES = {
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt", ".data", ".all", ".trn", ".tst", ".train", ".test"), "text"),
     **{".dat": "dat", ".arff": "arff", ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "json", ".xlsx": "excel"},
     **{".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"},
 }
-#: those that plar writes too
+#: suffixes that plar can also write
 WRITTEN = (".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".parquet", ".arrow", ".feather", ".ipc")
 _PACKED = (".gz", ".zst")
-#: formats that may be packed so
+#: formats that may be compressed
 _PACKABLE = ("text", "dat", "arff", "ndjson")
 
 
 def find_files(path: str | os.PathLike[str]) -> list[Path]:
-    """Files that a path, a glob, or a folder of files of a known format names, sorted."""
+    """Files that a path, a glob, or a folder of files in a known format stands for, sorted."""
     text = os.fspath(path)
     if not text:
         raise TableError("The path is empty. Name a file.")
@@ -44,7 +44,7 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
             return _parts(place)
         if place.exists():
             return [place]
-    except (OSError, ValueError) as error:  # too long, or with a NUL
+    except (OSError, ValueError) as error:  # too long, or contains a NUL
         raise TableError(f"Cannot look for {text!r:.200}: {getattr(error, 'strerror', None) or error}.") from None
     if any(mark in text for mark in "*?["):
         found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
@@ -55,15 +55,15 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """The path, with the home folder for ~ where no file has that very name."""
+    """The path, with ~ expanded unless a file has that exact name."""
     place = Path(path)
-    with suppress(RuntimeError):  # nobody of that name has a home: it is a file, such as ~.csv
+    with suppress(RuntimeError):  # no such user: it is a file name, such as ~.csv
         return place if place.exists() else place.expanduser()
     return place
 
 
 def check_name(path: Path) -> None:
-    """Refuse a name that polars cannot take."""
+    """Refuse a name that polars cannot handle."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -71,27 +71,27 @@ def check_name(path: Path) -> None:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The files of a table that Spark and others write as a folder; what begins with . or _ is about them."""
+    """The files of a table that Spark or others wrote as a folder; names that begin with . or _ are metadata."""
     inside = sorted(p for p in folder.iterdir() if not p.name.startswith((".", "_")))
-    if any(p.is_dir() and "=" in p.name for p in inside):  # divided by the values of some columns
+    if any(p.is_dir() and "=" in p.name for p in inside):  # partitioned by the values of some columns
         every = (p for p in folder.rglob("*") if p.is_file())
         inside = sorted(p for p in every if not re.search(r"(^|[/\\])[._]", str(p.relative_to(folder))))
     if inside and all(p.is_file() and known_format(p) is not None for p in inside):
         return inside
     raise TableError(
-        f"{str(folder)!r} is a directory, and not one of files in a known format alone. Name a file, or a glob such as "
-        f"{os.path.join(folder, '*.csv')!r}."
+        f"{str(folder)!r} is a directory, and not all it holds are files in a known format. Name a file, or a glob "
+        f"such as {os.path.join(folder, '*.csv')!r}."
     )
 
 
 def suffix_of(path: Path) -> tuple[str, str]:
-    """Suffix that tells the format, and the one of compression behind it: .csv and .gz."""
+    """Suffix of the format, and that of the compression after it: .csv and .gz."""
     last = path.suffix.lower()
     return (path.with_suffix("").suffix.lower(), last) if last in _PACKED else (last, "")
 
 
 def known_format(path: Path) -> str | None:
-    """Name of the format of a file; None where its suffix tells none.
+    """Name of the format of a file; None if its suffix is unknown.
 
     >>> known_format(Path("t.csv.zst")), known_format(Path("t.parquet.gz")), known_format(Path("breast.data-1"))
     ('text', None, 'text')
@@ -102,7 +102,7 @@ def known_format(path: Path) -> str | None:
 
 
 def format_of(path: Path, *, as_text: bool = False) -> str:
-    """Name of the format of a file to read; what has no known suffix may be taken `as_text`."""
+    """Name of the format of a file to read; an unknown suffix may be read `as_text`."""
     found = known_format(path)
     if found is None and as_text and suffix_of(path)[0] not in SUFFIXES:
         return "text"
@@ -124,7 +124,7 @@ def output_format(path: Path) -> str:
 
 
 def first_bytes(path: Path, n: int) -> bytes:
-    """What a file begins with; one that cannot be read, or is empty, is refused."""
+    """The first bytes of a file; one that is empty or cannot be read is refused."""
     try:
         with path.open("rb") as file:
             found = file.read(n)
@@ -136,7 +136,7 @@ def first_bytes(path: Path, n: int) -> bytes:
 
 
 def as_path(given: object) -> Path:
-    """Take a path; anything else is a ParameterError."""
+    """Convert to a path; anything else is a ParameterError."""
     try:
         return Path(given)  # type: ignore[arg-type]
     except TypeError:
@@ -144,7 +144,7 @@ def as_path(given: object) -> Path:
 
 
 def on_disk(path: Path) -> Path:
-    """The file itself; of a pipe, which can be read but once, what it holds, in a file that goes with the process."""
+    """The file itself; a pipe, which can be read only once, is copied to a file that is removed at exit."""
     if not path.is_fifo():
         return path
     folder = tempfile.mkdtemp(prefix="plar-")
@@ -156,13 +156,13 @@ def on_disk(path: Path) -> Path:
 
 
 def check_place(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
-    """Refuse a place where no file can be made, or where one of the inputs is."""
+    """Refuse a path where no file can be created, or that is one of the inputs."""
     target = Path(path)
     try:
         _refuse_folder(target)
         folder = target.parent
         if not folder.is_dir():
-            raise TableError(f"Cannot write {str(target)!r}: there is no folder {str(folder)!r}. Make it first.")
+            raise TableError(f"Cannot write {str(target)!r}: there is no folder {str(folder)!r}. Create it first.")
         if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
             raise TableError(f"Cannot write {str(target)!r}: permission denied. Choose another place.")
         if target.exists() and any(target.samefile(file) for file in inputs if file.exists()):
@@ -189,18 +189,18 @@ def _beside(target: Path) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterator[Path]:
-    """Yield a temporary file in the folder of `path`; it takes the place of `path` if all goes well.
+    """Yield a temporary file in the folder of `path`; it replaces `path` if all goes well.
 
-    A link is followed, and a file that is replaced keeps its permissions. What is `durable` is on the disk when this
-    returns, and the old file or the new one whatever happens before.
+    A link is followed, and a replaced file keeps its permissions. A `durable` file is on disk when this returns;
+    after a crash before that, `path` is either the old file or the new one.
     """
     target = Path(os.path.realpath(path) if os.path.islink(path) else path)
     _refuse_folder(target)
     temporary = _beside(target)
-    if not durable:  # which is written many times in a run
+    if not durable:  # durable files are written many times in a run
         remove_strays(target)
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # less what the umask takes
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # minus the umask
         with suppress(FileNotFoundError):
             os.chmod(temporary, target.stat().st_mode & 0o777)
     except (OSError, ValueError) as error:
@@ -216,11 +216,11 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _REFUSED:
             raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
-        said = re.search(r"\(os error (\d+)\)", str(error))  # how polars has it
-        number = getattr(error, "errno", None) or (int(said[1]) if said else None)
+        code = re.search(r"\(os error (\d+)\)", str(error))  # as polars writes it
+        number = getattr(error, "errno", None) or (int(code[1]) if code else None)
         if number not in _FULL:
             raise
-        # the machine's fault, not that of the user's input
+        # a fault of the machine, not of the user's input
         raise OSError(number, f"Cannot write ({os.strerror(number)})", str(target)) from None
     finally:
         with suppress(FileNotFoundError):
@@ -228,7 +228,7 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
 
 
 def remove_strays(path: Path) -> None:
-    """Remove what processes that are no more were writing in place of `path`."""
+    """Remove temporary files for `path` left behind by dead processes."""
     mark = re.compile(re.escape(f".{path.name}.") + r"(\d+)-[0-9a-f]{8}\.part")
     with suppress(OSError):
         for file in path.parent.iterdir():
@@ -238,7 +238,7 @@ def remove_strays(path: Path) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    if os.name == "nt":  # where one can only be asked by ending it
+    if os.name == "nt":  # where os.kill would end it
         return True
     try:
         os.kill(process, 0)
@@ -248,7 +248,7 @@ def _is_alive(process: int) -> bool:
 
 
 def _sync(path: Path) -> None:
-    if os.name == "nt" and path.is_dir():  # there folders cannot be opened
+    if os.name == "nt" and path.is_dir():  # where folders cannot be opened
         return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
@@ -258,5 +258,5 @@ def _sync(path: Path) -> None:
 
 
 def checksum(text: bytes) -> str:
-    """Hash what is kept, so that damage shows."""
+    """Hash stored text, so that damage is detected."""
     return blake2b(text, digest_size=16).hexdigest()

@@ -1,6 +1,6 @@
 """Run Spark calls in a worker thread, so that Ctrl-C and time limits can cancel them.
 
-An interrupt in the middle of a call from Python to the JVM would break their connection and leave the job running.
+An interrupt during a call from Python to the JVM would break the connection and leave the job running.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from uuid import uuid4
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: seconds between two polls of a call, and between two attempts to cancel it
+#: seconds between polls of a call, and between attempts to cancel it
 _TICK = 0.2
 
 
 class _Call(Future[Any]):
     """A call that the caller's thread waits for."""
 
-    #: called meanwhile by the thread that waits; an exception that it raises cancels the call
+    #: called repeatedly by the waiting thread; an exception it raises cancels the call
     poll: Callable[[], None] | None = None
 
 
-#: the call that this thread runs
+#: the call that this thread is running
 _present: ContextVar[_Call | None] = ContextVar("_present", default=None)
 
 
 def spark_call(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that calls Spark: it runs in a worker thread, and an exception here cancels its jobs."""
+    """Decorate a function that calls Spark: it runs in a worker thread; an exception in the caller cancels its jobs."""
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -48,7 +48,7 @@ def _wait(function: Callable[[], Any]) -> Any:
     from pyspark import InheritableThread, SparkContext
 
     spark = SparkContext._active_spark_context
-    if spark is None:  # the function starts it, or does without
+    if spark is None:  # the function starts it, or does not need it
         return function()
     call, tag = _Call(), f"plar-{uuid4()}"
 
@@ -66,7 +66,7 @@ def _wait(function: Callable[[], Any]) -> Any:
             if poll := call.poll:
                 poll()
     except BaseException:
-        while wait([call], _TICK).not_done:  # between two jobs there is nothing to cancel
+        while wait([call], _TICK).not_done:  # repeated: between two jobs there is nothing to cancel
             spark.cancelJobsWithTag(tag)
         raise
     return call.result()
@@ -74,7 +74,7 @@ def _wait(function: Callable[[], Any]) -> Any:
 
 @contextmanager
 def polled(poll: Callable[[], None]) -> Iterator[None]:
-    """Have the thread that waits for this call run `poll` a few times a second."""
+    """Have the thread that waits for this call run `poll` several times a second."""
     call = _present.get()
     if call is None:
         raise RuntimeError("This thread runs no Spark call.")

@@ -1,4 +1,4 @@
-"""The daemon that forks the Python workers of sessions that plar starts: it loads the kernels before it forks."""
+"""The daemon that forks the Python workers of sessions started by plar: it loads the kernels first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 
 def _without_zips() -> None:
-    """Import pyspark from its folder, where there is one: every task looks through the zip files of the path again."""
+    """Import pyspark from its folder if there is one: every task rereads the zip files on the path."""
     before = list(sys.path)
     sys.path[:] = [place for place in before if not place.endswith((".zip", ".jar"))]
     if find_spec("pyspark") is None or find_spec("py4j") is None:
@@ -18,11 +18,11 @@ def _without_zips() -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process that forks must have one thread
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a process must be single-threaded to fork
     _without_zips()
     from plar.engines.spark.warm import load_kernels
 
-    with suppress(Exception):  # a kernel that cannot be loaded now is when it is needed, and says why
+    with suppress(Exception):  # a kernel that fails to load is loaded again when needed, and the error shows then
         load_kernels()
     from pyspark.daemon import manager
 

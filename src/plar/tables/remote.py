@@ -1,4 +1,4 @@
-"""Files on other file systems, such as hdfs://, s3:// and gs://: each is copied to this machine while it is read."""
+"""Files on other file systems, such as hdfs://, s3:// and gs://: each is copied to this machine to be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plar.tables.typed import common_type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoteFiles(Rows):
-    """Files of one table; `data` are their paths on the file system of fsspec, `types` those of the first one."""
+    """Files of one table; `data` are their paths on the fsspec file system, `types` the column types of the first."""
 
     system: Any = None
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -32,7 +32,7 @@ class RemoteFiles(Rows):
 
     @staticmethod
     def open(address: str, options: ReadOptions) -> RemoteFiles:
-        """Find the files of an address, a folder or a glob; the first tells the names."""
+        """Find the file or files of an address, folder or glob; the first file gives the column names."""
         system, paths = _find(address)
         found = RemoteFiles(tuple(paths), (), system=system, options=options)
         with found._copied(paths[0]) as rows:
@@ -40,7 +40,7 @@ class RemoteFiles(Rows):
             return replace(found, types=_types(rows), **facts)
 
     def parts(self) -> list[Rows]:
-        """Every file alone."""
+        """Each file as a part of its own."""
         return [replace(self, data=(path,)) for path in self.data]
 
     def granulate(self, roles: Roles) -> Granules:
@@ -62,13 +62,13 @@ class RemoteFiles(Rows):
 
     @contextmanager
     def _copied(self, path: str) -> Iterator[Rows]:
-        """Copy a file here, for as long as it is read."""
+        """Copy a file to this machine, for as long as it is being read."""
         with tempfile.TemporaryDirectory(prefix="plar-") as folder:
             copy = Path(folder, PurePosixPath(path).name)
             try:
                 self.system.get_file(path, os.fspath(copy))
-            except Exception as error:  # of any library that fsspec uses
-                raise TableError(f"Cannot read {path!r}: {error}. Check the address and who may read it.") from None
+            except Exception as error:  # from any library that fsspec uses
+                raise TableError(f"Cannot read {path!r}: {error}. Check the address and your permissions.") from None
             try:
                 rows = open_rows(copy, self.options)
                 self._check(rows, path)
@@ -80,13 +80,13 @@ class RemoteFiles(Rows):
     def _check(self, rows: Rows, path: str) -> None:
         if self.names and rows.names != self.names:
             raise TableError(
-                f"{path!r} has other columns than {self.data[0]!r}. Give all files of the glob the same columns."
+                f"{path!r} has different columns from {self.data[0]!r}. All files must have the same columns."
             )
         for name, dtype in _types(rows).items():
             if name in self.types and common_type([self.types[name], dtype]) is None:
                 raise TableError(
                     f"Column {name!r} is {dtype} in {path!r} and {self.types[name]} in the first file. "
-                    "Write all in one type."
+                    "Write them all in one type."
                 )
 
 
@@ -107,7 +107,7 @@ def _find(address: str) -> tuple[Any, list[str]]:
             paths = [p for p in system.find(path) if not PurePosixPath(p).name.startswith((".", "_"))]
         else:
             paths = [path] if system.exists(path) else []
-    except Exception as error:  # of any library that fsspec uses
+    except Exception as error:  # from any library that fsspec uses
         raise TableError(f"Cannot look for {address!r}: {error}. Check the address.") from None
     if not paths:
         raise TableError(f"No file matches {address!r}. Check the address.")

@@ -1,4 +1,4 @@
-"""Rows that a Spark cluster works on: its DataFrames, and files that its tasks read; nothing here imports pyspark."""
+"""Rows on a Spark cluster: DataFrames, and files that its tasks read. Importing this module does not load pyspark."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "j
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterRows(Rows):
-    """Rows that only the tasks of a cluster read."""
+    """Rows that only a cluster's tasks read."""
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
-        """Give the columns their roles; labels cannot lie beside them."""
+        """Give the columns their roles; y= is refused."""
         if options.y is not None:
             raise TableError(
-                "The rows are on a Spark cluster, so y= cannot lie beside them. Make it a column: decision=."
+                "The rows are on a Spark cluster, so y= cannot be given separately. Add it as a column: decision=."
             )
         return assign(self.names, options)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        """Refuse: they are coded on the cluster."""
-        raise TableError("The rows are on a Spark cluster. Use engine='spark', or bring them here: .toPandas().")
+        """Refuse: the columns are coded on the cluster."""
+        raise TableError("The rows are on a Spark cluster. Use engine='spark', or collect them with .toPandas().")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedFiles(ClusterRows):
-    """Files that the tasks of a cluster read by themselves; `data` are their rows, opened on this machine.
+    """Files that a cluster's tasks read directly; `data` are their rows, opened on this machine.
 
     `write` has the tasks write the columns of a selection into a folder.
     """
@@ -50,7 +50,7 @@ class SharedFiles(ClusterRows):
 
     @staticmethod
     def open(rows: Rows, write: Any) -> SharedFiles:
-        """Take files that are opened."""
+        """Wrap files that are already opened."""
         return SharedFiles(rows, rows.names, rows.files, rows.text, rows.labels, rows.declared, write)
 
     def select(self, selection: Selection) -> Any:
@@ -58,11 +58,11 @@ class SharedFiles(ClusterRows):
         return self.data.select(selection)
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Have the tasks write a folder, one file a part; it is whole when it holds _SUCCESS."""
+        """Have the tasks write a folder, one file per part; it is complete once it holds _SUCCESS."""
         self.write(self.data, selection, path)
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
-        """Refuse a format that is not written."""
+        """Refuse a format that cannot be written."""
         output_format(Path(path))
 
 
@@ -74,7 +74,7 @@ class SparkRows(ClusterRows):
 
     @staticmethod
     def open(frame: Any) -> SparkRows:
-        """Take a DataFrame."""
+        """Wrap a DataFrame."""
         return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"))
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
@@ -82,19 +82,19 @@ class SparkRows(ClusterRows):
         roles = ClusterRows.assign(self, options, labels, label)
         if roles.numeric:
             raise TableError(
-                "A Spark DataFrame says which columns are numbers, so numeric= is refused. Cast the column."
+                "A Spark DataFrame declares which columns are numbers, so drop numeric= and cast the column."
             )
         return roles
 
     def select(self, selection: Selection) -> Any:
-        """Take columns, on the cluster."""
+        """Select columns, on the cluster."""
         places = selection.places(self.names)
         cuts = {at: selection.cuts[n] for at, n in zip(places, selection.kept, strict=True) if n in selection.cuts}
         return select_places(bin_places(self.data, cuts, selection.na, selection.decimal), places)
 
     @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
-        """Let Spark write a folder, which is whole when it holds _SUCCESS."""
+        """Let Spark write a folder, which is complete once it holds _SUCCESS."""
         place, kind = os.fspath(path), _writer(path)
         writer = self.select(selection).write.mode("error").format(kind)
         try:
@@ -102,22 +102,22 @@ class SparkRows(ClusterRows):
         except Exception as error:
             if "PATH_ALREADY_EXISTS" not in str(error):
                 raise
-            raise TableError(f"{place!r} exists, and Spark would not overwrite it. Choose another name.") from None
+            raise TableError(f"{place!r} already exists and is not overwritten. Choose another name.") from None
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
-        """Refuse a format that Spark does not write."""
+        """Refuse a format that Spark cannot write."""
         _writer(path)
 
 
 def select_places(frame: Any, places: Sequence[int]) -> Any:
-    """Take columns by position: names may hold dots, or differ in their case alone."""
+    """Select columns by position: names may contain dots, or differ only in case."""
     names = frame.columns
     numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
     return numbered.select(*(f"c{place}" for place in places)).toDF(*(names[place] for place in places))
 
 
 def bin_places(frame: Any, cuts: Mapping[int, Cuts], na: Sequence[str] = (), decimal: str = ".") -> Any:
-    """Put bin numbers in the columns at these places, null where they are missing; what is no number fails."""
+    """Replace values in these columns with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 
     if not cuts:
@@ -136,7 +136,7 @@ def bin_places(frame: Any, cuts: Mapping[int, Cuts], na: Sequence[str] = (), dec
             pointed = sql.translate(present, ".,", "?.") if decimal == "," else present
             number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
         odd = sql.raise_error(
-            sql.concat(sql.lit(f"Column {names[place]!r} is cut into bins, and holds what is no number: "), value)
+            sql.concat(sql.lit(f"Column {names[place]!r} is cut into bins, but holds a non-number: "), value)
         )
         bin_ = sql.when(number.isNotNull(), _tree(number, points, 0))
         columns[place] = bin_.otherwise(sql.when(present.isNotNull(), odd.cast("int"))).alias(f"c{place}")
@@ -144,7 +144,7 @@ def bin_places(frame: Any, cuts: Mapping[int, Cuts], na: Sequence[str] = (), dec
 
 
 def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
-    """Bin by bisection: Spark has no function that searches sorted numbers."""
+    """Find the bin by bisection: Spark has no function that searches a sorted array."""
     from pyspark.sql import functions as sql
 
     if not cuts:

@@ -1,4 +1,4 @@
-"""A decision table: rows of any kind, whose columns have roles. The data stay what and where they are."""
+"""A decision table: rows of any kind, whose columns have roles. The data are neither converted nor moved."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _TEXT = ("text", "arff", "dat")
 class DecisionTable:
     """A table whose columns have roles; what `plar.read_table` returns and every function of plar takes.
 
-    `rows` are the data, opened; `roles` says which columns are conditions, decision and weights, and how values are
-    taken; `options` how it was asked to be read, and `path` the file, glob or folder, as it was given.
+    `rows` are the opened data; `roles` says which columns are conditions, decision and weights, and how values are
+    treated; `options` are those it was read with, and `path` is the file, glob or folder as given.
     """
 
     rows: Rows
@@ -62,11 +62,11 @@ class DecisionTable:
 
     @property
     def is_granulated(self) -> bool:
-        """Whether the rows are granules already."""
+        """Whether the rows are already granules."""
         return isinstance(self.rows, GranuleRows)
 
     def __repr__(self) -> str:
-        """Tell the roles on one line, not the rows."""
+        """The roles on one line, without the rows."""
         sizes = f"{len(self.names)} columns, {len(self.conditions)} conditions"
         return f"<DecisionTable: {self.rows}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
@@ -78,7 +78,7 @@ class DecisionTable:
         return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
 
     def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
-        """Names of conditions that are given by name, label or position."""
+        """Names of conditions given by name, label or position."""
         known = set(self.conditions)
         found = resolve_all(self.names, by_label(given, self.rows.labels), kind)
         for name in found:
@@ -87,11 +87,11 @@ class DecisionTable:
         return found
 
     def select(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None = None) -> Any:
-        """Take columns, with all rows and their values as they are, in the same kind of table.
+        """Select columns, with all rows and unchanged values, in the same kind of table; polars for a path.
 
-        They come in table order, then the decision where it is part of the table; for a path in a polars DataFrame.
+        They come in table order, followed by the decision if it is part of the table.
 
-        Columns with `cuts`, cut points by name, come out as bin numbers; missing stays missing.
+        Columns with cut points in `cuts` come out as bin numbers; missing stays missing.
 
         Examples
         --------
@@ -105,9 +105,9 @@ class DecisionTable:
     def sink(
         self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
     ) -> None:
-        """Write what `select` returns to a file; its suffix says the format.
+        """Write what `select` returns to a file, in the format of its suffix.
 
-        The file appears whole or not at all, and never in place of the input.
+        The file is written completely or not at all, and never replaces the input.
         """
         self.rows.sink(self._selection(names, cuts), path)
 
@@ -116,7 +116,7 @@ class DecisionTable:
         return _selection(self.rows, by_label(list(names), self.rows.labels), decision, cuts, self.options)
 
     def settings(self) -> dict[str, Any]:
-        """What was asked for, with the names of the columns, as JSON can hold it."""
+        """The requested options, with column names, as JSON values."""
         roles, options = self.roles, self.options
         taken = {*roles.decision, roles.weights}
         every: Sequence[str] = [name for name in self.names if name not in taken]
@@ -138,20 +138,20 @@ class DecisionTable:
         }
 
     def check_agrees(self, options: ReadOptions) -> None:
-        """Refuse options other than those that the table was made with."""
+        """Refuse options that differ from those the table was made with."""
         for option in sorted(options.changed()):
             asked = self
             if option != "y":
                 asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))
             if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
-                raise TableError(f"The table was made with another {option}. Pass {option}= where it is made instead.")
+                raise TableError(f"The table was made with another {option}. Pass {option}= when making it instead.")
 
 
 def open_table(data: Any, options: ReadOptions) -> DecisionTable:
-    """Take any data as a decision table.
+    """Open any data as a decision table.
 
-    Where the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means that label;
-    else, as everywhere, a position.
+    If the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means that label;
+    otherwise, as everywhere, it means a position.
 
     >>> open_table({"a": [1, 2], "d": [0, 1]}, ReadOptions("d"))
     <DecisionTable: mapping, 2 columns, 1 conditions, decision 'd'>
@@ -175,7 +175,7 @@ def with_roles(rows: Rows, options: ReadOptions, path: str | None = None) -> Dec
 
 
 def open_rows(data: Any, options: ReadOptions) -> Rows:
-    """Tell what the data are, and open them."""
+    """Recognise the kind of data, and open them."""
     if isinstance(data, (str, os.PathLike)):
         return _open_path(data, options)
     if isinstance(data, Rows):
@@ -200,9 +200,9 @@ def open_rows(data: Any, options: ReadOptions) -> Rows:
 
 
 def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Rows:
-    """Open a file, or all files of a glob or folder as one table; they follow each other in sorted order."""
+    """Open a file, or all files of a glob or folder as one table, in sorted order."""
     files = [on_disk(file) for file in find_files(path)]
-    granules = granules_in(path, files)  # which looks at them all
+    granules = granules_in(path, files)  # looks at all files
     if granules is not None:
         return GranuleRows(granules, granules.names, tuple(files))
     kinds = {format_of(file, as_text=options.separator is not None) for file in files}
@@ -228,9 +228,9 @@ def select_columns(
     cuts: Mapping[str, Cuts] | None = None,
     options: ReadOptions | None = None,
 ) -> Any:
-    """Take attributes of any table that has them, in table order, then the decision columns that it has.
+    """Select attributes of any table that has them, in table order, followed by the decision columns it has.
 
-    Those that have `cuts` come out as bin numbers; the options say how they are written in text.
+    Columns with cut points in `cuts` come out as bin numbers; the options say how text is parsed.
     """
     if isinstance(data, DecisionTable):
         return data.select(attributes, cuts)

@@ -1,4 +1,4 @@
-"""Text files: CSV and its kin, ARFF and KEEL's .dat. Values compare as written, blanks around them trimmed."""
+"""Text files: CSV and its variants, ARFF and KEEL's .dat. Values are compared as written, with blanks trimmed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextRows(Rows):
-    """Rows of text files; `data` is what reads them."""
+    """Rows of text files; `data` is their reader."""
 
     @staticmethod
     def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextRows:
-        """Open files of one format (text, arff, or dat: either), whose first lines tell the names."""
+        """Open files of one format (text, arff, or dat, which is either); their first lines give the names."""
         found = open_text(files, kind, header=options.header, separator=options.separator, encoding=options.encoding)
         return TextRows(found, found.names, tuple(found.files), text=True, declared=found.decision)
 
@@ -37,7 +37,7 @@ class TextRows(Rows):
         return found
 
     def granulate(self, roles: Roles) -> Granules:
-        """Read the rows once, and return the distinct ones."""
+        """Read the rows once and return the distinct ones."""
         found: CodedRows = self.data.read(roles.read, roles.na, group=roles.labels is None)
         k, columns = len(roles.conditions), found.columns
         if roles.weights is not None:
@@ -45,7 +45,7 @@ class TextRows(Rows):
                 if whole(value) is None:
                     raise BadWeight(value, found.where(len(columns) - 1, code) + ",")
         if roles.bins is None:
-            named = zip(roles.used, columns, strict=False)  # weights stand behind them
+            named = zip(roles.used, columns, strict=False)  # weights come after them
             warn_of_spellings({name: column for name, column in named if name not in roles.numeric})
         conditions, beside = deque(columns[:k]), columns[k:]
         distinct = found.distinct and not any(column.merged for column in columns)
@@ -53,7 +53,7 @@ class TextRows(Rows):
 
         def given() -> Iterator[Column]:
             if (roles.bins or roles.decision_bins) and roles.missing == "drop":
-                yield from conditions  # which are asked for again
+                yield from conditions  # they are requested again
             else:
                 while conditions:
                     yield conditions.popleft()  # so that each can be freed when it is replaced

@@ -1,4 +1,4 @@
-"""Files of typed columns: Parquet, Arrow, JSON and Excel, one or many as one table; only their types are read."""
+"""Files of typed columns: Parquet, Arrow, JSON and Excel, one or several as one table; opening reads only the types."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_a
 if TYPE_CHECKING:
     import polars as pl
 
-#: names of https://arrow.apache.org/docs/format/Columnar.html
+#: constants of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2
-_MOST_PACKED = (256, 33_000)  # bytes that LZ4 and Zstandard can make of one
+_MAX_RATIO = (256, 33_000)  # highest compression ratios of LZ4 and Zstandard
 _SPARE = 1 << 12
-_NOTHING = "__HIVE_DEFAULT_PARTITION__"
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
-    """Open files of one format; those of a folder or glob divided by the values of columns have these too."""
+    """Open files of one format; those partitioned into folders by column values get these columns too."""
     import polars as pl
 
     frames: list[pl.LazyFrame] = []
@@ -48,7 +48,7 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
     for file, frame in zip(files, frames, strict=True):
         if tuple(frame.collect_schema().names()) != names:
             raise TableError(
-                f"{str(file)!r} has other columns than {str(files[0])!r}. Give all files of the glob the same columns."
+                f"{str(file)!r} has different columns from {str(files[0])!r}. All files must have the same columns."
             )
     if len(frames) > 1:
         explain = kind_of_rows(None, (), tuple(files)).explain
@@ -80,7 +80,7 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
 
 
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
-    """Add the columns by whose values the files are divided into folders, as Spark and others name them."""
+    """Add the columns that partition the files into folders named column=value, as Spark and others write them."""
     import polars as pl
 
     if path.is_file():
@@ -88,12 +88,12 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
     wild = [] if path.is_dir() else [i for i, part in enumerate(path.parts) if set(part) & set("*?[")]
     fixed = wild[0] if wild else len(path.parts)
     parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
-    told = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
+    in_path = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
     made = list(frames)
-    for name in dict.fromkeys(name for columns in told for name in columns):
-        if not all(name in columns for columns in told):
-            raise TableError(f"Only some files of {str(path)!r} lie in a folder {name}=…. Read them one at a time.")
-        values = [None if columns[name] == _NOTHING else columns[name] for columns in told]
+    for name in dict.fromkeys(name for columns in in_path for name in columns):
+        if not all(name in columns for columns in in_path):
+            raise TableError(f"Only some files of {str(path)!r} are in a folder {name}=…. Read them one at a time.")
+        values = [None if columns[name] == _HIVE_NULL else columns[name] for columns in in_path]
         whole = all(value is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values)
         dtype = pl.Int64 if whole and any(values) else pl.String
         made = [
@@ -104,7 +104,7 @@ def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.Lazy
 
 
 def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict[str, Any]:
-    """Types in which no value of any file is changed; where there is none the column is refused."""
+    """Common types that change no value of any file; a column without one is refused."""
     schemas = [frame.collect_schema() for frame in frames]
     found: dict[str, Any] = {}
     for name, first in schemas[0].items():
@@ -116,14 +116,14 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
             odd = next(i for i, dtype in enumerate(types) if dtype != first)
             raise TableError(
                 f"Column {name!r} is {types[odd]} in {str(files[odd])!r} and {first} in {str(files[0])!r}. "
-                "Write all in one type."
+                "Write them all in one type."
             )
         found[name] = chosen
     return found
 
 
 def common_type(types: Sequence[Any]) -> Any:
-    """Type that holds the values of columns of these types; None where there is none."""
+    """A type that can hold the values of all these types, or None."""
     import polars as pl
 
     known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
@@ -139,7 +139,7 @@ def common_type(types: Sequence[Any]) -> Any:
 
 
 def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
-    """Whether the whole numbers of a file stay what they are in a common type."""
+    """Whether the common type represents the whole numbers of a file exactly."""
     import polars as pl
 
     column, dtype = named(name), frame.collect_schema()[name]
@@ -149,19 +149,19 @@ def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
     return bool(frame.select(there_and_back.eq_missing(column).all()).collect().item())
 
 
-# -- packed Arrow files: one that states a size it cannot hold would end the process ---------------------------
+# -- compressed Arrow files: one that claims an impossible size would crash the process ------------------------
 
 
 def _check_arrow(path: Path) -> None:
-    """Refuse a file with a buffer that states an impossible size unpacked: polars asks for as much memory."""
+    """Refuse a file with a buffer that claims an impossible uncompressed size: polars would allocate that much."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             damaged = _overstates(data)
-        except (struct.error, ValueError):  # polars finds out itself
+        except (struct.error, ValueError):  # polars will report it
             damaged = False
     if damaged:
         raise TableError(
-            f"Cannot read {str(path)!r}: a buffer states an impossible size. "
+            f"Cannot read {str(path)!r}: a buffer claims an impossible size. "
             "The file is damaged or not what its name says."
         )
 
@@ -181,7 +181,7 @@ def _overstates(data: mmap.mmap) -> bool:
             if not packed:
                 continue
             codec = _field(data, _follow(data, packed), 0)
-            most = _MOST_PACKED[_number(data, "<b", codec) == 1 if codec else 0]
+            most = _MAX_RATIO[_number(data, "<b", codec) == 1 if codec else 0]
             buffers, n_buffers = _vector(data, _field(data, batch, 2))
             for at, size in struct.iter_unpack("<qq", data[buffers : buffers + 16 * n_buffers]):
                 if size > 0 and not -1 <= _number(data, "<q", offset + described + at) <= most * size + _SPARE:
@@ -198,7 +198,7 @@ def _follow(data: mmap.mmap, at: int) -> int:
 
 
 def _field(data: mmap.mmap, table: int, slot: int) -> int:
-    """Place of a field of a table, 0 where it is not there."""
+    """Position of a field of a table, 0 if it is absent."""
     known = table - _number(data, "<i", table)
     if 4 + 2 * slot >= _number(data, "<H", known):
         return 0
@@ -207,6 +207,6 @@ def _field(data: mmap.mmap, table: int, slot: int) -> int:
 
 
 def _vector(data: mmap.mmap, at: int) -> tuple[int, int]:
-    """Where the entries of a vector begin, and how many there are."""
+    """Position of the first entry of a vector, and the number of entries."""
     place = _follow(data, at) if at else 0
     return place + 4, _number(data, "<I", place) if at else 0

@@ -1,4 +1,4 @@
-"""Bytes of text files, unpacked, in chunks of whole rows that any number of threads may ask for."""
+"""Bytes of text files, decompressed, in chunks of whole rows that any number of threads may request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plar.text.dialect import Dialect
 from plar.text.distinct import SPARE, Bytes
 from plar.text.tokens import last_row_end
 
-#: bytes of the longest row that is read: a header of some million names fits
+#: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 _CHUNK = 1 << 20
@@ -30,16 +30,16 @@ _HEAD = 1 << 16
 
 
 def too_long(path: Path) -> TableError:
-    """Say that a line is longer than any row of a table."""
+    """The error for a line longer than any row of a table."""
     return TableError(
-        f"{str(path)!r} has a line of more than {MAX_LINE >> 20} MiB, so it is no table. "
-        "Check what the file holds; tables of so many columns can be passed as an array."
+        f"{str(path)!r} has a line of more than {MAX_LINE >> 20} MiB, so it is not a table. "
+        "Check what the file holds; a table with that many columns can be passed as an array."
     )
 
 
 @contextmanager
 def open_bytes(path: Path, encoding: str) -> Iterator[Any]:
-    """Open a file to be read once, unpacked and, if its characters are not built upon ASCII, as UTF-8."""
+    """Open a file to be read once, decompressed, and as UTF-8 if its encoding does not extend ASCII."""
     try:
         with path.open("rb") as file:
             start = file.peek(4)[:4]
@@ -71,7 +71,7 @@ def _zstd(file: BinaryIO) -> Any:
 
 
 class _Utf8(io.RawIOBase):
-    """What a file holds, in UTF-8."""
+    """The contents of a file, recoded to UTF-8."""
 
     def __init__(self, file: Any, encoding: str) -> None:
         self._file, self._decoder, self._left = file, codecs.getincrementaldecoder(encoding)(), b""
@@ -91,14 +91,14 @@ class _Utf8(io.RawIOBase):
 
 
 def _as_utf8(file: Any, encoding: str) -> Any:
-    """Decoding waits for the dictionary where bytes below 128 are ASCII; else all has to be turned before."""
+    """Recode a file to UTF-8 unless its encoding extends ASCII: then only distinct values are decoded, later."""
     if built_upon_ascii(encoding):
         return file
     return _Utf8(file, encoding)
 
 
 def built_upon_ascii(encoding: str) -> bool:
-    """Whether separators, quotes and line ends can be found in the bytes: those of UTF-8 and of all one-byte encodings.
+    """Whether separators, quotes and line ends can be found in the raw bytes: UTF-8 and one-byte ASCII supersets.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def built_upon_ascii(encoding: str) -> bool:
 
 
 def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
-    """Read the first bytes, or some more behind `head`; as many as there are, and none at the end of the file."""
+    """Read the first bytes, or more after `head`; fewer, or none, at the end of the file."""
     if len(head) >= MAX_LINE:
         raise too_long(path)
     room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
@@ -125,7 +125,7 @@ def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
 
 
 def _fill(file: Any, room: memoryview) -> int:
-    """Read until there is no room or nothing more to read: unpackers give what they have at hand."""
+    """Read until the buffer is full or the file ends: decompressors return short reads."""
     n = 0
     while n < len(room):
         got = file.readinto(room[n:])
@@ -136,8 +136,8 @@ def _fill(file: Any, room: memoryview) -> int:
 
 
 def _skip(file: Any, size: int) -> None:
-    """Read over what comes before the rows."""
-    if isinstance(file, io.BufferedReader) and file.seekable():  # neither unpacked nor decoded
+    """Skip what comes before the rows."""
+    if isinstance(file, io.BufferedReader) and file.seekable():  # neither compressed nor recoded
         file.seek(size)
         return
     while size and (some := file.read(min(size, _CHUNK))):
@@ -146,7 +146,7 @@ def _skip(file: Any, size: int) -> None:
 
 @dataclass(slots=True)
 class Chunk:
-    """Whole rows of one file; the room in which they are serves again and again."""
+    """Whole rows of one file, in a buffer that is reused."""
 
     room: bytearray
     data: Bytes
@@ -156,18 +156,18 @@ class Chunk:
 
     @staticmethod
     def of(size: int) -> Chunk:
-        """Make room for so many bytes."""
+        """Allocate a chunk of this many bytes."""
         room = bytearray(size + SPARE)
         return Chunk(room, np.frombuffer(room, np.uint8))
 
 
 class Chunks:
-    """Deals out the rows of files, given with where they begin and end, of which one is open at a time."""
+    """Deals out the rows of files, each given with its start and end; one file is open at a time."""
 
     def __init__(self, files: Sequence[tuple[Path, int, int | None]], dialect: Dialect, encoding: str) -> None:
         self._files, self._dialect, self._encoding = files, dialect, encoding
         self._lock, self._number, self._at = Lock(), 0, 0
-        #: of the file that is read now: bytes behind the last whole row, and how many are still to be read
+        #: of the current file: bytes after the last whole row, and how many are still unread
         self._left, self._unread = b"", 0
         self._open, self._file = ExitStack(), cast(Any, None)
         #: whether to stop dealing out
@@ -180,7 +180,7 @@ class Chunks:
         return self._open.__exit__(*error)
 
     def next(self, chunk: Chunk | None) -> Chunk | None:
-        """Put the next rows into a chunk, or into a larger one; None if there are no more."""
+        """Read the next rows into this chunk, or a larger one; None if there are no more."""
         with self._lock:
             while not self.over and self._at < len(self._files):
                 filled = self._read(chunk or Chunk.of(_CHUNK))

@@ -1,7 +1,7 @@
-"""Where a text file can be divided into parts of whole rows, found by scanning its ranges of bytes independently.
+"""Find where a text file can be split into parts of whole rows, by scanning its byte ranges independently.
 
 Whether a line end is the end of a row depends on all quotes before it. So a range is scanned from every state that it
-may begin in, all at once, and the scans are put together afterwards.
+may begin in, all at once, and the scans are combined afterwards.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from plar.text.dialect import Dialect, Header
 from plar.text.distinct import Bytes, Counts
 from plar.text.tokens import LINE_END, QUOTE, SEPARATOR
 
-#: where a byte may stand: at the start of a field, in a field without quotes, in quotes, behind a closing quote
+#: where a byte may be: at the start of a field, in an unquoted field, in quotes, after a closing quote
 _FRESH, _PLAIN, _QUOTED, _CLOSED = range(4)
 _OTHER, _SEPARATOR, _QUOTE, _LINE_END = range(4)
 #: the state after a byte of each of these classes
@@ -35,24 +35,24 @@ _UNKNOWN = -1
 
 
 class Scan(NamedTuple):
-    """What a range of bytes is found to be, for each of the four states that it may begin in."""
+    """What scanning a range of bytes found, for each of the four states it may begin in."""
 
     #: the state in which it ends
     states: tuple[int, ...]
-    #: bytes and lines up to the end of its first row, -1 where no row ends in it
+    #: bytes and lines up to the end of its first row, -1 if no row ends in it
     row_ends: tuple[int, ...]
     row_lines: tuple[int, ...]
-    #: line ends of the whole range
+    #: line ends in the whole range
     lines: int
 
 
 def can_be_divided(path: Path, encoding: str) -> bool:
-    """Whether a file can be read from any byte on: it is not packed, and its line ends are bytes."""
+    """Whether a file can be read from any byte on: it is not compressed, and its line ends are single bytes."""
     return path.suffix.lower() not in (".gz", ".zst") and built_upon_ascii(encoding)
 
 
 def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
-    """Scan some bytes of a file."""
+    """Scan a byte range of a file."""
     try:
         with path.open("rb") as file:
             file.seek(low)
@@ -60,12 +60,12 @@ def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}. Check the file and its permissions.") from None
     if len(data) < high - low:
-        raise TableError(f"Cannot read {str(path)!r}: it became shorter while it was read. Check the file.")
+        raise TableError(f"Cannot read {str(path)!r}: it became shorter while it was being read. Check the file.")
     return scan(data, dialect)
 
 
 def scan(data: bytes, dialect: Dialect) -> Scan:
-    r"""Scan bytes that may stand anywhere in a file.
+    r"""Scan bytes from anywhere in a file.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def scan(data: bytes, dialect: Dialect) -> Scan:
         packed, n_lines = _scan(np.frombuffer(data, np.uint8), classes, _TABLE, ends, lines)
         states = tuple(int(packed) >> 2 * state & 3 for state in range(4))
         return Scan(states, tuple(ends.tolist()), tuple(lines.tolist()), int(n_lines))
-    # no quote opens or closes: what is in quotes stays there
+    # no quote opens or closes, so quoted text stays quoted
     last = _FRESH if data and classes[data[-1]] in (_SEPARATOR, _LINE_END) else _PLAIN
     end = data.find(b"\n") + 1 or _UNKNOWN
     outside = (last if data else _FRESH, last if data else _PLAIN, _QUOTED, last if data else _CLOSED)
@@ -97,7 +97,7 @@ def scan(data: bytes, dialect: Dialect) -> Scan:
 def divided(header: Header, scans: Sequence[tuple[int, int, Scan]]) -> list[Header]:
     """Headers of the parts of a file: where each begins, at which line, and where it ends.
 
-    `scans` are (low, high, scan) of ranges that follow each other from the first row to the end of the file.
+    `scans` are (low, high, scan) of consecutive ranges, from the first row to the end of the file.
     """
     begins, lines, state = [(header.size, header.lines)], header.lines, _FRESH
     for number, (low, _, found) in enumerate(scans):
@@ -110,7 +110,7 @@ def divided(header: Header, scans: Sequence[tuple[int, int, Scan]]) -> list[Head
 
 
 def _packed_table() -> NDArray[np.uint8]:
-    """The next states of all four, packed two bits each into a byte, by class of the byte read and packed states."""
+    """The next states of all four, two bits each in one byte, indexed by the class of the byte read and the states."""
     table = np.zeros((4, 256), np.uint8)
     for kind in range(4):
         for packed in range(256):

@@ -1,7 +1,7 @@
-"""Tables in text files: opened by their header, then read into coded columns by as many threads as there are.
+"""Tables in text files: opened by their header, then read into coded columns by all available threads.
 
-Every thread takes chunks of rows and has a dictionary of its own. In the end the dictionaries become one, in the order
-in which values first appear in the file, and with it the codes, so that nothing depends on which thread read what.
+Every thread takes chunks of rows and has its own dictionary. At the end the dictionaries are merged, in the order in
+which values first appear in the file, and rows are recoded, so nothing depends on which thread read what.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from plar.text.distinct import Index
 from plar.text.rows import Rows
 from plar.text.worker import Fault, Worker
 
-#: columns that a table in a file may have
+#: maximum number of columns of a table in a file
 MAX_COLUMNS = 1 << 18
-#: bytes for which a second thread pays
+#: bytes per thread at which another thread pays
 _SHARED = 1 << 21
-_OTHERS = [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]
+_BINARY = [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]
 
 
 class CodedRows(NamedTuple):
     """Columns of a table, in the order of its rows."""
 
     columns: list[Column]
-    #: for how many rows each one stands
+    #: how many rows of the file each one stands for
     counts: NDArray[np.int64]
-    #: whether rows are known to be distinct, but for values that became equal by trimming
+    #: whether rows are known to be distinct, except for values that became equal by trimming
     distinct: bool
-    #: where a value is first: of a column, given by its place, and a code
+    #: where a value first occurs, given the position of its column and its code
     where: Callable[[int, int], str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextFile:
-    """A table in one text file or several; their headers, which are read, have the same names."""
+    """A table in one or more text files, whose headers have been read and have the same names."""
 
     files: tuple[Path, ...]
     headers: tuple[Header, ...]
@@ -65,7 +65,7 @@ class TextFile:
 
     @property
     def decision(self) -> tuple[str, ...]:
-        """What the files themselves say the decision is."""
+        """The decision that the files themselves declare."""
         return tuple(dict.fromkeys(name for header in self.headers for name in header.decision))
 
     def read(
@@ -79,8 +79,8 @@ class TextFile:
     ) -> CodedRows:
         """Code columns; `na` are further spellings of the missing value.
 
-        Blanks around a value do not count if they are trimmed. Equal rows may be put together in a `group`; else every
-        row comes out, in the order of the files.
+        `trim` ignores blanks around a value. With `group`, equal rows may be merged; otherwise every row comes out, in
+        the order of the files.
         """
         at = {name: place for place, name in enumerate(self.names)}
         workers = self._work([at[name] for name in names], group, n_jobs or usable_cores())
@@ -102,7 +102,7 @@ class TextFile:
     # -- threads ---------------------------------------------------------------------------------------------
 
     def _work(self, wanted: list[int], group: bool, n_jobs: int) -> list[Worker]:
-        """Let every thread read chunks until there are no more, or one is at fault."""
+        """Have every thread read chunks until there are no more, or one is malformed."""
         dialect = self.headers[0].dialect
         n_jobs = self._threads(n_jobs)
         workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
@@ -122,24 +122,24 @@ class TextFile:
                             break
                     worker.finish()
                 finally:
-                    # a fault ends the reading: all rows before it are dealt out already
+                    # a fault stops the reading: all rows before it have been dealt out already
                     chunks.over = chunks.over or chunk is not None
 
-            _every(work, workers, chunks)
+            _run_all(work, workers, chunks)
         return workers
 
     def _threads(self, n_jobs: int) -> int:
         size = 0
         for file, header in zip(self.files, self.headers, strict=True):
-            with suppress(OSError):  # which opening it tells
+            with suppress(OSError):  # opening the file reports it
                 end = file.stat().st_size if header.end is None else header.end
                 size += (end - header.size) * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
         return max(1, min(n_jobs, -(-size // _SHARED)))
 
-    # -- what is wrong -----------------------------------------------------------------------------------------
+    # -- errors ------------------------------------------------------------------------------------------------
 
     def _check(self, workers: Sequence[Worker]) -> None:
-        """Say which row of the files is the first at fault."""
+        """Raise for the first malformed row of the files, if there is one."""
         faults = [worker.fault for worker in workers if worker.fault is not None]
         if not faults:
             return
@@ -161,7 +161,7 @@ class TextFile:
         return f"{dialect.separator!r} expected after a closing quote. {remedy}"
 
     def _place(self, workers: Sequence[Worker], first: int) -> tuple[Path, int]:
-        """File and line of what is first at a chunk, in the upper half, and a line of it."""
+        """File and line of a position: the chunk in the upper 32 bits, its line in the lower."""
         chunk, line = first >> 32, first & 0xFFFFFFFF
         lines = {number: place for worker in workers for number, place in worker.lines.items()}
         file = lines[chunk][0]
@@ -227,8 +227,8 @@ class TextFile:
         return texts
 
 
-def _every(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: Chunks) -> None:
-    """Let all workers work at once, under the limits of the caller; an interrupt ends them after their chunk."""
+def _run_all(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: Chunks) -> None:
+    """Run all workers at once, under the caller's limits; an interrupt stops each after its current chunk."""
     if len(workers) == 1:
         work(workers[0])
         return
@@ -270,10 +270,10 @@ def open_text(
     for file, other in zip(files, headers, strict=True):
         if other.names != first.names:
             raise TableError(
-                f"{str(file)!r} has other columns than {str(files[0])!r}. Give all files of the glob the same columns."
+                f"{str(file)!r} has different columns from {str(files[0])!r}. All files must have the same columns."
             )
         if replace(other.dialect, missing=()) != replace(first.dialect, missing=()):
-            raise TableError(f"{str(file)!r} has another separator than {str(files[0])!r}. Pass separator=.")
+            raise TableError(f"{str(file)!r} has a different separator from {str(files[0])!r}. Pass separator=.")
     missing = max((h.dialect.missing for h in headers), key=len)
     headers[0] = replace(first, dialect=replace(first.dialect, missing=missing))
     if len(first.names) > MAX_COLUMNS:
@@ -314,13 +314,13 @@ def _read_header(path: Path, kind: str, header: bool, separator: str | None, enc
 def _no_header(path: Path, head: bytes) -> TableError:
     if not head.strip():
         return TableError(f"{str(path)!r} holds blank lines only. A table needs a header and rows.")
-    return TableError(f"{str(path)!r}: a quote of the first row is not closed. Check the quotes and line ends.")
+    return TableError(f"{str(path)!r}: a quote in the first row is not closed. Check the quotes and line ends.")
 
 
 def _check_text(path: Path, head: bytes, encoding: str) -> None:
-    """Refuse what is no text, by its first bytes."""
+    """Refuse a file that is not text, judging by its first bytes."""
     name = repr(str(path))
-    for magic, kind, suffix in _OTHERS:
+    for magic, kind, suffix in _BINARY:
         if head.startswith(magic):
             raise TableError(f"{name} is {kind} file, not text. Rename it to {suffix}.")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and built_upon_ascii(encoding):

@@ -1,4 +1,4 @@
-"""The Spark engine. `granulate` makes pieces of granules; `columns` and `rows` are the two ways to lay them out."""
+"""The Spark engine. `granulate` makes pieces of granules; `columns` and `rows` are their two layouts."""
 
 from __future__ import annotations
 

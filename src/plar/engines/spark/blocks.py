@@ -1,8 +1,8 @@
 """The columns layout: a block is some columns of all granules, and an iteration is one job without a shuffle.
 
-The driver refines U/R and broadcasts its classes; every task scores its columns with the local kernels. Blocks lie in
-files that are mapped into the memory of the workers: reading them costs nothing, and a task is a function of (block,
-U/R) alone. `shipped` makes blocks of granules on this machine, `columns` of those on a cluster.
+The driver refines U/R and broadcasts its classes; every task scores its columns with the local kernels. Blocks are
+files that the workers map into memory: reading them costs nothing, and a task depends on (block, U/R) alone.
+`shipped` makes blocks from granules on this machine, `columns` from those on a cluster.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from plar.spark_calls import spark_call
 
 
 class Group(NamedTuple):
-    """Attributes whose columns lie together; in lanes where that pays, else column by column."""
+    """Attributes whose columns are stored together: in lanes where that pays, else column by column."""
 
     number: int
     attributes: tuple[int, ...]
@@ -37,7 +37,7 @@ class Group(NamedTuple):
     in_lanes: bool
 
 
-#: a group and its columns, 64 lanes or one array each; or the files that hold them, which are gone with their executor
+#: a group and its columns, 64 lanes or one array each; or the files that hold them, which are lost with their executor
 Block: TypeAlias = tuple[Group, Sequence[Array | str]]
 
 
@@ -57,10 +57,10 @@ class ColumnBlocks(ABC):
 
     @abstractmethod
     def remade(self) -> RDD[Block]:
-        """Blocks made again, for tasks that do not find their files."""
+        """Blocks rebuilt, for tasks that do not find their files."""
 
     def run(self, function: Any, attributes: Collection[int], doing: str, watch: Watch | None = None) -> list[Any]:
-        """Run a function on the blocks of attributes; those whose files are not where the task is are made again."""
+        """Run a function on the blocks of these attributes; blocks whose files the task cannot see are rebuilt."""
         tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
         task = partial(_answers, function=function, n=self.n_tasks)
         with explained(doing):
@@ -74,7 +74,7 @@ class ColumnBlocks(ABC):
     def scored(
         self, wanted: set[int], now: tuple[Index, Index], scorer: Any, watch: Watch | None, *, offer: bool
     ) -> list[tuple[int, int, Codes | None]]:
-        """Θ(D|R∪{a}), but for what has left, of candidates, in one job; U/R is given as (order, starts)."""
+        """Θ(D|R∪{a}) of the candidates over the rows still in U/R, in one job; U/R is given as (order, starts)."""
         sent = self.context.broadcast(now)
         task = partial(
             _scores,
@@ -92,7 +92,7 @@ class ColumnBlocks(ABC):
 
     @spark_call
     def unpersist(self) -> None:
-        """Let go of the cluster's memory and files."""
+        """Free the cluster's memory and files."""
         self.stored.foreach(remove)
         self.stored.unpersist()
         self.shared.destroy()
@@ -100,7 +100,7 @@ class ColumnBlocks(ABC):
 
 def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
     few, others = lanes.lane_groups(coding.cardinalities, n_rows)
-    # enough groups of single columns for every core
+    # enough groups of single columns to keep every core busy
     size = max(1, min(lanes.LANES, -(-len(others) // cores)))
     found = [(tuple(group), True) for group in few]
     found += [(tuple(others[i : i + size]), False) for i in range(0, len(others), size)]
@@ -114,7 +114,7 @@ def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
 
 
 def store(block: Any) -> Any:
-    """Write a block into files; what is no block stays as it is."""
+    """Write a block to files; anything else is returned unchanged."""
     if not isinstance(block[0], Group):
         return block
     group, arrays = block
@@ -131,7 +131,7 @@ def remove(stored: Any) -> None:
         Path(str(path)).unlink(missing_ok=True)
 
 
-#: the blocks that a worker has mapped last: their files, which all have names of their own
+#: files that this worker has mapped; every block has its own file names
 _mapped: dict[str, Array] = {}
 _MOST_MAPPED = 4096
 
@@ -140,13 +140,13 @@ def _map(path: str) -> Array:
     """Map a file into memory; it stays mapped for the next steps."""
     if path not in _mapped:
         if len(_mapped) >= _MOST_MAPPED or not all(map(os.path.exists, list(_mapped)[:1])):
-            _mapped.clear()  # of blocks that are gone
+            _mapped.clear()  # their blocks may have been removed
         _mapped[path] = np.load(path, mmap_mode="r")
     return _mapped[path]
 
 
 def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[int, list[Any] | None]]:
-    """Map files into memory and run the function; None where they are not."""
+    """Map the files into memory and run the function; None where they are missing."""
     forget_zip_files()
     for group, held in records:
         try:
@@ -158,15 +158,15 @@ def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[
 
 
 def fetched(group: Group, arrays: Sequence[Array], attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
-    """Columns of some attributes of a block."""
+    """Yield the columns of some attributes of a block."""
     for k, a in enumerate(group.attributes):
         if a in attributes:
             yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
 
 
-#: the pass of the present iteration, shared by the tasks of a worker
+#: the pass of the current iteration, shared by the tasks of a worker
 _present: dict[Any, tuple[Pass, Index]] = {}
-#: room for the rows of a block, kept from one iteration to the next: memory that was never touched is slow
+#: a buffer for the rows of a block, reused by later iterations: the first touch of fresh memory is slow
 _rooms: list[lanes.Rows] = []
 _MOST_ROOM = 1 << 28
 
@@ -180,7 +180,7 @@ def _room(n_rows: int) -> lanes.Rows:
 def _scores(
     group: Group, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
 ) -> list[tuple[int, int, Codes | None]]:
-    """Θ(D|R∪{a}), but for what has left, for the candidates of a block; the column of the best may be offered."""
+    """Θ(D|R∪{a}) of a block's candidates over the rows still in U/R; `offer` adds the column of the best one."""
     if token not in _present:
         _present.clear()
         classes, counts = shared.value

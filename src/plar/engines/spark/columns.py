@@ -1,4 +1,4 @@
-"""Granules of a cluster in the columns layout: pieces are exchanged into blocks; the driver fetches columns of R."""
+"""Granules on a cluster in the columns layout: a shuffle turns pieces into blocks; the driver fetches columns of R."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
 
-#: columns are offered while there are at most this many rows in one column of every block
+#: tasks offer columns as long as one column per block adds up to at most this many rows
 _OFFER = 1 << 22
 
 
 class GatheredBlocks(ColumnBlocks):
-    """Granules of a cluster: pieces are cut into columns, and exchanged."""
+    """Granules on a cluster: pieces are cut into columns, then shuffled into blocks."""
 
     def __init__(self, pieces: RDD[Piece], coding: Coding, n_rows: int) -> None:
         super().__init__(pieces.context, coding, n_rows)
@@ -42,7 +42,7 @@ class GatheredBlocks(ColumnBlocks):
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(self.n_tasks + 1, itself)
         self._blocks: RDD[Block] = parts.mapPartitions(partial(_assemble, groups=self.groups))
         self.stored = self._blocks.map(store).cache()
-        every = range(self.n_tasks + 1)  # the last one gets the facts
+        every = range(self.n_tasks + 1)  # the last partition holds the facts
         with explained("lay the columns out"):
             rows: list[RowFacts] = self.context.runJob(self.stored, _only_facts, every)
         self.sizes = [len(fact.classes) for fact in rows]
@@ -65,11 +65,11 @@ class GatheredBlocks(ColumnBlocks):
 
 
 class _Fetched(dict[int, Codes]):
-    """Columns by attribute, fetched when they are asked for and kept: they are those of R."""
+    """Columns by attribute, fetched on first use and kept, as they are those of R."""
 
     def __init__(self, blocks: GatheredBlocks) -> None:
         self._blocks = blocks
-        #: columns that came unasked, with the last scores
+        #: columns that the tasks sent along with the last scores
         self.offered: dict[int, Codes] = {}
 
     def fetch(self, attributes: Iterable[int]) -> None:
@@ -97,7 +97,7 @@ class ColumnsEvaluation(LocalEvaluation):
 
     @spark_call
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
-        """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns it has."""
+        """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns are there."""
         if attributes is not None:
             self._fetched.fetch(attributes)
             return super().without_each(attributes)
@@ -107,27 +107,27 @@ class ColumnsEvaluation(LocalEvaluation):
 
     @spark_call
     def select(self, *attributes: int) -> int:
-        """R ← R ∪ {a, …}, whose columns come in one job; returns Θ(D|R)."""
+        """R ← R ∪ {a, …}; one job fetches the columns. Returns Θ(D|R)."""
         self._fetched.fetch(attributes)
         return super().select(*attributes)
 
     @spark_call
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
-        """How the values of each candidate meet the decisions; columns that are not here come in one job."""
+        """Cross-tabulate each candidate with the decisions; one job fetches the columns that are missing here."""
         fetched = self._fetched
         here = {a: codes for a, codes in (fetched.offered | fetched).items() if a in candidates}
         if away := [a for a in candidates if a not in here]:
             here |= self._gathered.fetch(away)
         fetched.offered = here
         tables = list(super().tables(candidates))
-        for a in candidates:  # which are not in R yet
+        for a in candidates:  # not in R yet, so not kept
             fetched.pop(a, None)
         return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         held, blocks, now = self._held, self._gathered, (self._now.order, self._now.starts)
         scorer = partial(Scorer, self._measure, held.n_objects, held.n_classes)
-        # small columns are offered with the scores, which saves the job that fetches the chosen one
+        # small columns come with the scores, which saves a job to fetch the chosen one
         offer = len(blocks.groups) * len(held) <= _OFFER
         scores = blocks.scored(wanted, now, scorer, self.watch, offer=offer)
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
@@ -135,7 +135,7 @@ class ColumnsEvaluation(LocalEvaluation):
 
 
 def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
-    """U/C of all pieces, those that are alone first, as in each piece."""
+    """U/C of all pieces, classes of one row first, as in each piece."""
     singles, others, sizes, low = [], [], [], 0
     for order, starts in parts:
         widths = np.diff(starts)
@@ -154,21 +154,21 @@ def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index
 
 
 class RowFacts(NamedTuple):
-    """What the driver has to know of the rows of a piece."""
+    """What the driver needs to know about the rows of a piece."""
 
     classes: Index
     counts: Array
     #: U/C
     order: Index
     starts: Index
-    #: hashes of what stays when an attribute of either half is left out
+    #: hashes of the half that stays when an attribute of the other half is left out
     keys: tuple[Hashes, Hashes]
 
 
 def _cut(
     p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, groups: list[Group], n: int
 ) -> Iterator[tuple[int, Any]]:
-    """Cut a piece into its part of every block, and tell the facts of its rows, to the last partition."""
+    """Cut a piece into its share of every block, and send the facts about its rows to the last partition."""
     for piece in pieces:
         keys = hashes(piece, coding, halves[1]), hashes(piece, coding, halves[0])
         facts = RowFacts(piece.classes, piece.counts, *distinct(piece.coded(coding), piece.n_rows), keys)
@@ -178,7 +178,7 @@ def _cut(
 
 
 def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterator[Any]:
-    """Put the parts of each block together, in the order of the pieces; facts come in that order, too."""
+    """Assemble each block from its parts, in the order of the pieces; the facts come in that order too."""
     parts: dict[int, list[Any]] = {}
     for _, (number, p, held) in records:
         parts.setdefault(number, []).append((p, held))

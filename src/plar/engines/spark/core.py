@@ -1,8 +1,8 @@
 """Θ(D|C∖{a}) for every attribute at once, exactly, in one job: rows that agree on half of C meet in one task.
 
-To leave out an attribute of one half, the other half stays: rows that become equal agree on it. So only rows that
-share a half with a row of another class of U/C have to meet; hashes find them (a collision only costs a transfer),
-and the local engine's leave-one-out does the rest where they meet.
+Leaving out an attribute of one half keeps the other half whole, so rows that become equal agree on that other half.
+Only rows that share a half with a row of another class of U/C have to meet. Hashes find them (a collision only costs
+a transfer), and the local engine's leave-one-out does the rest.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 Halves: TypeAlias = tuple[Sequence[int], Sequence[int]]
-#: a half, and rows of a piece that have to travel for it
+#: a half, and the rows of a piece that have to be sent for it
 Travellers: TypeAlias = tuple[int, Index]
 
 
 def leave_one_out(
     held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[Sequence[Index]] | None = None
 ) -> list[Inner]:
-    """Leave out every condition, each alone; the rows that have to travel may be known, by half and piece."""
+    """Leave out each condition in turn; `known` are the rows to send, by half and piece, if already found."""
     coding, n = held.coding, len(held.sizes)
     attributes = range(len(coding.cardinalities))
     halves = in_halves(attributes, coding.cardinalities)
@@ -60,7 +60,7 @@ def leave_one_out(
 
 
 def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]) -> list[list[Index]]:
-    """Rows that share a key with a row of another class of U/C, by half and piece, for keys of all rows by half."""
+    """Rows that share a key with a row of another class of U/C, by half and piece; `keys` are those of all rows."""
     order, starts = partition
     numbers = np.empty(len(order), np.uint64)
     numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
@@ -72,7 +72,7 @@ def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Se
 
 
 def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
-    """Whether rows share their key with a row of another number."""
+    """Whether each row shares its key with a row that has a different number."""
     order = np.argsort(keys)
     firsts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
     by_key = numbers[order]
@@ -90,7 +90,7 @@ def _with_travellers(
 
 
 def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Any]]:
-    """What a row has in each half, hashed, and its class of U/C."""
+    """Hash each half of a row, and add the row's class of U/C."""
     for piece in pieces:
         order, starts = distinct(piece.coded(coding), piece.n_rows)
         numbers = np.empty(piece.n_rows, np.uint64)
@@ -131,7 +131,7 @@ def _send(
 def _leave_out(
     records: Iterable[tuple[int, Piece]], coding: Coding, halves: Halves, measure: Measure
 ) -> Iterator[tuple[int, int, bool]]:
-    """By how much Θ changes here when an attribute is left out, and whether all classes stay settled."""
+    """How much Θ changes here when an attribute is left out, and whether all classes stay settled."""
     met = list(records)
     if not met:
         return

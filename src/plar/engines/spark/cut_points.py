@@ -1,4 +1,4 @@
-"""Where numbers are cut into bins, found on the cluster: all numbers of a column meet in a task, not on the driver."""
+"""Find cut points on the cluster: all numbers of a column meet in one task, not on the driver."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _COLUMNS = 64
 
 
 def with_cut_points(source: Source, roles: Roles, *, text: bool) -> Roles:
-    """Put cut points in place of the rules by which numbers become bins; `text` says that numbers are written."""
+    """Replace binning rules with the cut points they give; with `text`, numbers are parsed from strings."""
     decimal = roles.decimal if text else None
     if roles.decision_bins is not None:
         with explained("count the decisions"):
             counted = source.run(_decisions, roles).collect()
         if not counted:
-            return roles  # of no rows, as will be said
+            return roles  # no rows; reported later
         cuts: dict[str, Cuts] = {}
         for name, parts in zip(roles.decision, zip(*counted, strict=True), strict=True):
             column, counts = union([part for part, _ in parts]), np.concatenate([counts for _, counts in parts])
@@ -55,12 +55,12 @@ def with_cut_points(source: Source, roles: Roles, *, text: bool) -> Roles:
 
 
 def _rule(bins: Bins, name: str) -> Rule:
-    """How a column is cut; one that is not needs no look either."""
+    """How a column is cut; one that is not cut gets an empty rule, so that it is never counted."""
     return bins.rule(name) or Rule("cuts")
 
 
 def cuts_of(roles: Roles) -> dict[str, Cuts]:
-    """The cut points of all columns that have some."""
+    """Cut points of every column that has any."""
     columns = {} if roles.bins is None else {name: rule.cuts for name, rule in roles.bins.columns.items()}
     return {**roles.decision_cuts, **columns}
 
@@ -69,7 +69,7 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 
 
 def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
-    """Decision columns of rows, and how much every row counts: nothing where it lacks a value and is dropped."""
+    """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
     beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
     counts = np.ones(len(beside[0].codes), np.int64)
     if roles.weights is not None:
@@ -95,7 +95,7 @@ def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
 
 
 def _numbers(rows: Rows, roles: Roles, wanted: Sequence[str], n: int, decimal: str | None) -> Iterator[tuple[int, Any]]:
-    """How often the values of a column occur, with each decision where the rule looks at it."""
+    """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
     try:
         decision, counts = _counted(rows, roles)
@@ -116,7 +116,7 @@ def _numbers(rows: Rows, roles: Roles, wanted: Sequence[str], n: int, decimal: s
 
 
 def _cut(records: Iterable[tuple[int, Any]], bins: Bins, decimal: str | None) -> Iterator[tuple[str, Any, Any]]:
-    """Cut every column by the numbers of all parts: its name, the cuts or None, and a value that is no number."""
+    """Cut every column by the numbers of all parts: its name, its cuts or None, and a value that is not a number."""
     parts: dict[str, list[Any]] = {}
     for _, (name, *part) in records:
         parts.setdefault(name, []).append(part)

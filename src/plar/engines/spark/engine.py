@@ -45,11 +45,11 @@ from plar.tables.spark import ClusterRows, SharedFiles
 from plar.tables.table import open_rows
 
 _LAYOUTS = ("auto", "driver", "columns", "rows")
-#: bytes of granules up to which they are evaluated on the driver
+#: granules of up to this many bytes are evaluated on the driver
 _SMALL = 1 << 27
-#: up to this many granules their class ids are broadcast
+#: class ids of up to this many granules are broadcast
 _BROADCAST = 1 << 24
-#: a piece of granules shipped out has about this many bytes; a task takes no more than four times that
+#: a piece of granules shipped out has at most about this many bytes
 _PIECE = 1 << 25
 
 
@@ -60,18 +60,18 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session : SparkSession, optional
-        Used as it is and left running. Default: that of the data, else the active one, else one of our own, which
-        `close`, or the end of a ``with``, stops.
+        Used as it is and left running. Default: the session of the data, else the active one, else a new one, which
+        `close` stops, as does leaving a ``with`` block.
     master : str, optional
-        Where our own session runs; by default on this machine, "local[*]".
+        Where a new session runs; by default on this machine, "local[*]".
     partitions : int, optional
-        Pieces that the granules are held in; by default as many as there are cores, or partitions of the data.
+        Number of pieces that hold the distinct rows; by default the number of cores, or of partitions of the data.
         The result does not depend on it.
     layout : {"auto", "driver", "columns", "rows"}
-        Where the granules are: on the driver while they are small, for then a job takes longer than a step; on the
-        cluster by columns while their class ids can be broadcast, and by rows beyond.
+        Where the distinct rows are kept: on the driver if they are small, because a job would take longer than a
+        step; on the cluster by columns if their class ids can be broadcast, else by rows.
     conf : mapping, optional
-        Settings of our own session, such as {"spark.executor.memory": "4g"}.
+        Settings of a new session, such as {"spark.executor.memory": "4g"}.
     watch : function of a JobProgress, optional
         Called with the progress of each pass over the candidates.
     """
@@ -85,7 +85,7 @@ class SparkEngine(Engine):
     name = "spark"
     reads_paths = True
     _own: Any = field(default=None, init=False, repr=False)
-    #: the granules last shipped out, so that further measures find them there; and those of a certificate
+    #: the granules last shipped out, kept for further measures; and those of a certificate
     _shipped: list[tuple[Granules, ShippedBlocks | SparkGranules]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -93,16 +93,18 @@ class SparkEngine(Engine):
             raise unknown_name("layout", self.layout, _LAYOUTS)
         n = self.partitions
         if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
-            raise ParameterError(f"The 'partitions' parameter must be None or 1 and more. Got {n!r} instead.")
+            raise ParameterError(
+                f"The 'partitions' parameter must be None or an integer of at least 1. Got {n!r} instead."
+            )
         if self.conf is not None and not isinstance(self.conf, Mapping):
             raise ParameterError(f"The 'conf' parameter must be a mapping of settings. Got {self.conf!r} instead.")
         if self.session is not None:
             check_session(self.session)
             if self.master is not None or self.conf:
-                raise ParameterError("A session has its master and settings already. Give session, or master and conf.")
+                raise ParameterError("A session already has its master and settings. Pass session, or master and conf.")
 
     def close(self) -> None:
-        """Stop the session that was started here; a given one runs on."""
+        """Stop the session that was started here; a given one keeps running."""
         while self._shipped:
             self._shipped.pop()[1].unpersist()
         if self._own is not None:
@@ -110,7 +112,7 @@ class SparkEngine(Engine):
             self._own = None
 
     def spark(self) -> SparkSession:
-        """The session that is used."""
+        """The session in use."""
         if self.session is not None:
             return self.session
         if self._own is None:
@@ -124,7 +126,7 @@ class SparkEngine(Engine):
 
     @spark_call
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Rows:
-        """Open files, which the tasks will read; granules are read on this machine."""
+        """Open files for the tasks to read; files of granules are read on this machine."""
         context = self.spark().sparkContext
         place, remote = local_path(path, context)
         rows = RemoteFiles.open(place, options) if remote else open_rows(place, options)
@@ -172,18 +174,18 @@ class SparkEngine(Engine):
         return FrameSource(frame, table.names)
 
     def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
-        """Values of a column: all that this machine knows, or some."""
+        """Values of a column: all that this machine knows, or a sample."""
         if isinstance(granules, SparkGranules):
             return granules.samples.get(name, ())
         return super().sample_values(table, granules, name)
 
     def release(self, granules: GranuleHandle) -> None:
-        """Free the memory and disks of the cluster."""
+        """Free the cluster's memory and disks."""
         if isinstance(granules, SparkGranules):
             granules.unpersist()
 
     def open(self, granules: Granules | SparkGranules, measure: Measure, watch: Watch | None = None) -> Evaluation:
-        """Prepare the granules for one search; those of this machine are shipped out, unless they are small."""
+        """Prepare the granules for one search; those on this machine are shipped out unless they are small."""
         session, watch = self.spark(), watch or self.watch
         if isinstance(granules, Granules) and self._stays(granules):
             return LocalEngine().open(granules, measure, watch)
@@ -197,19 +199,19 @@ class SparkEngine(Engine):
         return ShippedEvaluation(granules, held, measure, watch)
 
     def oracle(self, granules: Granules | SparkGranules, measure: Measure) -> Oracle:
-        """Prepare the granules for questions about sets of attributes; those of this machine are asked here."""
+        """Prepare the granules for questions about sets of attributes; those on this machine are queried here."""
         if not isinstance(granules, SparkGranules):
             return super().oracle(granules, measure)
         return spark_call(SparkOracle)(granules, sent_once(measure))
 
     def memory_need(self, granules: Granules) -> int:
-        """Bytes that it takes here, beside the granules, to ship them out and to refine U/R."""
+        """Bytes needed here, on top of the granules, to ship them out and to refine U/R."""
         if self._stays(granules):
             return LocalEngine().memory_need(granules)
         return len(granules) * (160 + lanes.LANES * usable_cores())
 
     def _stays(self, granules: Granules) -> bool:
-        """Whether granules of this machine are evaluated here: a job for each step would take longer."""
+        """Whether granules on this machine are evaluated here, because a job per step would take longer."""
         return self.layout == "driver" or (self.layout == "auto" and granules.nbytes <= _SMALL)
 
     def _ship(self, granules: Granules, context: SparkContext, columns: bool) -> ShippedBlocks | SparkGranules:
@@ -226,7 +228,7 @@ class SparkEngine(Engine):
 
 
 def _is_flat(kind: DataType) -> bool:
-    """Whether values of a type can be compared, and reach Python."""
+    """Whether values of a type can be compared and passed to Python."""
     nested = isinstance(kind, (ArrayType, MapType, StructType, UserDefinedType))
     return not nested and kind.typeName() not in ("variant", "interval", "daytimeinterval", "yearmonthinterval")
 

@@ -1,8 +1,8 @@
 """From rows on a cluster to pieces of granules, without a row on the driver.
 
-Every part of the table is granulated as the local engine would, in parcels with dictionaries of their own; the
-dictionaries are made one, and equal granules meet in one piece. A dictionary too long for the driver stays on the
-cluster: its values are dealt to the tasks, each of which numbers its share.
+Every part of the table is granulated as the local engine would do it, in parcels that each have their own
+dictionaries; the dictionaries are merged, and equal granules meet in one piece. A dictionary too long for the driver
+stays on the cluster: its values are dealt out to the tasks, each of which numbers its share.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from plar.coding.codes import Column
 from plar.coding.fingerprint import Fingerprint, add_fingerprints, written
 from plar.engines.spark import parcels
 from plar.engines.spark.cut_points import cuts_of
-from plar.engines.spark.parcels import Told, dictionaries_of, facts_of
+from plar.engines.spark.parcels import Reported, dictionaries_of, facts_of
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, itself, joined_pieces, merged, pack
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
@@ -33,34 +33,34 @@ from plar.partition import smallest_codes
 from plar.roles import Roles
 from plar.text.numbers import warn_of_spellings
 
-#: a dictionary of more values in one partition, or in all together, stays on the cluster
+#: a dictionary with more values than this, in one partition or in all, stays on the cluster
 LONG = 1 << 16
 LONG_IN_ALL = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Granulated:
-    """The granules of a table in pieces, which are not made yet, and what the driver knows of their values."""
+    """The granules of a table in pieces, not computed yet, and what the driver knows about their values."""
 
     pieces: RDD[Piece]
     coding: Coding
-    #: how many granules there are at the most
+    #: upper bound on the number of granules
     n_rows: int
-    #: how many objects lack a value, for each attribute and decision where some do
+    #: number of objects with a missing value, by attribute or decision, where there are any
     n_missing: dict[str, int]
     hashed: Fingerprint
-    #: values by code, of each condition, where they are not too many
+    #: values by code of each condition, None where there are too many
     dictionaries: tuple[Sequence[Any] | None, ...]
-    #: the decisions by class, or some of them
+    #: decisions by class, or a sample of them
     decisions: Sequence[tuple[Any, ...]]
-    #: some values of each condition and decision
+    #: a sample of the values of each condition and decision
     samples: dict[str, Sequence[Any]]
-    made: RDD[Told]
-    #: the dictionaries for the tasks
+    made: RDD[Reported]
+    #: the dictionaries, broadcast to the tasks
     books: Any
 
     def release(self) -> None:
-        """Let go of what the pieces are made from; they can be made again as long as this is not done."""
+        """Free what the pieces are computed from; after this they cannot be recomputed."""
         self.made.unpersist()
         self.books.destroy()
 
@@ -68,28 +68,28 @@ class Granulated:
 def granulate(
     source: Source, roles: Roles, partitions: int | None, *, text: bool, small: int = 0
 ) -> Granulated | Granules:
-    """Granulate rows in parcels, make their dictionaries one, and let equal granules meet, in so many pieces.
+    """Granulate rows in parcels, merge their dictionaries, and bring equal granules together in `partitions` pieces.
 
-    If all parcels together have at most `small` bytes, they come here, and are made granules of this machine.
+    Parcels of at most `small` bytes in all are collected, and become granules on this machine.
     """
     token = uuid4().hex
     made = parcels.make_parcels(source, roles, token, long=LONG, small=small)
     try:
         with explained("read the table"):
-            told = made.map(lambda one: one[0]).collect()
-        if not told:
-            raise NoRows("No row is left: the table is empty, or all rows lack a value or have the weight 0.")
-        here = [parcel for parcel in told if isinstance(parcel, Granules)]
-        if len(here) == len(told):
+            reports = made.map(lambda one: one[0]).collect()
+        if not reports:
+            raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
+        here = [report for report in reports if isinstance(report, Granules)]
+        if len(here) == len(reports):
             granules = together(here)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
             made.unpersist()
             return granules
-        facts = [facts_of(parcel, LONG) if isinstance(parcel, Granules) else parcel for parcel in told]
+        facts = [facts_of(report, LONG) if isinstance(report, Granules) else report for report in reports]
         n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
         found = _in_one_coding(made, facts, roles, n, text=text, in_order=source.can_be_read_again)
         if small and len(roles.conditions) < parcels.WIDE:
-            return _here_if_small(found, roles, small)
+            return _collect_if_small(found, roles, small)
         return found
     except BaseException:
         made.unpersist()
@@ -98,7 +98,7 @@ def granulate(
 
 
 def _in_one_coding(
-    made: RDD[Told], facts: Sequence[parcels.Facts], roles: Roles, partitions: int, *, text: bool, in_order: bool
+    made: RDD[Reported], facts: Sequence[parcels.Facts], roles: Roles, partitions: int, *, text: bool, in_order: bool
 ) -> Granulated:
     found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
     lacking = {name: found[name] for name in (*roles.conditions, *roles.decision) if name in found}
@@ -127,16 +127,16 @@ def _in_one_coding(
     return Granulated(pieces, coding, n_rows, lacking, hashed, known[:-1], decisions, samples, made, shared)
 
 
-def _here_if_small(found: Granulated, roles: Roles, small: int) -> Granulated | Granules:
-    """Bring the pieces here if they are small now that equal granules have met; else they are kept where they are."""
+def _collect_if_small(found: Granulated, roles: Roles, small: int) -> Granulated | Granules:
+    """Collect the pieces if they are small once equal granules are merged; else leave them where they are."""
     if any(values is None for values in found.dictionaries) or len(found.decisions) < found.coding.n_classes:
         return found
     pieces = found.pieces.persist(StorageLevel.MEMORY_AND_DISK)
     share = small // pieces.getNumPartitions()
     with explained("granulate the table"):
-        told = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
-    here = [piece for piece in told if piece is not None]
-    if len(here) < len(told):
+        collected = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
+    here = [piece for piece in collected if piece is not None]
+    if len(here) < len(collected):
         return found
     whole = joined_pieces(here, found.coding)
     pieces.unpersist()
@@ -157,7 +157,7 @@ def _here_if_small(found: Granulated, roles: Roles, small: int) -> Granulated | 
 def _check_values(
     lacking: Mapping[str, int], values: Sequence[Sequence[Any] | None], roles: Roles, *, text: bool
 ) -> None:
-    """Refuse missing values where they are an error, and warn of numbers that are written in several ways."""
+    """Refuse missing values if missing='error', and warn of numbers spelled in several ways."""
     if lacking and roles.missing == "error":
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
@@ -168,22 +168,22 @@ def _check_values(
 
 
 def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
-    """Ship granules of this machine out, for the rows layout."""
+    """Ship granules from this machine to the cluster, for the rows layout."""
     coding = Coding(granules.cardinalities, granules.n_classes)
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
     records = list(dealt_out(whole, coding, partitions))
-    # exchanged, though each is whole already: else every later task would carry its part of the data along
+    # shuffled, although each bucket is whole already: else every later task would carry its share of the data
     return gathered(context.parallelize(records, max(1, len(records))), coding, partitions), coding
 
 
 def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Bring the granules of every bucket together, one piece each."""
+    """Gather the granules of each bucket into one piece."""
     found = records.partitionBy(partitions, itself).glom()
     return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
 
 
 def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Bring the granules of every bucket together, and add up equal ones."""
+    """Gather the granules of each bucket into one piece, and merge equal ones."""
     return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))
 
 
@@ -191,9 +191,9 @@ def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) 
 
 
 def _recoded(
-    joined: tuple[list[Told], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
+    joined: tuple[list[Reported], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
 ) -> Iterator[Piece]:
-    """Give parcels the codes that hold everywhere."""
+    """Recode parcels with the merged dictionaries."""
     held, answers = joined
     complete = [{} if book is None else book for book in books.value]
     for j, book in answers:
@@ -209,13 +209,13 @@ def _recoded(
 
 
 def dealt_out(piece: Piece, coding: Coding, n: int) -> Iterator[tuple[int, Piece]]:
-    """Deal granules out by their conditions."""
+    """Deal granules into buckets by their conditions."""
     for bucket, rows in dealt(hashes(piece, coding), n):
         yield bucket, piece.rows(rows)
 
 
 def _overlap(keys: Sequence[Hashes | None]) -> bool:
-    """Whether rows of different parts may have the same conditions, by the hashes of their conditions."""
+    """Whether rows of different parts may have equal conditions, judging by their hashes."""
     known = [np.unique(part) for part in keys if part is not None]
     return len(known) < len(keys) or len(np.unique(np.concatenate(known))) < sum(map(len, known))
 
@@ -224,7 +224,7 @@ def _overlap(keys: Sequence[Hashes | None]) -> bool:
 
 
 def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, int] | None:
-    """Make one dictionary of a column's, None if it is too long for the driver."""
+    """Merge the dictionaries of a column; None if the result is too long for the driver."""
     book: dict[Any, int] = {}
     for values, whole in parts:
         if not whole or len(book) > LONG_IN_ALL:
@@ -234,20 +234,20 @@ def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, in
     return book
 
 
-def _numbered_on_cluster(made: RDD[Told], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
-    """Number the values of long dictionaries: for every partition its own values' codes, and how many there are."""
+def _numbered_on_cluster(made: RDD[Reported], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
+    """Number the values of long dictionaries: the codes each partition needs, and the number of values by column."""
     asked = made.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
     shares = asked.partitionBy(n, itself).mapPartitions(_share)
     with explained("number the values"):
         sizes = shares.map(lambda share: {j: len(book) for j, book in share[1].items()}).collect()
-    # the values of share b are numbered from where those of share b - 1 end
+    # share b is numbered from where share b - 1 ends
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
     count = made.getNumPartitions()
     return answers.partitionBy(count, itself).values().glom(), {j: offsets[j][-1] for j in long}
 
 
-def _ask(partition: int, held: Iterable[Told], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
+def _ask(partition: int, held: Iterable[Reported], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
     for _, parcel in held:
         dictionaries = dictionaries_of(parcel.load())
         for j in long:
@@ -258,12 +258,12 @@ def _ask(partition: int, held: Iterable[Told], long: list[int], n: int) -> Itera
 
 
 def _share(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[Any], dict[int, dict[Any, int]]]]:
-    """What was asked of a task, and the numbers of its values by column."""
+    """The questions put to a task, and the numbers it gives to its values, by column."""
     questions = [question for _, question in records]
     found: dict[int, set[Any]] = {}
     for _, j, values in questions:
         found.setdefault(j, set()).update(values)
-    # in an order that the values alone decide, so that a lost share is numbered as before
+    # sorted, so that a share that is lost and recomputed gets the same numbers
     yield questions, {j: {value: i for i, value in enumerate(sorted(found[j], key=written))} for j in found}
 
 

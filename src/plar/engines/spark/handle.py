@@ -1,4 +1,4 @@
-"""The handle of granules on a cluster: what the driver knows of them, and where they are."""
+"""The handle to granules on a cluster: where they are, and what the driver knows about them."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class SparkGranules:
-    """Granules of a table, in pieces on a cluster; every function of plar takes them in place of the table."""
+    """The distinct rows of a table, in pieces on a cluster; plar's functions accept them in place of the table."""
 
     conditions: tuple[str, ...]
     decision: tuple[str, ...]
     #: all columns of the table
     names: tuple[str, ...]
-    #: one a partition; they are made at once, and kept in the cluster's memory and disks
+    #: one per partition, computed at once and kept in the cluster's memory and on its disks
     pieces: RDD[Piece]
     coding: Coding
-    #: how many objects lack a value, for each attribute and decision where some do
+    #: number of objects with a missing value, by attribute or decision, where there are any
     n_missing: dict[str, int]
-    #: the fingerprint, where the values were seen
+    #: the fingerprint, if the values are known
     hashed: Fingerprint | None = None
-    #: cut points of the conditions whose values are numbers of bins
+    #: cut points of the columns whose values are bin numbers
     cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    #: values by code, of each condition, where the driver knows them
+    #: values by code of each condition, None where the driver does not know them
     dictionaries: tuple[Sequence[Any] | None, ...] = ()
-    #: some values of conditions and decision, where they were seen
+    #: a sample of the values of conditions and decision, if they are known
     samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    #: lets go of what the pieces are made from
+    #: frees what the pieces are computed from
     release: Callable[[], None] | None = None
-    #: whether the columns layout is made at once, of `n_rows` granules at the most
+    #: whether to build the columns layout at once, for at most `n_rows` granules
     by_columns: bool = False
     n_rows: int = 0
     #: granules in each piece
     sizes: list[int] = field(init=False)
     n_objects: int = field(init=False)
-    #: the columns layout, once it is made
+    #: the columns layout, once it is built
     blocks: GatheredBlocks | None = field(default=None, init=False)
-    #: what evaluations in the rows layout moved, and what was coarsened: it is freed together
+    #: what evaluations in the rows layout moved, and coarser granules: all freed together
     moved: list[RDD[Piece]] = field(default_factory=list, init=False)
     coarse: list[SparkGranules] = field(default_factory=list, init=False)
 
@@ -78,7 +78,7 @@ class SparkGranules:
             raise
 
     def __repr__(self) -> str:
-        """The sizes on one line, without the values."""
+        """The sizes on one line, without values."""
         sizes = (
             f"{len(self)} distinct of {self.n_objects} rows in {len(self.sizes)} pieces, {len(self.conditions)} columns"
         )
@@ -103,17 +103,17 @@ class SparkGranules:
         return positions_of(attributes, self.conditions, self.names)
 
     def fingerprint(self) -> Fingerprint:
-        """Sums of hashes that follow the values and counts only; see `Granules.fingerprint`."""
+        """Sums of hashes that depend on the values and counts only; see `Granules.fingerprint`."""
         if self.hashed is None:
             raise TableError(
-                "A checkpoint or a proof needs the values of the table, and these granules on Spark have codes only. "
-                "Pass the table itself with its conditions, not granules."
+                "A checkpoint or a proof needs the values of the table, but these granules on Spark hold only codes. "
+                "Pass the table itself with its conditions instead of granules."
             )
         return self.hashed
 
     @spark_call
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
-        """Conditions that are equal up to the names of their values; see `Granules.equal_columns`."""
+        """Conditions that are equal up to a renaming of their values; see `Granules.equal_columns`."""
         coding, pieces = self.coding, self.pieces
 
         def ask(function: Any) -> list[Any]:
@@ -141,12 +141,12 @@ class SparkGranules:
 
     @spark_call
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
-        """How many combinations of values some attributes have: classes of U/P."""
+        """Number of distinct combinations of values of some attributes: the classes of U/P."""
         if self.blocks is not None:
             positions, columns = self.positions(attributes), self.blocks.columns
             columns.fetch(positions)
             return count_distinct([(columns[a], self.cardinalities[a]) for a in positions], len(self))
-        coarse = self.coarsen(attributes)  # where equal ones are never in two pieces
+        coarse = self.coarsen(attributes)  # equal ones are never in two pieces
         coding = coarse.coding
         return int(coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows)).sum())
 
@@ -154,14 +154,14 @@ class SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
         for option, given in [("missing", roles.missing != "value"), ("bins", roles.bins), ("numeric", roles.numeric)]:
             if given:
-                raise TableError(f"The granules are made already. Pass {option}= where the table is granulated.")
+                raise TableError(f"The table is already granulated. Pass {option}= when granulating it.")
         return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
 
     def unpersist(self) -> None:
-        """Free the cluster's memory and disks; the granules are of no use any more."""
+        """Free the cluster's memory and disks; the granules cannot be used afterwards."""
         while self.coarse:
             self.coarse.pop().unpersist()
-        with suppress(Exception):  # a cluster that has gone has freed them
+        with suppress(Exception):  # a cluster that has shut down has freed them already
             if self.blocks is not None:
                 self.blocks.unpersist()
             for rdd in (*self.moved, self.pieces):

@@ -1,4 +1,4 @@
-"""The oracle on a cluster: rows that a set does not tell apart meet in one task, and the driver sees clauses only."""
+"""The oracle on a cluster: rows that are equal on a set meet in one task, and the driver sees only clauses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plar.spark_calls import spark_call
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
-#: sets that a job looks at: all rows travel for each of them
+#: sets per job: all rows are shuffled for each of them
 _AT_ONCE = 16
 
 
@@ -35,7 +35,7 @@ class SparkOracle:
         if unknown or not held.conditions:
             name = repr(unknown[0]) if unknown else "these granules"
             raise TableError(
-                f"The smallest reduct, and all reducts, need the values of all columns, and those of {name} are too "
+                f"The smallest reduct, and all reducts, need the values of every column, but those of {name} are too "
                 "many for the driver. Leave the column out, or cut its numbers into bins."
             )
         self._values: Sequence[Sequence[Any]] = [values or () for values in held.dictionaries]
@@ -43,7 +43,7 @@ class SparkOracle:
         self._ranks = context.broadcast([_ranks(values) for values in self._values])
 
     def assume(self, attributes: Collection[int]) -> None:
-        """Nothing is kept for them: rows travel anew with each set."""
+        """Do nothing: rows are shuffled anew for each set."""
 
     @spark_call
     def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
@@ -53,7 +53,7 @@ class SparkOracle:
 
     @spark_call
     def find(self, questions: Sequence[Question]) -> list[Answer | None]:
-        """For each set a clause that it does not hit, None if it preserves Θ."""
+        """For each set, a clause that it does not hit, or None if it preserves Θ."""
         asked = [(tuple(held), tuple(order)) for held, order in questions]
         found = self._ask([held for held, _ in asked], partial(_find, questions=asked, ranks=self._ranks))
         return [self._first(answers, order) for answers, (_, order) in zip(found, asked, strict=True)]
@@ -65,11 +65,11 @@ class SparkOracle:
         count = partial(_decisions, coding=coding, rows=codes)
         with explained("look rows up"):
             parts = self._held.pieces.map(count).collect()
-        # equal conditions are in one piece
+        # rows with equal conditions are in one piece
         return [next((part[i] for part in parts if part[i]), {}) for i in range(len(rows))]
 
     def _ask(self, sets: Sequence[Collection[int]], answer: Callable[..., Any]) -> list[list[Any]]:
-        """What the tasks say of each set, each for the rows that may be alike in it."""
+        """The tasks' answers for each set; each task answers for rows that may be equal on it."""
         held, found = self._held, [list[Any]() for _ in sets]
         coding, n = held.coding, len(held.sizes)
         for low in range(0, len(sets), _AT_ONCE):
@@ -77,12 +77,12 @@ class SparkOracle:
             records = held.pieces.flatMap(partial(_dealt_for_each, coding=coding, sets=some, n=n))
             task = partial(_answers, n=n, coding=coding, measure=self._measure, low=low, answer=answer)
             with explained("look at sets of attributes"):
-                for number, said in records.partitionBy(n, lambda key: key % n).mapPartitions(task).collect():
-                    found[number].append(said)
+                for number, result in records.partitionBy(n, lambda key: key % n).mapPartitions(task).collect():
+                    found[number].append(result)
         return found
 
     def _first(self, answers: Sequence[Found | None], order: Sequence[int]) -> Answer | None:
-        """Of the clauses of all tasks that of the whole table: its set comes first; then the first rows."""
+        """Pick the clause that the whole table would give: the first by its attributes, then by its rows."""
         ranks = self._ranks.value
 
         def key(found: Found) -> Any:
@@ -95,7 +95,7 @@ class SparkOracle:
 
 
 def _ranks(values: Sequence[Any]) -> Index:
-    """Where each value stands among all of a column."""
+    """Rank of each value among those of a column."""
     order = sorted(range(len(values)), key=lambda code: written(values[code]))
     ranks = np.empty(len(values), np.uint32)
     ranks[order] = np.arange(len(values), dtype=np.uint32)
@@ -108,7 +108,7 @@ def _ranks(values: Sequence[Any]) -> Index:
 def _dealt_for_each(
     piece: Piece, coding: Coding, sets: Sequence[tuple[int, ...]], n: int
 ) -> Iterator[tuple[int, Piece]]:
-    """Deal the rows out by their values in each of the sets."""
+    """Deal rows into buckets by their values on each of the sets."""
     for i, attributes in enumerate(sets):
         for bucket, rows in dealt(hashes(piece, coding, attributes), n):
             yield i * n + bucket, piece.rows(rows)

@@ -1,6 +1,6 @@
-"""Parcels: what a task makes of one part of the rows, granules with dictionaries of their own, and what it tells of it.
+"""Parcels: the granules a task makes from one part of the rows, with their own dictionaries, and a report on them.
 
-A parcel of a file waits in a file beside the executor for the next job; where it is not found it is read again.
+A parcel made from a file is kept on the executor's disk for the next job; if it is lost, the part is read again.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from plar.roles import Roles
 from plar.tables.granules import as_numbers
 from plar.tables.rows import Rows
 
-#: from this many conditions on it pays to look whether parts have rows in common; local readers keep their order then
+#: from this many conditions on it pays to check whether parts share rows; the local readers then keep row order
 WIDE = 256
-#: values of a long dictionary that the driver sees
+#: how many values of a long dictionary the driver sees
 _SAMPLE = 100
 
 
 class Facts(NamedTuple):
-    """What the driver has to know of a parcel."""
+    """What the driver needs to know about a parcel."""
 
     n_rows: int
     n_missing: dict[str, int]
     fingerprint: Fingerprint
-    #: values of conditions and, last, of the decision, and whether these are all
+    #: values of each condition and, last, of the decision, and whether they are complete
     values: list[tuple[Sequence[Any], bool]]
-    #: of a wide table, a hash of each row's conditions
+    #: for a wide table, a hash of each row's conditions
     keys: Hashes | None
 
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """Granules of a part of the rows. Their codes may be in a file; where it is missing the rows are read again."""
+    """Granules of one part of the rows. Their codes may be in a file; if it is missing, the rows are read again."""
 
     granules: Granules
     roles: Roles
@@ -53,7 +53,7 @@ class Parcel:
     path: str = ""
 
     def load(self, *, remove: bool = False) -> Granules:
-        """Take the granules out, for the last time if they are removed."""
+        """Load the granules; `remove` deletes their file."""
         if self.rows is None:
             return self.granules
         try:
@@ -66,16 +66,16 @@ class Parcel:
         return replace(self.granules, columns=tuple(columns), classes=classes, counts=counts)
 
 
-#: a parcel, and what is told of it: itself, where it is small
-Told: TypeAlias = tuple[Facts | Granules, Parcel]
+#: a report for the driver, which is the granules themselves if they are small, and the parcel
+Reported: TypeAlias = tuple[Facts | Granules, Parcel]
 
 
-def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Told]:
-    """Granulate every part of the rows; dictionaries of more than `long` values are told in part.
+def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Reported]:
+    """Granulate every part of the rows; of dictionaries with more than `long` values only a sample is reported.
 
-    Names of files begin with the token. If all parcels are at most `small` bytes together, they are told themselves.
+    File names begin with the token. A parcel within its share of `small` bytes is reported whole.
     """
-    if roles.missing == "error":  # the driver counts them all, then says so
+    if roles.missing == "error":  # the driver counts them all, then raises
         roles = replace(roles, missing="value")
     name = token if source.can_be_read_again else ""
     work = partial(_parcels, long=long, small=small // max(1, source.n_parts), token=name)
@@ -83,9 +83,9 @@ def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: 
 
 
 def facts_of(granules: Granules, long: int) -> Facts:
-    """What the driver has to know of a parcel."""
+    """What the driver needs to know about a parcel."""
     values = [(d, True) if len(d) <= long else (d[:_SAMPLE], False) for d in dictionaries_of(granules)]
-    # taken here and always: only here are the values known, and beside the coding of them it costs little
+    # the fingerprint is always taken: only tasks see all values, and next to coding them it costs little
     return Facts(len(granules), granules.n_missing, granules.fingerprint(), values, _keys(granules))
 
 
@@ -102,9 +102,9 @@ def dictionaries_of(granules: Granules) -> list[Sequence[Any]]:
 
 
 def remove_files(context: SparkContext, token: str) -> None:
-    """Remove the files of parcels whose names begin with the token, after something went wrong."""
+    """Remove parcel files whose names begin with the token, after a failure."""
     n = 2 * context.defaultParallelism  # so that every executor gets a task
-    with suppress(Exception):  # what went wrong is told, not this
+    with suppress(Exception):  # the original failure is reported, not this one
         context.parallelize(range(n), n).foreach(partial(_remove_here, token=token))
 
 
@@ -116,20 +116,20 @@ def _remove_here(_: int, token: str) -> None:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Told]:
+def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Reported]:
     for granules in _granulate(rows, roles):
-        told = granules if granules.nbytes <= small else facts_of(granules, long)
+        report = granules if granules.nbytes <= small else facts_of(granules, long)
         if not token:
-            yield told, Parcel(granules, roles)
+            yield report, Parcel(granules, roles)
             continue
         path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
-        if told is not granules:
+        if report is not granules:
             with path.open("wb") as file:
                 for array in (*granules.columns, granules.classes, granules.counts):
                     np.save(file, array)
         none = np.empty(0, np.uint32)
         bare = replace(granules, columns=(), classes=none, counts=none.astype(np.int64))
-        yield told, Parcel(bare, roles, rows, str(path))
+        yield report, Parcel(bare, roles, rows, str(path))
 
 
 def _granulate(rows: Rows, roles: Roles) -> Iterator[Granules]:

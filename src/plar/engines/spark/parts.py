@@ -1,6 +1,6 @@
-"""Parts of a table that tasks read by themselves: byte ranges of text, row groups of Parquet, whole files of the rest.
+"""Parts of a table that tasks read independently: byte ranges of text, row groups of Parquet, whole files otherwise.
 
-A part is a table of its own, opened: a task granulates it with the readers of the local engine.
+A part is itself an opened table: a task granulates it with the readers of the local engine.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from plar.tables.text import TextRows
 from plar.text.ranges import can_be_divided, divided, scan_range
 from plar.text.reader import TextFile
 
-#: bytes of a part, at the least and at the most
+#: minimum and maximum bytes of a part
 _LEAST, _MOST = 1 << 20, 1 << 26
 
 
 def parts_of(rows: Rows, context: SparkContext) -> list[Rows]:
-    """Divide a table into parts, as many as there are cores, or more where they would be large."""
+    """Divide a table into one part per core, or more if the parts would be large."""
     if isinstance(rows, RemoteFiles):
         return rows.parts()
     size = -(-sum(map(_size, rows.files)) // context.defaultParallelism)
@@ -48,7 +48,7 @@ def _size(file: Path) -> int:
 
 
 def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Rows]:
-    """Divide text files where rows end; small ones are put together."""
+    """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
     dialect = text.headers[0].dialect
     headers = [[replace(header, dialect=dialect)] for header in text.headers]
@@ -79,7 +79,7 @@ def _scan(asked: tuple[int, int, int], files: Sequence[Path], dialect: Any) -> A
 
 
 def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
-    """Divide Parquet by row groups and Arrow by rows; a file in another format is one part."""
+    """Split Parquet by row groups and Arrow by rows; a file in any other format is not split."""
     import polars as pl
 
     every: list[tuple[Any, Path]] = []
@@ -97,7 +97,7 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
 
 
 def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
-    """Rows behind which a file can be divided, some `size` bytes apart."""
+    """Row numbers after which a file is split, about `size` bytes apart."""
     import polars as pl
 
     if file.suffix.lower() != ".parquet":
@@ -117,7 +117,7 @@ def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) 
 
 
 def _packed(sizes: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Numbers of neighbours that have at most `size` together, or are one."""
+    """Group neighbours of about `size` in all; a larger one is a group of its own."""
     group: list[int] = []
     held = 0
     for number, own in enumerate(sizes):
@@ -134,13 +134,13 @@ def _packed(sizes: Sequence[int], size: int) -> Iterator[list[int]]:
 
 
 def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: str | os.PathLike[str]) -> None:
-    """Have every part write its columns into a folder, which is whole when it holds _SUCCESS."""
+    """Have a task write each part into a folder, which is complete once it holds _SUCCESS."""
     folder = Path(path)
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
     try:
         folder.mkdir()
     except FileExistsError:
-        raise TableError(f"{str(folder)!r} exists, and is not overwritten. Choose another name.") from None
+        raise TableError(f"{str(folder)!r} already exists and is not overwritten. Choose another name.") from None
     except OSError as error:
         raise TableError(f"Cannot write {str(folder)!r}: {error.strerror}. Choose another place.") from None
     parts = list(enumerate(parts_of(rows, context)))
@@ -155,7 +155,7 @@ def _write(selection: Selection, folder: str, suffix: str, part: tuple[int, Rows
 
 
 def local_path(path: str | os.PathLike[str], context: SparkContext) -> tuple[str, bool]:
-    """A path on the disks of this machine, or an address on another file system, and whether it is one."""
+    """A local path or an address on another file system, and whether it is the latter."""
     text = os.fspath(path)
     if text.startswith("file:"):
         return "/" + text.removeprefix("file:").lstrip("/"), False

@@ -1,6 +1,6 @@
-"""Pieces: the granules that one task holds, as a few matrices of codes, and what tasks do to them.
+"""Pieces: the granules that one task holds, as a few matrices of codes, and what tasks do with them.
 
-Equal conditions always meet in one piece, so that U/C never crosses pieces and labels need no exchange.
+Rows with equal conditions are always in one piece, so no class of U/C spans pieces and labels need no shuffle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def itself(bucket: int) -> int:
 
 @dataclass(frozen=True)
 class Coding:
-    """How many values every attribute has, and so where its codes are in a piece."""
+    """Number of values of every attribute, which determines where its codes are in a piece."""
 
     cardinalities: tuple[int, ...]
     n_classes: int
@@ -44,12 +44,12 @@ class Coding:
         return tuple((width, next(rows[width])) for width in widths)
 
     def of(self, attributes: Sequence[int]) -> Coding:
-        """Coding of some of the attributes."""
+        """Coding of a subset of the attributes."""
         return Coding(tuple(self.cardinalities[a] for a in attributes), self.n_classes)
 
 
 class Piece(NamedTuple):
-    """Granules of one task."""
+    """The granules of one task."""
 
     #: codes of one, two and four bytes, a row of the matrix per attribute
     matrices: tuple[Codes, ...]
@@ -58,7 +58,7 @@ class Piece(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many granules."""
+        """Number of granules."""
         return len(self.counts)
 
     @property
@@ -77,19 +77,19 @@ class Piece(NamedTuple):
         return tuple(self.column(coding, a) for a in range(len(coding.cardinalities)))
 
     def coded(self, coding: Coding, attributes: Iterable[int] | None = None) -> Iterator[tuple[Codes, int]]:
-        """Codes and number of codes of attributes, by default of all."""
+        """Codes, and number of distinct codes, of some attributes; by default of all."""
         for a in range(len(coding.cardinalities)) if attributes is None else attributes:
             yield self.column(coding, a), coding.cardinalities[a]
 
     def rows(self, rows: NDArray[Any]) -> Piece:
-        """Some of the granules, by a mask or by their places."""
+        """Select granules by a mask or by position."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        taken = tuple(np.take(matrix, places, axis=1) for matrix in self.matrices)  # far faster than an index
+        taken = tuple(np.take(matrix, places, axis=1) for matrix in self.matrices)  # far faster than indexing
         return Piece(taken, self.classes[places], self.counts[places])
 
 
 def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray[np.int64], coding: Coding) -> Piece:
-    """Put columns of codes into a piece.
+    """Pack columns of codes into a piece.
 
     >>> coding = Coding((2, 300), n_classes=2)
     >>> one = pack([np.array([0, 1]), np.array([299, 0])], np.array([1, 0]), np.array([1, 1]), coding)
@@ -104,7 +104,7 @@ def pack(columns: Iterable[NDArray[Any]], classes: NDArray[Any], counts: NDArray
 
 
 def joined_pieces(pieces: Sequence[Piece], coding: Coding) -> Piece:
-    """All granules of some pieces, in one."""
+    """Concatenate pieces."""
     nothing = np.empty(0, np.int64)
     pieces = pieces or [pack([nothing] * len(coding.cardinalities), nothing, nothing, coding)]
     if len(pieces) == 1:
@@ -115,14 +115,14 @@ def joined_pieces(pieces: Sequence[Piece], coding: Coding) -> Piece:
 
 
 def projected(piece: Piece, coding: Coding, attributes: Sequence[int]) -> Piece:
-    """Those attributes only; equal granules are added up."""
+    """Keep only these attributes, and merge equal granules."""
     coarse = coding.of(attributes)
     columns = (piece.column(coding, a) for a in attributes)
     return merged(pack(columns, piece.classes, piece.counts, coarse), coarse)
 
 
 def merged(piece: Piece, coding: Coding) -> Piece:
-    """Equal granules added up, in an order that the rows alone decide: a lost piece comes back as it was."""
+    """Merge equal granules, in an order that depends on the rows alone: a lost piece is recomputed identically."""
     order, starts = distinct([(piece.classes, coding.n_classes), *piece.coded(coding)], piece.n_rows)
     if len(starts) - 1 < piece.n_rows:
         first = order[starts[:-1]]
@@ -131,12 +131,12 @@ def merged(piece: Piece, coding: Coding) -> Piece:
 
 
 def as_granules(piece: Piece, coding: Coding) -> Granules:
-    """A piece as the local engine takes it."""
+    """A piece in the form the local engine takes."""
     return bare_granules(piece.columns(coding), piece.classes, piece.counts, coding)
 
 
 def bare_granules(columns: Any, classes: Index, counts: NDArray[np.int64], coding: Coding) -> Granules:
-    """Granules without the names and values."""
+    """Granules without names and values."""
     return Granules(
         conditions=(),
         columns=columns,
@@ -156,7 +156,7 @@ def _add_hash(codes: Codes, key: np.uint64, sums: Hashes) -> None:
 
 
 def hashes(piece: Piece, coding: Coding, attributes: Iterable[int] | None = None) -> Hashes:
-    """Hash every granule by attributes, by default all: equal values, equal hashes."""
+    """Hash every granule on some attributes, by default all; equal values give equal hashes."""
     sums = np.zeros(piece.n_rows, np.uint64)
     for a in range(len(coding.cardinalities)) if attributes is None else attributes:
         # the keys of neighbouring attributes are further apart than any code
@@ -165,7 +165,7 @@ def hashes(piece: Piece, coding: Coding, attributes: Iterable[int] | None = None
 
 
 def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
-    """Deal rows into buckets by their hashes: every bucket that gets some, and its rows.
+    """Deal rows into buckets by their hashes; yields each bucket that is not empty, and its rows.
 
     >>> [(bucket, rows.tolist()) for bucket, rows in dealt(np.array([5, 4, 7], np.uint64), 2)]
     [(0, [1]), (1, [0, 2])]

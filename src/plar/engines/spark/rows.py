@@ -1,9 +1,9 @@
 """The rows layout: a piece is some granules with all columns, for tables with too many class ids to broadcast.
 
-Classes of U/R that lie whole in one piece are evaluated there, and their Θ is added up. For classes that are *spread*
-over pieces, every piece sends its counts of (class, value, decision) to where they are added up. At first everything
-is spread; as soon as a class has no more rows than a task's share, its rows are moved to one piece, and from then on
-they never move again, for classes only split. So the few classes that are still spread are known to the driver.
+Classes of U/R that are whole in one piece are evaluated there, and their Θ is summed. For classes *spread* over pieces,
+every piece sends its counts of (class, value, decision) to a task that sums them. At first everything is spread; once a
+class has no more rows than a task's share, its rows are moved to one piece and never move again, since classes only
+split. The classes that are still spread are few, and the driver knows them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
 
-#: rows are counted in so many buckets, by the hash of their class, to find the classes that are too large to move
+#: buckets, by hash of the class, in which rows are counted to find the classes that are too large to move
 _BUCKETS = 1 << 14
-#: a candidate whose spread cells are at most this many is added up in one task
+#: a candidate with at most this many spread cells is summed in one task
 _FEW_CELLS = 1 << 14
 
 
 class Now(NamedTuple):
-    """What a task has to know beside its piece."""
+    """What a task needs to know besides its piece."""
 
     coding: Coding
     measure: Measure
@@ -52,14 +52,14 @@ class Now(NamedTuple):
     selected: tuple[int, ...]
 
     def scorer(self) -> Scorer:
-        """Adds θ up."""
+        """The scorer that sums θ."""
         return Scorer(self.measure, self.n_objects, self.coding.n_classes)
 
 
 class Spread(NamedTuple):
     """The classes of U/R in one piece."""
 
-    #: by class: its values of R, and its label, which means the same in all pieces; None for a class of several
+    #: by class: its values on R, and its label, valid in all pieces; None for a class with several labels
     keys: list[tuple[int, ...]]
     labels: list[Any]
     #: counts by class and decision
@@ -80,7 +80,7 @@ class RowsEvaluation:
         self.consistent = all(consistent for _, consistent, _ in facts)
         self._entropy = math.fsum(part for _, _, parts in facts for part in parts)
         self._n = len(held.sizes)
-        #: pieces whose classes of U/R are whole, and those whose are spread
+        #: pieces whose classes of U/R are whole, and pieces whose classes are spread
         self._whole: list[RDD[Piece]] = [held.pieces] if self._n == 1 else []
         self._spread: RDD[Piece] | None = None if self._n == 1 else held.pieces
         self._now = Now(held.coding, measure, held.n_objects, ())
@@ -105,7 +105,7 @@ class RowsEvaluation:
         """Θ(D|B∖{a}) for every a of B."""
         if attributes is None:
             return leave_one_out(self._held, self._measure, self.theta_all)
-        # Θ(D|B) = Θ(D|C), so the granules of B alone are enough
+        # Θ(D|B) = Θ(D|C), so the granules of B are enough
         coarse = self._held.coarsen([self._held.conditions[a] for a in attributes])
         with explained("evaluate the reduct"):
             facts = coarse.pieces.flatMap(partial(_facts, coding=coarse.coding, measure=self._measure)).collect()
@@ -131,7 +131,7 @@ class RowsEvaluation:
 
     @spark_call
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
-        """How the values of each candidate meet the decisions, counted on the cluster, in one job."""
+        """Cross-tabulate each candidate with the decisions, on the cluster, in one job."""
         now, wanted = self._now, tuple(candidates)
         parts = [rdd.map(partial(_whole_tables, now=now, candidates=wanted)) for rdd in self._whole]
         if self._spread is not None:
@@ -150,7 +150,7 @@ class RowsEvaluation:
         return self.theta
 
     def _survey(self) -> None:
-        """Learn Θ(D|R), the objects that are not settled, and the spread classes."""
+        """Compute Θ(D|R), the number of unsettled objects, and the spread classes."""
         parts: list[RDD[Any]] = [rdd.map(partial(_whole_survey, now=self._now)) for rdd in self._whole]
         if self._spread is not None:
             parts.append(self._spread.mapPartitionsWithIndex(partial(_describe, now=self._now)))
@@ -158,12 +158,12 @@ class RowsEvaluation:
             found = self._held.pieces.context.union(parts).collect()
         spread = [part for part in found if isinstance(part, Spread)]
         whole = [part for part in found if not isinstance(part, Spread)]
-        theta, unsettled, self._numbers = _put_together(spread, self._now) if spread else (0, 0, {})
+        theta, unsettled, self._numbers = _merge_spread(spread, self._now) if spread else (0, 0, {})
         self.theta: int = theta + sum(theta for theta, _ in whole)
         self._unsettled: int = unsettled + sum(unsettled for _, unsettled in whole)
 
     def _move(self) -> None:
-        """Move the classes that fit, each to one piece; a larger one would burden a task with more than its share."""
+        """Move each class that fits to one piece; a larger class would give a task more than its share."""
         if self._spread is None:
             return
         now, share = self._now, -(-len(self._held) // self._n)
@@ -192,7 +192,7 @@ def _evaluation(piece: Piece, now: Now) -> LocalEvaluation:
 
 
 def _facts(piece: Piece, coding: Coding, measure: Measure) -> Iterator[tuple[int, bool, list[float]]]:
-    """Θ(D|C) of a piece, whether it is consistent, and what its entropy sums up to, exactly."""
+    """Θ(D|C) of a piece, whether it is consistent, and its entropy as an exact sum."""
     if piece.n_rows:
         granules = as_granules(piece, coding)
         labels = label_granules(granules, measure)
@@ -202,7 +202,7 @@ def _facts(piece: Piece, coding: Coding, measure: Measure) -> Iterator[tuple[int
 
 
 def _exact_parts(terms: list[float]) -> list[float]:
-    """Few floats whose exact sum is that of many."""
+    """A few floats with the same exact sum as many."""
     parts: list[float] = []
     while rest := math.fsum([*terms, *(-part for part in parts)]):
         parts.append(rest)
@@ -222,7 +222,7 @@ def _whole_scores(piece: Piece, now: Now, candidates: tuple[int, ...]) -> list[t
 
 
 def _whole_tables(piece: Piece, now: Now, candidates: tuple[int, ...]) -> tuple[int, list[Any]]:
-    """Count the classes of a piece, and (class, value, decision) for every candidate, in those of several decisions."""
+    """Count the classes of a piece, and (class, value, decision) for every candidate."""
     if not piece.n_rows:
         return 0, []
     order, starts, _ = _classes(piece, now)
@@ -230,7 +230,7 @@ def _whole_tables(piece: Piece, now: Now, candidates: tuple[int, ...]) -> tuple[
 
 
 def _one_table(candidate: int, parts: Sequence[tuple[int, list[Any]]], n_spread: int, n_values: int) -> Table:
-    """Put the counts of one candidate together; spread classes have numbers that mean the same in all pieces."""
+    """Combine the counts of one candidate; the numbers of spread classes are the same in all pieces."""
     found, first = [], n_spread
     for n_classes, tables in parts:
         for a, classes, *cells in tables:
@@ -250,7 +250,7 @@ def _one_table(candidate: int, parts: Sequence[tuple[int, list[Any]]], n_spread:
 
 
 def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
-    """Tell the driver the classes of a piece."""
+    """Describe the classes of a piece to the driver."""
     for piece in pieces:
         if piece.n_rows:
             order, starts, keys = _classes(piece, now)
@@ -259,7 +259,7 @@ def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
 
 
 def _classes(piece: Piece, now: Now) -> tuple[Index, Index, list[tuple[int, ...]]]:
-    """U/R in a piece, each class decision by decision, and the values of every class."""
+    """U/R in a piece, each class ordered by decision, and the values of every class."""
     by_decision = np.argsort(piece.classes, kind="stable").astype(np.uint32)
     order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
     firsts = order[starts[:-1]]
@@ -274,7 +274,7 @@ def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -
     def known_to_all(label: int) -> Any:
         if label < base or now.measure.kind == PURE:
             return label
-        # classes of U/C are never in two pieces
+        # a class of U/C is never in two pieces
         return found.proportions[label - base] if now.measure.kind == ENTROPY else (p, label)
 
     least, largest = np.minimum.reduceat(labels, firsts).tolist(), np.maximum.reduceat(labels, firsts).tolist()
@@ -282,15 +282,15 @@ def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -
 
 
 def _runs(piece: Piece, order: Index, starts: Index) -> tuple[Index, Index, NDArray[np.int64]]:
-    """Counts by class and decision: number of the class, decision, count."""
+    """Counts by class and decision: class number, decision, count."""
     weights, runs, class_runs = find_runs(piece.classes, piece.counts, order, starts)
     firsts = runs[:-1].astype(np.intp)
     of_class = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(class_runs))
     return of_class, piece.classes[order[firsts]], np.add.reduceat(weights, firsts)
 
 
-def _put_together(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tuple[int, ...], int]]:
-    """Θ of the spread classes, the objects in those that are not settled, and a number for each, by its values."""
+def _merge_spread(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tuple[int, ...], int]]:
+    """Θ of the spread classes, the number of objects in unsettled ones, and a number for each class by its values."""
     numbers: dict[tuple[int, ...], int] = {}
     labels: dict[int, set[Any]] = {}
     groups = []
@@ -308,7 +308,7 @@ def _put_together(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tup
 
 
 def _theta_of_cells(scorer: Scorer, decisions: Index, weights: NDArray[np.int64], *cells: Array) -> int:
-    """Σ θ over classes whose counts come in parts: `cells` together name the class."""
+    """Σ θ over classes whose counts come in parts; `cells` together identify the class."""
     order = np.lexsort((decisions, *cells))
     new = np.zeros(len(order), np.bool_)
     new[:1] = True
@@ -321,7 +321,7 @@ def _theta_of_cells(scorer: Scorer, decisions: Index, weights: NDArray[np.int64]
 def _tables(
     piece: Piece, now: Now, numbers: dict[tuple[int, ...], int], candidates: tuple[int, ...], n: int
 ) -> Iterator[tuple[int, Any]]:
-    """Count (class, value, decision) for every candidate, and send the counts to where they are added up."""
+    """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
     coding = now.coding
     if not piece.n_rows:
         return
@@ -353,7 +353,7 @@ def _cells(piece: Piece, now: Now, attribute: int, order: Index, starts: Index) 
 
 
 def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tuple[int, int]]]:
-    """Add up the counts of every candidate, and its Θ."""
+    """Sum the counts of every candidate, and compute its Θ."""
     parts: dict[int, list[Any]] = {}
     for _, (a, *cells) in records:
         parts.setdefault(a, []).append(cells)

@@ -32,10 +32,10 @@ from plar.limits import machine_memory
 from plar.measures import OWN, Measure
 from plar.spark_calls import polled, spark_call
 
-#: what forks the workers of our own sessions
+#: module that forks the workers of sessions started here
 DAEMON = "plar.spark_daemon"
-#: seconds to wait for a master's answer
-_ANSWER = 10.0
+#: seconds to wait for a master to answer
+_CONNECT_TIMEOUT = 10.0
 
 
 def why_unavailable() -> str | None:
@@ -58,7 +58,7 @@ def why_unavailable() -> str | None:
 
 
 def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """Start a session of our own."""
+    """Start a new session."""
     reason = why_unavailable()
     if reason:
         raise EngineUnavailable(f"The engine 'spark' {reason}.")
@@ -73,8 +73,8 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
                 session = SparkSession.builder.config(conf=given).getOrCreate()
         except Exception as error:
             log.seek(0)
-            said = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-            reason = _reason(str(error), said)
+            logged = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+            reason = _reason(str(error), logged)
             raise EngineUnavailable(
                 f"Spark cannot start on {master!r}: {reason} Check the master and --conf."
             ) from None
@@ -82,7 +82,7 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         session.stop()
         raise KeyboardInterrupt
     session.sparkContext.setLogLevel("OFF")
-    if python := settings.get("spark.pyspark.python"):  # which pyspark itself takes from the environment only
+    if python := settings.get("spark.pyspark.python"):  # pyspark itself reads it from the environment only
         session.sparkContext.pythonExec = python
     return session
 
@@ -96,8 +96,8 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.python.daemon.module": DAEMON,
     }
     if master.startswith("local"):
-        # its tasks run here, so they run this Python; they need no network; and Python's workers need the memory that
-        # the JVM leaves them
+        # tasks run on this machine, with this Python and without a network; the JVM must leave memory for the
+        # Python workers
         settings |= {
             "spark.driver.memory": f"{min(16, max(1, (machine_memory() or 0) >> 32))}g",
             "spark.driver.host": "127.0.0.1",
@@ -110,7 +110,7 @@ def _defaults(master: str) -> dict[str, str]:
 
 
 def _check_answers(master: str) -> None:
-    """Refuse a standalone master that does not answer; Spark itself would try for minutes."""
+    """Refuse a standalone master that does not answer; Spark itself would keep trying for minutes."""
     if not master.startswith("spark://"):
         return
     reason = ""
@@ -119,32 +119,32 @@ def _check_answers(master: str) -> None:
         if not port.isdigit() or not host:
             raise ParameterError(f"The master {master!r} has no host and port. Write it as spark://host:7077.")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_TIMEOUT).close()
             return
         except OSError as error:
             reason = str(error.strerror or error)
     raise EngineUnavailable(
-        f"The Spark master {master!r} does not answer ({reason}). Check the address and that the master runs."
+        f"The Spark master {master!r} does not answer ({reason}). Check the address and that the master is running."
     )
 
 
 @contextmanager
 def _interrupts_later() -> Iterator[list[int]]:
-    """Defer Ctrl-C while a JVM starts: an exception now would leave the JVM running for ever."""
+    """Defer Ctrl-C while a JVM starts: an exception now would leave the JVM running forever."""
     pressed: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+    if threading.current_thread() is not threading.main_thread():  # only that thread is interrupted
         yield pressed
         return
     before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     try:
         yield pressed
-    finally:  # not pyspark's, which calls the JVM wherever this thread is; plar cancels its own jobs
+    finally:  # drop pyspark's handler, which calls the JVM from wherever this thread is; plar cancels its own jobs
         signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def _stderr_to(log: IO[bytes]) -> Iterator[None]:
-    """Send the messages of a JVM started meanwhile to a file."""
+    """Redirect stderr, and that of a JVM started meanwhile, to a file."""
     sys.stderr.flush()
     before = os.dup(2)
     os.dup2(log.fileno(), 2)
@@ -174,7 +174,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def explained(doing: str) -> Iterator[None]:
-    """Turn what Spark throws, pages long, into one line."""
+    """Turn Spark's page-long errors into one line."""
     try:
         yield
     except Exception as error:
@@ -197,12 +197,12 @@ def _explanation(text: str, doing: str) -> Exception:
     return EngineFailed(f"Spark could not {doing}: {_reason(text, [])}")
 
 
-def _reason(text: str, said: list[str]) -> str:
-    """The most informative line."""
+def _reason(text: str, logged: list[str]) -> str:
+    """The most informative line of an error and a log."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    naming = [line for line in said + lines if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
-    caused = [line for line in said + lines if line.startswith("Caused by: ")]
-    line = (caused or naming or lines or said or ["no reason was given"])[-1 if caused else 0]
+    naming = [line for line in logged + lines if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
+    caused = [line for line in logged + lines if line.startswith("Caused by: ")]
+    line = (caused or naming or lines or logged or ["no reason was given"])[-1 if caused else 0]
     line = re.sub(r"^Caused by: ", "", line)
     return line if line.endswith(".") else line + "."
 
@@ -212,7 +212,7 @@ def _reason(text: str, said: list[str]) -> str:
 
 @dataclass(frozen=True)
 class _Sent(Measure):
-    """A measure that arrives in a worker as one and the same object for all tasks, so that θ is compiled once."""
+    """A measure that is unpickled to one object per worker, shared by all tasks, so that θ is compiled once."""
 
     pickled: bytes = b""
 
@@ -222,12 +222,12 @@ class _Sent(Measure):
 
 @lru_cache(maxsize=8)
 def _received(pickled: bytes) -> Measure:
-    measure: Measure = pickle.loads(pickled)  # made by the driver of this very run
+    measure: Measure = pickle.loads(pickled)  # pickled by the driver of this run
     return measure
 
 
 def sent_once(measure: Measure) -> Measure:
-    """Make a user's measure ready for the tasks; they have the others."""
+    """Prepare a user's measure for the tasks; they already have the built-in ones."""
     if measure.kind != OWN or isinstance(measure, _Sent):
         return measure
     parts = measure.name, measure.theta, measure.normaliser, measure.drop_pure, measure.kind
@@ -239,7 +239,7 @@ def sent_once(measure: Measure) -> Measure:
 def run_watched(
     rdd: RDD[Any], function: Any, tasks: Sequence[int], watch: Watch | None = None, candidates: int = 0
 ) -> list[Any]:
-    """Run a function of a partition's records on some partitions; the thread that waits reports the progress."""
+    """Run a function on the records of some partitions; the waiting thread reports progress."""
     context = rdd.context
     if watch is None:
         return list(context.runJob(rdd, function, tasks))

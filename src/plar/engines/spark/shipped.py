@@ -1,4 +1,4 @@
-"""Granules of this machine in the columns layout: written into blocks once; only candidates are scored elsewhere."""
+"""Granules on this machine in the columns layout: blocks are written once; the cluster only scores candidates."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from plar.spark_calls import spark_call
 
 
 class ShippedBlocks(ColumnBlocks):
-    """Granules of this machine: every block is written once, to a file here, and read where this disk can be seen.
+    """Granules on this machine: every block is written once, to a local file, and read by executors that see this disk.
 
-    Executors that do not see it get their blocks by broadcast, each task its own.
+    Executors that do not see it get their blocks by broadcast, each task only its own.
     """
 
     @spark_call
@@ -42,7 +42,7 @@ class ShippedBlocks(ColumnBlocks):
         return group, [lanes.as_rows(columns)] if group.in_lanes else columns
 
     def remade(self) -> RDD[Block]:
-        """Blocks by broadcast, which from now on are the stored ones."""
+        """Broadcast the blocks, and use them from now on."""
         parts = []
         for task in range(self.n_tasks):
             blocks = [self._block(group) for group in self.groups[task :: self.n_tasks]]
@@ -52,7 +52,7 @@ class ShippedBlocks(ColumnBlocks):
         return self.stored
 
     def unpersist(self) -> None:
-        """Let go of the files here, too."""
+        """Remove the local files as well."""
         super().unpersist()
         for block in self._files:
             remove(block)
@@ -61,7 +61,7 @@ class ShippedBlocks(ColumnBlocks):
 
 
 class ShippedEvaluation(LocalEvaluation):
-    """Granules of this machine, candidates on the cluster; see `plar.engines.base.Evaluation`."""
+    """U/R on this machine, candidates on the cluster; see `plar.engines.base.Evaluation`."""
 
     def __init__(self, granules: Granules, blocks: ShippedBlocks, measure: Measure, watch: Watch | None) -> None:
         super().__init__(granules, measure, usable_cores(), watch=watch)

@@ -22,13 +22,13 @@ from plar.tables.frames import FrameRows
 from plar.tables.rows import Rows
 from plar.tables.spark import select_places
 
-#: what a task does to some rows of the table, whose columns have these roles
+#: what a task does with some rows of the table, given the roles of their columns
 Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
 
-#: up to this many columns Spark itself groups the rows of a DataFrame first: fewer reach Python
+#: up to this many columns Spark groups the rows of a DataFrame first, so that fewer reach Python
 _NARROW = 100
 _COUNT = "\0count"
-#: a task takes this many cells of a DataFrame at a time
+#: a task takes about this many cells of a DataFrame at a time
 _CELLS = 1 << 24
 
 
@@ -41,7 +41,7 @@ class Source(Protocol):
     can_be_read_again: bool
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
-        """Do some work on every part of the rows."""
+        """Run `work` on every part of the rows."""
 
 
 class FileSource:
@@ -53,7 +53,7 @@ class FileSource:
         self._parts, self.context, self.n_parts = parts, context, len(parts)
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
-        """Do some work on every part, with the cores that would be idle."""
+        """Run `work` on every part; cores that would be idle become extra threads."""
         n_threads = max(1, self.context.defaultParallelism // self.n_parts)
         task = partial(_on_part, work=work, roles=roles, n_threads=n_threads)
         return self.context.parallelize(self._parts, self.n_parts).flatMap(task)
@@ -69,7 +69,7 @@ class FrameSource:
         self.n_parts = frame.rdd.getNumPartitions()
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
-        """Do some work on every partition, some rows at a time."""
+        """Run `work` on every partition, some rows at a time."""
         names = list(roles.read)
         used = select_places(self._frame, [self._names.index(name) for name in names])
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
@@ -80,23 +80,23 @@ class FrameSource:
         task = partial(_on_batches, work=work, roles=roles, names=names)
         with explained("read the table"), quiet():
             found: RDD[Any] = numbered.mapInArrow(task, "found binary").rdd
-        return found.map(lambda row: pickle.loads(row[0]))  # made by a task of this very run
+        return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
 
 
 def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
-    if "polars" not in sys.modules:  # which takes its threads once and for all
+    if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
-    with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, of the whole table
+    with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, for the whole table
         try:
             yield from work(rows, roles)
         except BadWeight as error:
             if ", line " in str(error):
                 raise
-            raise BadWeight(error.value, f"column {roles.weights!r}") from None  # rows are numbered by part
+            raise BadWeight(error.value, f"column {roles.weights!r}") from None  # row numbers are those of the part
 
 
 def _on_batches(batches: Iterable[Any], work: Work, roles: Roles, names: Sequence[str]) -> Iterator[Any]:
-    """Do some work on the rows of a partition; what is found is pickled."""
+    """Run `work` on the rows of a partition; its results are pickled."""
     import polars as pl
     import pyarrow as pa
 

@@ -1,7 +1,7 @@
-"""Worker processes that are ready before they are asked: they import plar and load its kernels, all at the same time.
+"""Warm up worker processes before they are needed: import plar and load its kernels, on all cores at once.
 
-Sessions that plar starts fork their workers from a daemon that has done so (`plar.spark_daemon`); in others a
-task on every core does. Whatever is not in numba's cache yet is compiled by one process of a machine.
+Sessions that plar starts fork their workers from a daemon that has already done this (`plar.spark_daemon`); in other
+sessions a task on every core does it. Kernels missing from numba's cache are compiled by one process per machine.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from plar.engines.spark.session import DAEMON
 from plar.measures import MEASURES
 
 #: seconds that a process waits for another one to compile
-_PATIENCE = 600.0
+_COMPILE_WAIT = 600.0
 #: contexts whose workers are warm
 _warm: WeakSet[Any] = WeakSet()
 
 
 def warm_workers(context: Any) -> None:
-    """Have every worker load what it will need, once a session; those of our own sessions are forked with it."""
+    """Have every worker load what it will need, once per session; workers that plar's daemon forks have it already."""
     if context in _warm or context.getConf().get("spark.python.daemon.module") == DAEMON:
         return
     n = context.defaultParallelism
@@ -45,23 +45,23 @@ def warm_workers(context: Any) -> None:
 
 
 def forget_zip_files() -> None:
-    """Drop what Python keeps of zip files on its path: before every task pyspark has all of it read again."""
+    """Drop Python's cached importers of zip files: pyspark makes them all reread before every task."""
     for place, importer in list(sys.path_importer_cache.items()):
         if isinstance(importer, zipimporter):
             sys.path_importer_cache.pop(place, None)
 
 
 def load_kernels() -> None:
-    """Load all kernels that tasks run, by running them on tables of a few rows."""
+    """Load all kernels that tasks use, by running them on tables of a few rows."""
     forget_zip_files()
-    with _one_compiles():
+    with _compile_once():
         for n_values in (3, 300, 70_000):
-            _try_out(n_values)
+            _run_kernels(n_values)
     gc.collect()
-    gc.freeze()  # after every task pyspark collects garbage, and would look at all that is loaded here
+    gc.freeze()  # pyspark collects garbage after every task, and would scan everything loaded here
 
 
-def _try_out(n_values: int) -> None:
+def _run_kernels(n_values: int) -> None:
     n = 16
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (8, n))
@@ -86,15 +86,15 @@ def _try_out(n_values: int) -> None:
 
 
 @contextmanager
-def _one_compiles() -> Iterator[None]:
-    """Let the first process of a machine go ahead; the others wait, and find what it has compiled."""
+def _compile_once() -> Iterator[None]:
+    """Let the first process on a machine compile; the others wait, then use its results."""
     key = blake2b("|".join([__file__, numba.__version__, np.__version__]).encode(), digest_size=8).hexdigest()
     mark = Path(tempfile.gettempdir(), f"plar-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}-{key}")
     done, busy = mark.with_suffix(".done"), mark.with_suffix(".busy")
     if done.exists():
         yield
         return
-    until = monotonic() + _PATIENCE
+    until = monotonic() + _COMPILE_WAIT
     while True:
         try:
             os.close(os.open(busy, os.O_CREAT | os.O_EXCL))
