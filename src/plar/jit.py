@@ -44,8 +44,10 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
+        # a type that an older plar compiled with may be gone: then it is compiled again
+        with self._guard_against_spurious_io_errors(), suppress(AttributeError, ImportError):
             return self._load_overload(sig, target_context)
+        return None
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
