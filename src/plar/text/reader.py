@@ -153,7 +153,7 @@ class TextFile:
             found, expected = fault.fields, len(self.names)
             return (
                 f"{found} field{'s' * (found != 1)} where {expected} are expected. "
-                "Fix the line, or pass the right separator."
+                "Fix the line, or pass the right separator=."
             )
         if fault.kind == tokens.UNCLOSED:
             return "a quote is not closed. Close it, or double quotes inside values."
