@@ -318,7 +318,7 @@ def read_table(
     decision: Column | Sequence[Column] | None = None,
     **reading: Any,
 ) -> DecisionTable:
-    r"""Open a file, a folder of Parquet files, or all files of a glob, as one decision table.
+    r"""Open a file, a folder of files in one format, or all files of a glob, as one decision table.
 
     Parameters are those of `reduce`, which takes a path as well; open a table here to use it more than once.
 

@@ -71,7 +71,7 @@ MemoryLimit = Annotated[Text, of("Stop with an error rather than use more memory
 TimeLimit = Annotated[Text, of("Stop with the best result so far after 90s, 10m, 2h, …", metavar="TIME")]
 Epsilon = Annotated[float, of("The core holds columns whose loss would raise Θ by more than this.")]
 
-_FILE = "A table, a glob of tables, a folder of Parquet files, or - for stdin: .csv .tsv .parquet .arff …"
+_FILE = "A table, a glob of tables, a folder of tables, or - for stdin: .csv .tsv .parquet .arff …"
 _DECISION = "Decision (target) column: a name, or a position such as 0 or -1. Repeatable."
 _NUMERIC = "Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable."
 _FORMATS = ("csv", "tsv", "ndjson", "parquet", "arff", "arrow")
