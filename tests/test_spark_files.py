@@ -158,8 +158,14 @@ def test_written_by_the_tasks(spark: Any, tmp_path: Path) -> None:
     written = pl.read_csv(tmp_path / "out.csv" / "*.csv")
     assert written.equals(table.select("c1", "n", "d"))
     assert (tmp_path / "out.csv" / "_SUCCESS").exists()
+    with pytest.raises(plar.TableError, match=r"Cannot write 's3://b/out\.csv' from here\. Name a folder"):
+        opened.sink(["c1"], "s3://b/out.csv")
     with pytest.raises(plar.TableError, match=r"out\.csv' already exists"):
         opened.sink(["c1"], tmp_path / "out.csv")
+    (tmp_path / "t.csv").unlink()
+    with pytest.raises(plar.TableError, match=r"Cannot read '.*t\.csv'"):
+        opened.sink(["c1"], tmp_path / "again.csv")
+    assert not (tmp_path / "again.csv").exists()
 
 
 # -- what goes wrong ---------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def granulate(
 ) -> Granulated | Granules:
     """Granulate rows in parcels, merge their dictionaries, and bring equal granules together in `partitions` pieces.
 
-    Parcels of at most `small` bytes in all are collected, and become granules on this machine.
+    Parcels of at most `small` bytes in all are collected and become granules on this machine.
     """
     token = uuid4().hex
     made = parcels.make_parcels(source, roles, token, long=LONG, small=small)
@@ -80,6 +80,9 @@ def granulate(
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
         here = [report for report in reports if isinstance(report, Granules)]
+        if len(here) < len(reports) and sum(_n_bytes(report) for report in reports) <= small:
+            with explained("read the table"):
+                here = made.map(lambda one: one[1].load(remove=True)).collect()
         if len(here) == len(reports):
             granules = together(here)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
@@ -95,6 +98,10 @@ def granulate(
         made.unpersist()
         parcels.remove_files(made.context, token)
         raise
+
+
+def _n_bytes(report: parcels.Facts | Granules) -> int:
+    return report.nbytes if isinstance(report, Granules) else report.n_bytes
 
 
 def _in_one_coding(

@@ -35,6 +35,7 @@ class Facts(NamedTuple):
     """What the driver needs to know about a parcel."""
 
     n_rows: int
+    n_bytes: int
     n_missing: dict[str, int]
     fingerprint: Fingerprint
     #: values of each condition and, last, of the decision, and whether they are complete
@@ -73,12 +74,13 @@ Reported: TypeAlias = tuple[Facts | Granules, Parcel]
 def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Reported]:
     """Granulate every part of the rows; of dictionaries with more than `long` values only a sample is reported.
 
-    File names begin with the token. A parcel within its share of `small` bytes is reported whole.
+    File names begin with the token. A parcel of a file within its share of `small` bytes is reported whole.
     """
     if roles.missing == "error":  # the driver counts them all, then raises
         roles = replace(roles, missing="value")
-    name = token if source.can_be_read_again else ""
-    work = partial(_parcels, long=long, small=small // max(1, source.n_parts), token=name)
+    # a DataFrame may have more partitions than it says, and several parcels in each
+    name, share = (token, small // max(1, source.n_parts)) if source.can_be_read_again else ("", 0)
+    work = partial(_parcels, long=long, small=share, token=name)
     return source.run(work, roles).persist(StorageLevel.MEMORY_AND_DISK)
 
 
@@ -86,7 +88,7 @@ def facts_of(granules: Granules, long: int) -> Facts:
     """What the driver needs to know about a parcel."""
     values = [(d, True) if len(d) <= long else (d[:_SAMPLE], False) for d in dictionaries_of(granules)]
     # the fingerprint is always taken: only tasks see all values, and next to coding them it costs little
-    return Facts(len(granules), granules.n_missing, granules.fingerprint(), values, _keys(granules))
+    return Facts(len(granules), granules.nbytes, granules.n_missing, granules.fingerprint(), values, _keys(granules))
 
 
 def _keys(granules: Granules) -> Hashes | None:

@@ -6,6 +6,7 @@ A part is itself an opened table: a task granulates it with the readers of the l
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from pyspark import SparkContext
 
 from plar.engines.spark.session import explained
 from plar.errors import TableError
+from plar.spark_calls import spark_call
 from plar.tables.frames import FrameRows
 from plar.tables.remote import RemoteFiles
 from plar.tables.rows import Rows, Selection
@@ -133,8 +135,13 @@ def _packed(sizes: Sequence[int], size: int) -> Iterator[list[int]]:
 # -- tables out ------------------------------------------------------------------------------------------------
 
 
+@spark_call
 def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: str | os.PathLike[str]) -> None:
     """Have a task write each part into a folder, which is complete once it holds _SUCCESS."""
+    if "://" in os.fspath(path):
+        raise TableError(
+            f"Cannot write {os.fspath(path)!r} from here. Name a folder on a disk that all executors share."
+        )
     folder = Path(path)
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
     try:
@@ -143,10 +150,14 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
         raise TableError(f"{str(folder)!r} already exists and is not overwritten. Choose another name.") from None
     except OSError as error:
         raise TableError(f"Cannot write {str(folder)!r}: {error.strerror}. Choose another place.") from None
-    parts = list(enumerate(parts_of(rows, context)))
-    with explained(f"write {str(folder)!r}"):
-        context.parallelize(parts, len(parts)).foreach(partial(_write, selection, str(folder), suffix))
-    (folder / "_SUCCESS").touch()
+    try:
+        parts = list(enumerate(parts_of(rows, context)))
+        with explained(f"write {str(folder)!r}"):
+            context.parallelize(parts, len(parts)).foreach(partial(_write, selection, str(folder), suffix))
+        (folder / "_SUCCESS").touch()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _write(selection: Selection, folder: str, suffix: str, part: tuple[int, Rows]) -> None:

@@ -10,11 +10,10 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 from weakref import WeakSet
 from zipimport import zipimporter
@@ -29,8 +28,6 @@ from plar.engines.spark.pieces import Coding, as_granules, dealt, hashes, joined
 from plar.engines.spark.session import DAEMON
 from plar.measures import MEASURES
 
-#: seconds that a process waits for another one to compile
-_COMPILE_WAIT = 600.0
 #: contexts whose workers are warm
 _warm: WeakSet[Any] = WeakSet()
 
@@ -54,11 +51,14 @@ def forget_zip_files() -> None:
 def load_kernels() -> None:
     """Load all kernels that tasks use, by running them on tables of a few rows."""
     forget_zip_files()
-    with _compile_once():
-        for n_values in (3, 300, 70_000):
-            _run_kernels(n_values)
+    _once_per_machine(_run_all_kernels)
     gc.collect()
     gc.freeze()  # pyspark collects garbage after every task, and would scan everything loaded here
+
+
+def _run_all_kernels() -> None:
+    for n_values in (3, 300, 70_000):
+        _run_kernels(n_values)
 
 
 def _run_kernels(n_values: int) -> None:
@@ -85,26 +85,19 @@ def _run_kernels(n_values: int) -> None:
         over.block(room, 3)
 
 
-@contextmanager
-def _compile_once() -> Iterator[None]:
-    """Let the first process on a machine compile; the others wait, then use its results."""
+def _once_per_machine(compile_all: Callable[[], None]) -> None:
+    """Let the first process on a machine compile; the others wait, then load what it has compiled."""
     key = blake2b("|".join([__file__, numba.__version__, np.__version__]).encode(), digest_size=8).hexdigest()
     mark = Path(tempfile.gettempdir(), f"plar-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}-{key}")
-    done, busy = mark.with_suffix(".done"), mark.with_suffix(".busy")
-    if done.exists():
-        yield
-        return
-    until = monotonic() + _COMPILE_WAIT
-    while True:
-        try:
-            os.close(os.open(busy, os.O_CREAT | os.O_EXCL))
-            break
-        except FileExistsError:
-            if done.exists() or monotonic() > until:
-                break
-            sleep(0.05)
-    try:
-        yield
-        done.touch()
-    finally:
-        busy.unlink(missing_ok=True)
+    done = mark.with_suffix(".done")
+    with suppress(ImportError, OSError):  # Windows has no such lock, and the folder may not be writable
+        import fcntl
+
+        with mark.open("a") as lock:
+            if not done.exists():
+                fcntl.flock(lock, fcntl.LOCK_EX)  # released if the process dies
+                if not done.exists():
+                    compile_all()
+                    done.touch()
+                    return
+    compile_all()
