@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -14,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import no_spark
+from conftest import chromium, no_spark
 from run_page import blocks
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -146,23 +145,8 @@ def test_command_reference_is_the_programs_own(site: Path) -> None:
 
 @on_the_site
 def test_search_works_from_disk(site: Path) -> None:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'plar[dev]'")
-    wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait
-    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no Chromium with its driver here: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-dev-shm-usage",
-        "--disable-gpu",
-        "--window-size=1200,800",
-    ):
-        options.add_argument(word)
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as browser:
+    with chromium("--window-size=1200,800") as browser:
+        wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait
         browser.get((site / "howto" / "gpu.html").as_uri())
         field = browser.find_element("css selector", "input.md-search__input")
         field.click()

@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import chromium
 
 import plar
 from plar.datasets import random_table
@@ -413,17 +413,8 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'plar[dev]'")
-    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no Chromium with its driver here: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as started:
+    logged = {"goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+    with chromium(capabilities=logged) as started:
         yield Browser(started, tmp_path_factory.mktemp("report"))
 
 
