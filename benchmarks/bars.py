@@ -20,6 +20,8 @@ HERE = ROOT / ".bench"
 RESULTS: list[dict[str, Any]] = []
 #: an installed package has its bytecode; a working copy must be allowed to write it
 AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+#: for sessions in which others are timed too: the JVM compiles as if plar had not started it
+AS_OTHERS_DO = {"spark.driver.defaultJavaOptions": "-XX:+TieredCompilation"}
 
 #: scikit-rough in its own Python: least seconds, attributes, peak MB and version, as JSON
 PEER = """

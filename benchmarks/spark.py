@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from bars import HERE, data_folder, report, run, weka_file
+from bars import AS_OTHERS_DO, HERE, data_folder, report, run, weka_file
 
 import plar
 from plar import datasets
@@ -36,7 +36,7 @@ SESSION: list[SparkEngine] = []
 def session() -> Any:
     """One session for all rows."""
     if not SESSION:
-        SESSION.append(SparkEngine(master="local[2]"))
+        SESSION.append(SparkEngine(master="local[2]", conf=AS_OTHERS_DO))
     return SESSION[0].spark()
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-#: one environment for all, where tests run side by side
-pytestmark = pytest.mark.xdist_group("install")
 ROOT = Path(__file__).resolve().parent.parent
 #: a, b and c of 40 objects, and a decision that a and b tell
 ROWS = [(i % 4, i % 5, i // 7, "yes" if (i % 4) * (i % 5) > 3 else "no") for i in range(40)]

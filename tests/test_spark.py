@@ -24,7 +24,7 @@ from test_invariance import facts
 
 import plar
 from plar.engines import SparkEngine
-from plar.engines.spark import granulate, session
+from plar.engines.spark import blocks, granulate, session
 from plar.engines.spark.rows import RowsEvaluation
 from plar.options import ReadOptions
 
@@ -129,6 +129,27 @@ def test_lanes_and_many_values(spark: Any, layout: str) -> None:
     y = (X[:, 3] + X[:, 7] * X[:, 11] + (rng.random(n) < 0.1)) % 5
     with shipped(spark, layout=layout, partitions=3) as engine:
         same(plar.granulate(X, y=y), engine, measure="CCE", max_attributes=2)
+
+
+def test_large_blocks_are_divided_among_the_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def minority(counts: Any) -> Any:
+        return counts.sum() - counts.max()
+
+    monkeypatch.setattr(blocks, "_OFFER", 0)  # as if the columns were large
+    rng = np.random.default_rng(6)
+    n = 9_000
+    X = np.column_stack([rng.integers(0, 4, (n, 140)), rng.integers(0, 5_000, n), rng.integers(0, 300, n)])
+    y = (X[:, 3] + X[:, 7] * X[:, 11] + (rng.random(n) < 0.1)) % 5
+    path = tmp_path / "table.parquet"
+    pl.DataFrame(X).with_columns(d=y).write_parquet(path)
+    granules = plar.granulate(path, "d")
+    own = plar.Measure("minority", minority, normaliser=lambda n: n, drop_pure=True)
+    with shipped(spark, layout="columns") as engine:
+        opened: Any = engine.open(granules, plar.measures.SCE)
+        assert {share.of for shares in opened._shipped.shares for share in shares} == {1, 2}
+        for measure in ("CCE", "PR", own):
+            same(granules, engine, measure=measure, max_attributes=2)
+        same(path, engine, decision="d", max_attributes=2)
 
 
 @nightly
@@ -279,9 +300,9 @@ def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
         assert isinstance(there, ShippedEvaluation)
         rest = list(range(len(table.conditions)))
         assert there.with_each(rest) == here.with_each(rest)
-        for _, paths in there._shipped._files:  # as if this disk were another machine's
+        for paths in there._shipped._files:  # as if this disk were another machine's
             for path in paths:
-                Path(str(path)).unlink()
+                Path(path).unlink()
         there.select(4)
         here.select(4)
         for _ in range(2):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from bars import HERE, PEER, Skip, data_folder, weka_file
+from bars import AS_OTHERS_DO, HERE, PEER, Skip, data_folder, weka_file
 from sampled import Sampled
 
 import plar
@@ -118,7 +118,7 @@ def _granules(name: str, make: Callable[[], plar.Granules]) -> plar.Granules:
 def session() -> Any:
     """One Spark session on all cores, its workers started and warm."""
     if not _SESSION:
-        _SESSION.append(SparkEngine(master=f"local[{os.cpu_count()}]"))
+        _SESSION.append(SparkEngine(master=f"local[{os.cpu_count()}]", conf=AS_OTHERS_DO))
         spark = _SESSION[0].spark()
         X, y = datasets.random_table(200, 3)
         with SparkSystem("warm", True, 8, spark) as system:

@@ -208,12 +208,12 @@ class LocalEvaluation:
             held, part = task
             if not isinstance(held, lanes.Block):
                 return [(held, over.column(*self._column(held), part))]
-            low, high = int(now.starts[part][0]), int(now.starts[part][-1])
+            rows = over.rows(part)
             try:
                 room = self._rooms.get_nowait()
             except Empty:
                 room = lanes.aligned(len(now.order))
-            lanes.permute(held.rows, now.order[low:high], room[low:high])
+            lanes.permute(held.rows, now.order[rows], room[rows])
             thetas = over.block(room, held.n_values, part)
             self._rooms.put(room)
             return [(a, theta) for a, theta in zip(held.attributes, thetas, strict=False) if a in wanted]

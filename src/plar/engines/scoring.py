@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numba
@@ -60,11 +59,20 @@ class Pass:
 
     def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
         """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""
-        starts = self._starts
-        parts = 1 if n_tasks >= 2 * n_jobs or n_jobs == 1 else -(-2 * n_jobs // max(n_tasks, 1))
-        cuts = np.searchsorted(starts, np.linspace(0, int(starts[-1]), parts + 1))
-        cuts = np.unique(np.concatenate([[0], cuts[1:-1], [len(starts) - 1]]))
-        return [slice(int(low), int(high) + 1) for low, high in pairwise(cuts)]
+        n = 1 if n_tasks >= 2 * n_jobs or n_jobs == 1 else -(-2 * n_jobs // max(n_tasks, 1))
+        parts = [self.part(i, i + 1, n) for i in range(n)]
+        return [part for part in parts if part.stop - part.start > 1]
+
+    def part(self, low: int, high: int, of: int) -> slice:
+        """The classes from one fraction of the rows to another, as places of starts, the last of which is an end."""
+        n_rows = int(self._starts[-1])
+        first, last = np.searchsorted(self._starts, [low * n_rows // of, high * n_rows // of]).tolist()
+        return slice(first, last + 1)
+
+    def rows(self, part: slice) -> slice:
+        """The rows of a range of classes."""
+        starts = self._starts[part]
+        return slice(int(starts[0]), int(starts[-1]))
 
     def column(self, codes: Codes, n_values: int, part: slice = slice(None)) -> int:
         """Θ of a range of classes, split by a column; `codes` are by row, in any order of the rows."""
@@ -94,8 +102,7 @@ class Pass:
         return [kernels.add_words(w) for w in words]
 
     def _own_column(self, codes: Codes, n_values: int, part: slice) -> int:
-        starts = self._starts[part]
-        order = self._order[int(starts[0]) : int(starts[-1])]
+        starts, order = self._starts[part], self._order[self.rows(part)]
         after = split([(codes, n_values)], np.arange(len(codes), dtype=np.uint32), order, starts - starts[0])
         total, rows = self._scorer.total, self._rows
         return total(*rows, after.order, after.starts) + total(*rows, after.gone, after.gone_starts)

@@ -11,8 +11,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -37,8 +38,25 @@ class Group(NamedTuple):
     in_lanes: bool
 
 
-#: a group and its columns, 64 lanes or one array each; or the files that hold them, which are lost with their executor
-Block: TypeAlias = tuple[Group, Sequence[Array | str]]
+class Share(NamedTuple):
+    """What a task scores of a group: all classes of U/R, or those from `low` to `high`, in `of`-ths of the rows."""
+
+    task: int
+    group: Group
+    low: int = 0
+    high: int = 1
+    of: int = 1
+
+
+class Block(NamedTuple):
+    """Columns of a group, 64 lanes or one array each, or their files, which are lost with their executor."""
+
+    share: Share
+    columns: Sequence[Array | str]
+
+
+#: columns are sent to the driver with the scores as long as one column per group adds up to at most this many rows
+_OFFER = 1 << 22
 
 
 class ColumnBlocks(ABC):
@@ -52,17 +70,22 @@ class ColumnBlocks(ABC):
     def __init__(self, context: SparkContext, coding: Coding, n_rows: int) -> None:
         self.context = context
         self.groups = _groups(coding, n_rows, context.defaultParallelism)
-        self.group_of = {a: group for group in self.groups for a in group.attributes}
-        self.n_tasks = min(context.defaultParallelism, len(self.groups)) or 1
+        #: small columns come with the scores, which saves a job to fetch the chosen one; large groups are divided
+        self.offers = len(self.groups) * n_rows <= _OFFER
+        # every task that has a part of a group holds all of it, so a group is divided among few
+        n_tasks = min(context.defaultParallelism, len(self.groups) * (1 if self.offers else 2)) or 1
+        #: what each task scores
+        self.shares = _shares(self.groups, n_tasks, divide=not self.offers)
 
     @abstractmethod
     def remade(self) -> RDD[Block]:
         """Blocks rebuilt, for tasks that do not find their files."""
 
     def run(self, function: Any, attributes: Collection[int], doing: str, watch: Watch | None = None) -> list[Any]:
-        """Run a function on the blocks of these attributes; blocks whose files the task cannot see are rebuilt."""
-        tasks = sorted({self.group_of[a].number % self.n_tasks for a in attributes})
-        task = partial(_answers, function=function, n=self.n_tasks)
+        """Run a function on the shares of these attributes; blocks whose files a task cannot see are rebuilt."""
+        wanted = set(attributes)
+        tasks = sorted({s.task for s in chain(*self.shares) if not wanted.isdisjoint(s.group.attributes)})
+        task = partial(_answers, function=function)
         with explained(doing):
             done = run_watched(self.stored, task, tasks, watch, len(attributes))
             missing = sorted({place for place, answers in done if answers is None})
@@ -74,7 +97,10 @@ class ColumnBlocks(ABC):
     def scored(
         self, wanted: set[int], now: tuple[Index, Index], scorer: Any, watch: Watch | None, *, offer: bool
     ) -> list[tuple[int, int, Codes | None]]:
-        """Θ(D|R∪{a}) of the candidates over the rows still in U/R, in one job; U/R is given as (order, starts)."""
+        """Parts of Θ(D|R∪{a}), to be added up by candidate, over the rows still in U/R, in one job.
+
+        U/R is given as (order, starts).
+        """
         sent = self.context.broadcast(now)
         task = partial(
             _scores,
@@ -110,24 +136,48 @@ def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
     ]
 
 
+def _shares(groups: list[Group], n_tasks: int, *, divide: bool) -> list[list[Share]]:
+    """Deal groups to tasks, the last ones in parts, so that every task gets the same amount of work.
+
+    >>> five = [Group(i, (i,), (2,), False) for i in range(5)]
+    >>> for shares in _shares(five, 2, divide=True):
+    ...     print([(share.group.number, share.low, share.high, share.of) for share in shares])
+    [(0, 0, 1, 1), (2, 0, 2, 2), (3, 0, 1, 2)]
+    [(1, 0, 1, 1), (3, 1, 2, 2), (4, 0, 2, 2)]
+    """
+    rest = min(len(groups), n_tasks + len(groups) % n_tasks) if divide and len(groups) % n_tasks else 0
+    whole = groups[: len(groups) - rest]
+    dealt = [[Share(task, group) for group in whole[task::n_tasks]] for task in range(n_tasks)]
+    for task, shares in enumerate(dealt):  # the rest is a line of groups, cut into as many parts as there are tasks
+        for i, group in enumerate(groups[len(whole) :]):
+            low, high = (min(max(end * rest - i * n_tasks, 0), n_tasks) for end in (task, task + 1))
+            if low < high:
+                shares.append(Share(task, group, low, high, n_tasks))
+    return dealt
+
+
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
 def store(block: Any) -> Any:
     """Write a block to files; anything else is returned unchanged."""
-    if not isinstance(block[0], Group):
+    if not isinstance(block, Block):
         return block
-    group, arrays = block
+    return block._replace(columns=write(block.share.group, block.columns))
+
+
+def write(group: Group, arrays: Sequence[Any]) -> list[str]:
+    """Write the columns of a group to files."""
     name = f"plar-{uuid4().hex}-{group.number}"
     paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(arrays))]
     for path, array in zip(paths, arrays, strict=True):
         np.save(path, array)
-    return group, paths
+    return paths
 
 
 def remove(stored: Any) -> None:
     """Remove the files of a block."""
-    for path in stored[1] if isinstance(stored[0], Group) else ():
+    for path in stored.columns if isinstance(stored, Block) else ():
         Path(str(path)).unlink(missing_ok=True)
 
 
@@ -145,20 +195,24 @@ def _map(path: str) -> Array:
     return _mapped[path]
 
 
-def _answers(records: Iterable[Block], function: Any, n: int) -> Iterator[tuple[int, list[Any] | None]]:
+def _answers(records: Iterable[Block], function: Any) -> Iterator[tuple[int, list[Any] | None]]:
     """Map the files into memory and run the function; None where they are missing."""
     forget_zip_files()
-    for group, held in records:
+    for share, held in records:
         try:
             arrays = [_map(array) if isinstance(array, str) else array for array in held]
         except OSError:
-            yield group.number % n, None
+            yield share.task, None
         else:
-            yield group.number % n, list(function(group, arrays))
+            yield share.task, list(function(share, arrays))
 
 
-def fetched(group: Group, arrays: Sequence[Array], attributes: frozenset[int]) -> Iterator[tuple[int, Codes]]:
-    """Yield the columns of some attributes of a block."""
+def fetched(share: Share, arrays: Sequence[Array], attributes: Collection[int]) -> Iterable[tuple[int, Codes]]:
+    """Yield the columns of some attributes; of a divided group, the first task does."""
+    return () if share.low else _columns(share.group, arrays, attributes)
+
+
+def _columns(group: Group, arrays: Sequence[Array], attributes: Collection[int]) -> Iterator[tuple[int, Codes]]:
     for k, a in enumerate(group.attributes):
         if a in attributes:
             yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
@@ -178,24 +232,28 @@ def _room(n_rows: int) -> lanes.Rows:
 
 
 def _scores(
-    group: Group, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
+    share: Share, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
 ) -> list[tuple[int, int, Codes | None]]:
-    """Θ(D|R∪{a}) of a block's candidates over the rows still in U/R; `offer` adds the column of the best one."""
+    """Θ(D|R∪{a}) of a share's candidates over the rows still in U/R; `offer` adds the column of the best one."""
     if token not in _present:
         _present.clear()
         classes, counts = shared.value
         order, starts = now.value
         over = Pass(scorer(), classes, counts, order, starts)
         _present[token] = over, order
-    over, order = _present[token]
+    (over, order), group = _present[token], share.group
+    part = over.part(share.low, share.high, share.of)
+    if part.stop - part.start == 1:  # no class begins there
+        return []
     if group.in_lanes and over.takes_blocks:
-        room = _room(len(order))
-        lanes.permute(arrays[0], order, room)
-        thetas = zip(group.attributes, over.block(room, max(group.n_values)), strict=False)
+        room, rows = _room(len(order)), over.rows(part)
+        lanes.permute(arrays[0], order[rows], room[rows])
+        thetas = zip(group.attributes, over.block(room, max(group.n_values), part), strict=False)
         scores = [(a, theta) for a, theta in thetas if a in wanted]
     else:
-        n_values = dict(zip(group.attributes, group.n_values, strict=True))
-        scores = [(a, over.column(codes, n_values[a])) for a, codes in fetched(group, arrays, wanted)]
+        n_values = {a: n for a, n in zip(group.attributes, group.n_values, strict=True) if a in wanted}
+        columns = _columns(group, arrays, n_values)
+        scores = [(a, over.column(codes, n_values[a], part)) for a, codes in columns]
     best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
-    offered = {} if best is None else dict(fetched(group, arrays, frozenset([best])))
+    offered = {} if best is None else dict(_columns(group, arrays, [best]))
     return [(a, theta, offered.get(a)) for a, theta in scores]

@@ -14,7 +14,7 @@ from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
-from plar.engines.spark.blocks import Block, ColumnBlocks, Group, fetched, store
+from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
 from plar.engines.spark.core import Halves, leave_one_out, travellers
 from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes, itself
 from plar.engines.spark.session import explained
@@ -28,21 +28,17 @@ if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
 
-#: tasks offer columns as long as one column per block adds up to at most this many rows
-_OFFER = 1 << 22
-
-
 class GatheredBlocks(ColumnBlocks):
     """Granules on a cluster: pieces are cut into columns, then shuffled into blocks."""
 
     def __init__(self, pieces: RDD[Piece], coding: Coding, n_rows: int) -> None:
         super().__init__(pieces.context, coding, n_rows)
         halves = in_halves(range(len(coding.cardinalities)), coding.cardinalities)
-        cut = partial(_cut, coding=coding, halves=halves, groups=self.groups, n=self.n_tasks)
-        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(self.n_tasks + 1, itself)
-        self._blocks: RDD[Block] = parts.mapPartitions(partial(_assemble, groups=self.groups))
+        cut, n_tasks = partial(_cut, coding=coding, halves=halves, shares=self.shares), len(self.shares)
+        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(n_tasks + 1, itself)
+        self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(store).cache()
-        every = range(self.n_tasks + 1)  # the last partition holds the facts
+        every = range(n_tasks + 1)  # the last partition holds the facts
         with explained("lay the columns out"):
             rows: list[RowFacts] = self.context.runJob(self.stored, _only_facts, every)
         self.sizes = [len(fact.classes) for fact in rows]
@@ -127,9 +123,7 @@ class ColumnsEvaluation(LocalEvaluation):
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         held, blocks, now = self._held, self._gathered, (self._now.order, self._now.starts)
         scorer = partial(Scorer, self._measure, held.n_objects, held.n_classes)
-        # small columns come with the scores, which saves a job to fetch the chosen one
-        offer = len(blocks.groups) * len(held) <= _OFFER
-        scores = blocks.scored(wanted, now, scorer, self.watch, offer=offer)
+        scores = blocks.scored(wanted, now, scorer, self.watch, offer=blocks.offers)
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
         return [(a, theta) for a, theta, _ in scores]
 
@@ -166,18 +160,19 @@ class RowFacts(NamedTuple):
 
 
 def _cut(
-    p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, groups: list[Group], n: int
+    p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, shares: list[list[Share]]
 ) -> Iterator[tuple[int, Any]]:
-    """Cut a piece into its share of every block, and send the facts about its rows to the last partition."""
+    """Cut a piece into its part of every block, and send the facts about its rows to the last partition."""
     for piece in pieces:
         keys = hashes(piece, coding, halves[1]), hashes(piece, coding, halves[0])
         facts = RowFacts(piece.classes, piece.counts, *distinct(piece.coded(coding), piece.n_rows), keys)
-        yield n, (-1, p, facts)
-        for group in groups:
-            yield group.number % n, (group.number, p, [piece.column(coding, a) for a in group.attributes])
+        yield len(shares), (-1, p, facts)
+        for task, own in enumerate(shares):
+            for number, share in enumerate(own):
+                yield task, (number, p, [piece.column(coding, a) for a in share.group.attributes])
 
 
-def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterator[Any]:
+def _assemble(task: int, records: Iterable[tuple[int, Any]], shares: list[list[Share]]) -> Iterator[Any]:
     """Assemble each block from its parts, in the order of the pieces; the facts come in that order too."""
     parts: dict[int, list[Any]] = {}
     for _, (number, p, held) in records:
@@ -187,9 +182,9 @@ def _assemble(records: Iterable[tuple[int, Any]], groups: list[Group]) -> Iterat
         if number < 0:
             yield from found
             continue
-        group = groups[number]
         columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
-        yield group, [lanes.as_rows(columns)] if group.in_lanes else columns
+        share = shares[task][number]
+        yield Block(share, [lanes.as_rows(columns)] if share.group.in_lanes else columns)
 
 
 def _only_facts(records: Iterable[Any]) -> list[RowFacts]:

@@ -94,6 +94,8 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.rdd.compress": "false",
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.daemon.module": DAEMON,
+        # the JVM only schedules: its slower compiler would compete with the tasks and come too late
+        "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
     }
     if master.startswith("local"):
         # tasks run on this machine, with this Python and without a network; the JVM must leave memory for the
@@ -242,7 +244,7 @@ def run_watched(
     """Run a function on the records of some partitions; the waiting thread reports progress."""
     context = rdd.context
     if watch is None:
-        return list(context.runJob(rdd, function, tasks))
+        return _ran(rdd, function, tasks)
     ended, total, began = context.accumulator(0), len(tasks), monotonic()
 
     def look() -> None:
@@ -251,7 +253,13 @@ def run_watched(
         watch(JobProgress(done, total, candidates, None, left))
 
     with polled(look):
-        return list(context.runJob(rdd, partial(_counted, function=function, ended=ended), tasks))
+        return _ran(rdd, partial(_counted, function=function, ended=ended), tasks)
+
+
+def _ran(rdd: RDD[Any], function: Any, tasks: Sequence[int]) -> list[Any]:
+    if len(tasks) == rdd.getNumPartitions():  # naming them takes a call to the JVM each
+        return list(rdd.mapPartitions(function).collect())
+    return list(rdd.context.runJob(rdd, function, tasks))
 
 
 def _counted(records: Iterable[Any], function: Any, ended: Any) -> Iterator[Any]:

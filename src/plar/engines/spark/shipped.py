@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from pyspark import RDD, SparkContext
@@ -12,11 +14,12 @@ from plar.engines import lanes
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
-from plar.engines.spark.blocks import Block, ColumnBlocks, Group, remove, store
+from plar.engines.spark.blocks import Block, ColumnBlocks, Group, store, write
 from plar.engines.spark.pieces import Coding
 from plar.granules import Granules
 from plar.measures import Measure
 from plar.parallel import in_threads, usable_cores
+from plar.partition import Array
 from plar.spark_calls import spark_call
 
 
@@ -33,20 +36,20 @@ class ShippedBlocks(ColumnBlocks):
         self._granules, self._sent = granules, list[Any]()
         self.shared = context.broadcast((granules.classes, granules.counts))
         cells = len(granules) * lanes.LANES
-        self._files = list(in_threads(lambda group: store(self._block(group)), self.groups, cells))
-        dealt = [self._files[task :: self.n_tasks] for task in range(self.n_tasks)]
-        self.stored = context.parallelize(range(self.n_tasks), self.n_tasks).flatMap(lambda task: dealt[task])
+        files = list(in_threads(lambda group: write(group, self._columns(group)), self.groups, cells))
+        dealt = [[Block(share, files[share.group.number]) for share in shares] for shares in self.shares]
+        self.stored = context.parallelize(dealt, len(dealt)).flatMap(iter)
+        self._files = files
 
-    def _block(self, group: Group) -> Block:
+    def _columns(self, group: Group) -> list[Array]:
         columns = [self._granules.columns[a] for a in group.attributes]
-        return group, [lanes.as_rows(columns)] if group.in_lanes else columns
+        return [lanes.as_rows(columns)] if group.in_lanes else columns
 
     def remade(self) -> RDD[Block]:
         """Broadcast the blocks, and use them from now on."""
         parts = []
-        for task in range(self.n_tasks):
-            blocks = [self._block(group) for group in self.groups[task :: self.n_tasks]]
-            self._sent.append(self.context.broadcast(blocks))
+        for task, shares in enumerate(self.shares):
+            self._sent.append(self.context.broadcast([Block(share, self._columns(share.group)) for share in shares]))
             parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=self._sent[-1])))
         self.stored = self.context.union(parts).map(store).cache()
         return self.stored
@@ -54,8 +57,8 @@ class ShippedBlocks(ColumnBlocks):
     def unpersist(self) -> None:
         """Remove the local files as well."""
         super().unpersist()
-        for block in self._files:
-            remove(block)
+        for path in chain.from_iterable(self._files):
+            Path(path).unlink(missing_ok=True)
         for sent in self._sent:
             sent.destroy()
 
