@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
@@ -19,7 +18,6 @@ from plar.parallel import in_threads
 from plar.tables.rows import Rows, Selection, sink_frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _ArrayRows(Rows):
     """Columns in memory, each accessible by its place."""
 
@@ -53,7 +51,6 @@ class _ArrayRows(Rows):
         sink_frame(pl.DataFrame(series).lazy(), path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MatrixRows(_ArrayRows):
     """A 2-D numpy array, whose columns are x0, x1, …."""
 
@@ -85,7 +82,6 @@ class MatrixRows(_ArrayRows):
         return kept
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class PandasRows(_ArrayRows):
     """A pandas DataFrame."""
 
@@ -109,7 +105,7 @@ class PandasRows(_ArrayRows):
             if _is_one_block(part, dtypes[own[0]]):
                 yield from encode_matrix(part.to_numpy(), range(len(own)), na)
             else:
-                yield from _ArrayRows.encode(self, [self.names[place] for place in own], na)
+                yield from super().encode([self.names[place] for place in own], na)
 
     def select(self, selection: Selection) -> Any:
         frame = self.data.iloc[:, selection.places(self.names)]
@@ -121,7 +117,6 @@ class PandasRows(_ArrayRows):
         return frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MappingRows(_ArrayRows):
     """Columns of any kind in a mapping, by name."""
 

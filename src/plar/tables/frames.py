@@ -20,11 +20,12 @@ from plar.coding.assemble import BadWeight, row_weights
 from plar.coding.codes import Column
 from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
+from plar.files import shown_files
 from plar.granules import Granules
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.rows import Rows, Selection, granulate_columns, shown, sink_frame
+from plar.tables.rows import Rows, Selection, granulate_columns, sink_frame
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +61,7 @@ class FrameRows(Rows):
         if not self.files:
             return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
         return TableError(
-            f"Cannot read {shown(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
+            f"Cannot read {shown_files(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
         )
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
@@ -103,7 +104,7 @@ class FrameRows(Rows):
         groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
         if not len(groups):
             have = "have" if len(self.files) > 1 else "has"
-            raise NoRows(f"{shown(self.files) or 'The table'} {have} no rows. Add some.")
+            raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
         counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
         columns = [encode_series(groups[name], roles.na, text=self.text) for name in roles.read]
         if roles.weights is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from plar.bin_rules import Bins, parse_bins
@@ -19,7 +18,6 @@ from plar.tables.rows import Rows, Selection
 from plar.text.numbers import written_number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class GranuleRows(Rows):
     """Granules, here or on a cluster."""
 

@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -32,14 +31,13 @@ _EXACT = 1 << 53
 _LARGEST = 1 << 127
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class JsonRows(FrameRows):
     """Files of JSON."""
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, after checking that no column mixes types, which polars would convert."""
         self._check(roles.used)
-        return FrameRows.granulate(self, roles)
+        return super().granulate(roles)
 
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
@@ -49,7 +47,7 @@ class JsonRows(FrameRows):
                     _check_types(rows)
         except TableError as fault:
             return fault
-        return FrameRows.explain(self, error)
+        return super().explain(error)
 
     def _check(self, names: Sequence[str]) -> None:
         import polars as pl

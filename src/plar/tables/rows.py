@@ -17,7 +17,7 @@ from plar.coding.assemble import Counts, row_weights
 from plar.coding.codes import Column, combine
 from plar.coding.series import encode_series, named
 from plar.errors import TableError
-from plar.files import check_name, check_place, output_format, replacing, suffix_of
+from plar.files import check_name, check_place, output_format, replacing, shown_files, suffix_of
 from plar.granules import Granules
 from plar.limits import check_memory
 from plar.options import ReadOptions
@@ -69,7 +69,7 @@ class Rows(ABC):
 
     def __str__(self) -> str:
         """A short name for messages."""
-        return f"path {shown(self.files)}" if self.files else self.kind
+        return f"path {shown_files(self.files)}" if self.files else self.kind
 
     @property
     def n_rows(self) -> int:
@@ -100,11 +100,6 @@ class Rows(ABC):
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a place where `sink` could not write."""
         check_output(path, self.files)
-
-
-def shown(files: Sequence[Path]) -> str:
-    """Names of files, for messages."""
-    return ", ".join(repr(str(f)) for f in files[:3]) + (", …" if len(files) > 3 else "")
 
 
 def granulate_columns(rows: Rows, roles: Roles) -> Granules:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class TextRows(Rows):
     """Rows of text files; `data` is their reader."""
 
     @staticmethod
     def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextRows:
         """Open files of one format (text, arff, or dat, which is either); their first lines give the names."""
-        found = open_text(files, kind, header=options.header, separator=options.separator, encoding=options.encoding)
+        found = open_text(files, kind, options)
         return TextRows(found, found.names, tuple(found.files), text=True, declared=found.decision)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:

@@ -17,8 +17,6 @@ _TYPES = ("numeric", "real", "integer", "string", "date")
 def begins_as_arff(head: bytes) -> bool:
     r"""Whether a file begins as ARFF and KEEL files do, with @relation under comments.
 
-    Examples
-    --------
     >>> begins_as_arff(b"% flowers\n@RELATION iris\n"), begins_as_arff(b"a b c\n")
     (True, False)
     """

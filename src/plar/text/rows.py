@@ -28,8 +28,6 @@ _ZERO = np.uint64(0)
 def groups_of(n_columns: int) -> list[slice]:
     """Columns that are kept in one matrix, so that it can be freed when their codes are final.
 
-    Examples
-    --------
     >>> groups_of(2)
     [slice(0, 1, None), slice(1, 2, None)]
     """
