@@ -56,8 +56,8 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         frames = [
             f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames
         ]
-    together, columnar = pl.concat(frames) if len(frames) > 1 else frames[0], kind in ("parquet", "ipc")
-    return kind_of_rows(together, names, tuple(files), columnar=columnar, frames=tuple(frames))
+    columnar = kind in ("parquet", "ipc")
+    return kind_of_rows(pl.concat(frames), names, tuple(files), columnar=columnar, frames=tuple(frames))
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:

@@ -81,7 +81,9 @@ class TextFile:
         self._check(workers)
         rows = Rows([worker.blocks for worker in workers])
         if not rows.n_rows:
-            raise self._no_rows()
+            have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
+            shown = shown_files(self.files)
+            raise NoRows(f"{shown} {have}. Add some, or check whether the first line is a header.")
         places, master = merged([worker.dictionary for worker in workers])
         values, final = self._values(names, frozenset(na), trim, workers, master)
         luts = [worker.final_codes(final[own]) for worker, own in zip(workers, places, strict=True)]
@@ -161,10 +163,6 @@ class TextFile:
         file = lines[chunk][0]
         before = sum(n for number, (other, n) in lines.items() if other == file and number < chunk)
         return self.files[file], self.headers[file].lines + before + line
-
-    def _no_rows(self) -> NoRows:
-        have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
-        return NoRows(f"{shown_files(self.files)} {have}. Add some, or check whether the first line is a header.")
 
     # -- values ------------------------------------------------------------------------------------------------
 
