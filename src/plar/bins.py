@@ -23,6 +23,7 @@ from plar.coding.codes import Column, factorized, is_missing
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_column
 from plar.errors import TableError, warn
+from plar.lazy_polars import pl
 from plar.partition import Array, smallest_codes
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -208,8 +209,6 @@ def apply(
     found = place(numbers, cuts)
     root = type(values).__module__.partition(".")[0]
     if root == "polars":
-        import polars as pl
-
         return pl.Series(values.name, found).replace(-1, None)
     if root == "pandas" and hasattr(values, "index"):
         bins = type(values)(found, index=values.index, name=values.name)

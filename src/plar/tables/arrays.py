@@ -14,6 +14,7 @@ from plar.coding.codes import Column, encode_matrix
 from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
+from plar.lazy_polars import pl
 from plar.parallel import in_threads
 from plar.tables.rows import Rows, Selection, sink_frame
 
@@ -35,8 +36,6 @@ class _ArrayRows(Rows):
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; values without a polars type are written as text."""
-        import polars as pl
-
         self.check_output(path)
         series = []
         for name, place in zip(selection.kept, selection.places(self.names), strict=True):

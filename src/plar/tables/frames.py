@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -22,13 +22,11 @@ from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
 from plar.files import shown_files
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection, granulate_columns, sink_frame
-
-if TYPE_CHECKING:
-    import polars as pl
 
 T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24
@@ -70,8 +68,6 @@ class FrameRows(Rows):
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, some at a time if they can be read that way."""
-        import polars as pl
-
         step = max(1, len(names))
         if self.columnar:
             rows = int(self.collect(self.frame.select(pl.len())).item())
@@ -83,8 +79,6 @@ class FrameRows(Rows):
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, or code the columns."""
-        import polars as pl
-
         schema = run(self.frame.collect_schema, self.explain)
         for name in roles.used:
             if schema[name].is_nested():
@@ -99,8 +93,6 @@ class FrameRows(Rows):
         return granulate_columns(FrameRows(held, self.names, text=self.text), roles)
 
     def _grouped(self, roles: Roles) -> Granules:
-        import polars as pl
-
         groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
         if not len(groups):
             have = "have" if len(self.files) > 1 else "has"
@@ -120,8 +112,6 @@ class FrameRows(Rows):
 
     def select(self, selection: Selection) -> Any:
         """Select columns; those of files as a polars DataFrame."""
-        import polars as pl
-
         frame = self.data.select([named(name) for name in selection.kept])
         if self.files:
             frame = self.collect(frame)
@@ -151,8 +141,6 @@ class ArrowRows(FrameRows):
     table: Any = None
 
     def select(self, selection: Selection) -> Any:
-        import polars as pl
-
         table = self.table.select(list(selection.kept))
         for j, name in enumerate(selection.kept):
             if name in selection.cuts:
@@ -162,8 +150,6 @@ class ArrowRows(FrameRows):
 
 def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -> T:
     """Let polars read; explain its errors."""
-    import polars as pl
-
     check_threads()
     try:
         return read()
@@ -192,8 +178,6 @@ def _watched(read: Callable[[], T]) -> T:
 
 def open_frame(data: Any) -> FrameRows:
     """Accept a polars frame, or anything with the Arrow stream protocol."""
-    import polars as pl
-
     try:
         frame = data if isinstance(data, (pl.DataFrame, pl.LazyFrame)) else pl.DataFrame(data)
         names = tuple(frame.collect_schema().names())

@@ -11,17 +11,15 @@ from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plar.errors import TableError
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
 from plar.text.dialect import decoded
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # polars keeps the order of up to this many names
@@ -50,8 +48,6 @@ class JsonRows(FrameRows):
         return super().explain(error)
 
     def _check(self, names: Sequence[str]) -> None:
-        import polars as pl
-
         schema = self.frame.collect_schema()
         texts = [name for name in names if schema[name] == pl.String]
         floats = [name for name in names if schema[name].is_float()]
@@ -95,8 +91,6 @@ def _lines(path: Path) -> Generator[str, None, None]:
 
 def read_array(path: Path) -> pl.LazyFrame:
     """Read a file that holds an array of objects."""
-    import polars as pl
-
     text = "".join(_lines(path))
     try:
         rows = json.loads(text, object_pairs_hook=_once, parse_float=_float)
@@ -111,8 +105,6 @@ def read_array(path: Path) -> pl.LazyFrame:
 
 def json_schema(path: Path) -> dict[str, Any]:
     """Names and types over all rows, since the first rows do not suffice; read in chunks, so that no file is mapped."""
-    import polars as pl
-
     found: dict[str, Any] = {}
     with open_bytes(path, "utf-8") as file:
         while lines := file.readlines(_CHUNK):
@@ -127,8 +119,6 @@ def json_schema(path: Path) -> dict[str, Any]:
 
 def _wider(one: Any, other: Any) -> Any:
     """The type that holds the values of both; text if they are of different kinds, which is refused later."""
-    import polars as pl
-
     if one == other or pl.Null in (one, other):
         return other if one == pl.Null else one
     if one.is_nested() and other.is_nested():

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -19,12 +19,10 @@ from plar.coding.series import encode_series, named
 from plar.errors import TableError
 from plar.files import check_name, check_place, output_format, replacing, shown_files, suffix_of
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.limits import check_memory
 from plar.options import ReadOptions
 from plar.roles import Roles, assign
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
@@ -191,7 +189,6 @@ def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
 
 def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Bytes in hexadecimal, and dates and durations as plar spells them: polars cannot write all of them."""
-    import polars as pl
 
     def spelled(series: pl.Series) -> pl.Series:
         column = encode_series(series)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from plar.coding.assemble import BadWeight, whole
 from plar.coding.codes import Column
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection, assembled
 from plar.text.numbers import warn_of_spellings
 from plar.text.reader import CodedRows, open_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class TextRows(Rows):
@@ -60,8 +57,6 @@ class TextRows(Rows):
 
     def select(self, selection: Selection) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""
-        import polars as pl
-
         found = self.data.read(selection.kept, [""], group=False, trim=False).columns
         return pl.DataFrame(
             [
