@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Bins, Cuts, Rule
+from plar.coding.assemble import Counts
 from plar.coding.codes import Column, factorized, is_missing
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_column
@@ -27,7 +28,6 @@ from plar.lazy_polars import pl
 from plar.partition import Array, smallest_codes
 
 Floats: TypeAlias = NDArray[np.float64]
-Counts: TypeAlias = NDArray[np.int64]
 
 #: how numbers are written in text, for Python, polars and Java alike
 NUMBER = r"^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?$"

@@ -35,11 +35,6 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _split(text: str) -> list[str]:
-    """Cut a list at commas outside quotes."""
-    return [_unquote(m) for m in re.findall(rf"(?:{_QUOTED}|[^,])+", text) if m.strip()]
-
-
 def _name(declared: str, where: str) -> str:
     match = _NAME.fullmatch(declared)
     if not match or not match[2].strip():
@@ -72,7 +67,8 @@ def arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Heade
         if word == "@attribute":
             names.append(_name(rest, where))
         elif word in ("@output", "@outputs"):
-            outputs = tuple(_split(rest))
+            parts = re.findall(rf"(?:{_QUOTED}|[^,])+", rest)
+            outputs = tuple(_unquote(part) for part in parts if part.strip())
         elif word == "@data":
             row = _first_line(line for _, line in lines)
             if not row and not whole:

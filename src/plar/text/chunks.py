@@ -96,14 +96,10 @@ def built_upon_ascii(encoding: str) -> bool:
     >>> built_upon_ascii("latin-1"), built_upon_ascii("utf-16"), built_upon_ascii("shift_jis")
     (True, False, False)
     """
-    name = codecs.lookup(encoding).name
-    if name in ("utf-8", "utf-8-sig"):
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         return True
-    every = bytes(range(256))
-    return (
-        len(every.decode(encoding, "replace")) == 256
-        and every[:128].decode(encoding, "replace") == every[:128].decode()
-    )
+    text = bytes(range(256)).decode(encoding, "replace")
+    return len(text) == 256 and text[:128] == bytes(range(128)).decode()
 
 
 def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
@@ -111,8 +107,7 @@ def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
     if len(head) >= MAX_LINE:
         raise too_long(path)
     room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
-    n = _fill(file, memoryview(room))
-    return head + bytes(memoryview(room)[:n])
+    return head + room[: _fill(file, memoryview(room))]
 
 
 def _fill(file: Any, room: memoryview) -> int:
