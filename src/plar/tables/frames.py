@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -51,8 +51,7 @@ class FrameRows(Rows):
     @property
     def frame(self) -> pl.LazyFrame:
         """Every column, in table order."""
-        found: pl.LazyFrame = self.data.lazy()
-        return found
+        return cast(pl.LazyFrame, self.data.lazy())
 
     def explain(self, error: BaseException) -> TableError:
         """The error that says why polars could not read the rows."""

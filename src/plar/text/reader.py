@@ -264,10 +264,9 @@ def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFil
 
 
 def _read_header(path: Path, kind: str, options: ReadOptions) -> Header:
-    """Read the header of one file."""
     encoding = options.encoding
     with open_bytes(path, encoding) as file:
-        head, whole, found = read_head(file, path), False, None
+        head, whole = read_head(file, path), False
         if not head:
             raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
         _check_text(path, head, encoding)
