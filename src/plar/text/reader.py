@@ -182,7 +182,7 @@ class TextFile:
             columns.append(column)
         return columns, final
 
-    def _texts(self, workers: Sequence[Worker], master: Dictionary) -> Callable[[NDArray[np.int64]], list[str | None]]:
+    def _texts(self, workers: Sequence[Worker], master: Dictionary) -> Callable[..., Sequence[str | None]]:
         """Make a function that decodes entries."""
         entries, whole = master.entries, master.arena[: master.filled].tobytes()
         text = whole.decode("ascii") if whole.isascii() else ""
@@ -195,21 +195,18 @@ class TextFile:
             except UnicodeDecodeError:
                 return decoded(value, *self._place(workers, first), encoding)
 
-        def texts(chosen: NDArray[np.int64]) -> list[str | None]:
+        def texts(chosen: NDArray[np.int64]) -> Sequence[str | None]:
             starts, metas = entries["place"][chosen].tolist(), entries["meta"][chosen]
             ends = (entries["place"][chosen] + (metas >> QUOTED & LENGTH)).tolist()
-            found: list[str | None]
             if text or not whole:
                 found = [text[a:b] for a, b in zip(starts, ends, strict=True)]
             else:
                 firsts = entries["first"][chosen].tolist()
                 found = [decode(whole[a:b], first) for a, b, first in zip(starts, ends, firsts, strict=True)]
-            if missing:
-                quoted = (metas & QUOTED).astype(bool).tolist()
-                for i, value in enumerate(found):
-                    if not quoted[i] and value is not None and value.strip() in missing:
-                        found[i] = None
-            return found
+            if not missing:
+                return found
+            pairs = zip(found, (metas & QUOTED).tolist(), strict=True)
+            return [None if not quoted and value.strip() in missing else value for value, quoted in pairs]
 
         return texts
 
