@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeAlias
 
 from plar.errors import ParameterError, TableError, UnknownNameError, unknown_name
@@ -61,7 +62,7 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
         raise TableError(f"The {kind} {shown} is neither a name nor a position. Pass a str or an int.") from None
     if isinstance(given, bool) or not -len(names) <= place < len(names):
         raise unknown_name(kind, given, names)
-    return list(names)[place]
+    return next(islice(names, place % len(names), None))
 
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -137,7 +137,7 @@ class MappingRows(_ArrayRows):
         return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_ints(data))
 
     def column(self, place: int) -> Any:
-        return self.data[list(self.data)[place]]
+        return self.data[next(islice(self.data, place, None))]
 
     def select(self, selection: Selection) -> Any:
         by_name = {str(label): label for label in self.data}
