@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
+from plar.options import ReadOptions
 from plar.text.ranges import divided, scan_range
 from plar.text.reader import TextFile, open_text
 
+COMMA = ReadOptions(separator=",")
 #: fields as they are written, with quotes of every kind, in quotes and outside
 FIELDS = ["", "x", '5"', 'a""b', '"y"', '"a,b"', '"line\nline"', '"\n"', '"say ""so"""', '""', '"""\n"""', "é", " "]
 rows = st.lists(st.tuples(*[st.sampled_from(FIELDS)] * 3).filter(lambda row: "".join(row).strip()), min_size=1)
@@ -21,7 +23,7 @@ rows = st.lists(st.tuples(*[st.sampled_from(FIELDS)] * 3).filter(lambda row: "".
 
 def parts_of(path: Path, cuts: list[int]) -> list[TextFile]:
     """The file in parts, from ranges that begin at any bytes."""
-    whole = open_text([path], separator=",")
+    whole = open_text([path], "text", COMMA)
     header, size = whole.headers[0], path.stat().st_size
     ends = sorted({header.size, size, *(cut for cut in cuts if header.size < cut < size)})
     scans = [(low, high, scan_range(path, low, high, header.dialect)) for low, high in pairwise(ends)]
@@ -42,7 +44,7 @@ def test_parts_are_the_rows_of_the_whole(
     path = tmp_path_factory.mktemp("ranges") / "t.csv"
     path.write_text(end.join(["a,b,c", *map(",".join, table), ""]), newline="")
     found = [row for part in parts_of(path, cuts) for row in rows_of(part)]
-    assert found == rows_of(open_text([path], separator=","))
+    assert found == rows_of(open_text([path], "text", COMMA))
 
 
 def test_a_fault_has_its_line_in_the_file(tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def test_a_fault_has_its_line_in_the_file(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_short_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b\n1,2\n")
-    dialect = open_text([path]).headers[0].dialect
+    dialect = open_text([path], "text", COMMA).headers[0].dialect
     with pytest.raises(plar.TableError, match=r"it became shorter while it was being read"):
         scan_range(path, 0, 100, dialect)
     with pytest.raises(plar.TableError, match=r"Cannot read .*gone\.csv': No such file"):

@@ -17,6 +17,8 @@ from conftest import TURNS
 
 import plar
 from plar.errors import TableError
+from plar.options import ReadOptions
+from plar.parallel import threads
 from plar.text import chunks, reader, repeats, worker
 from plar.text.reader import CodedRows, TextFile, open_text
 
@@ -24,6 +26,11 @@ from plar.text.reader import CodedRows, TextFile, open_text
 FILES = 250 if TURNS == 1 else 500 * TURNS
 
 Row = tuple[str | None, ...]
+
+
+def opened(*files: Path, **options: Any) -> TextFile:
+    """Text files whose headers have been read."""
+    return open_text(files, "text", ReadOptions(**options))
 
 
 def rows_of(found: CodedRows) -> list[Row]:
@@ -102,12 +109,13 @@ def test_random_files_are_read_as_python_reads_them(tmp_path: Path, sizes: Any) 
         right = expected(text, separator)
         for n_jobs, group in product((1, 3), (False, True)):
             if right is None or not right[1]:
-                with pytest.raises(TableError):
-                    open_text([path], separator=separator).read(["n0"], n_jobs=n_jobs, group=group)
+                with pytest.raises(TableError), threads(n_jobs):
+                    opened(path, separator=separator).read(["n0"], group=group)
                 refused += 1
                 continue
-            table = open_text([path], separator=separator)
-            found = table.read(table.names, n_jobs=n_jobs, group=group)
+            table = opened(path, separator=separator)
+            with threads(n_jobs):
+                found = table.read(table.names, group=group)
             assert list(table.names) == right[0], (number, text)
             if group:
                 assert Counter(rows_of(found)) == Counter(right[1]), (number, text)
@@ -132,13 +140,16 @@ def test_threads_and_sizes_change_nothing(tmp_path: Path, sizes: Any) -> None:
     ]
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress("\n".join(map(",".join, [["a", "b", "d"], *table_rows])).encode()))
-    table = open_text([path])
-    several = [table.read(table.names, n_jobs=n_jobs) for n_jobs in (1, 2, 5)]
+    table, several = opened(path), []
+    for n_jobs in (1, 2, 5):
+        with threads(n_jobs):
+            several.append(table.read(table.names))
     for found in several:
         # values in the order in which they appear
         assert [c.values for c in found.columns] == [c.values for c in several[0].columns]
         assert Counter(rows_of(found)) == Counter(tuple(v or None for v in row) for row in table_rows)
-    found = table.read(["d", "b"], group=False, n_jobs=5)
+    with threads(5):
+        found = table.read(["d", "b"], group=False)
     assert rows_of(found) == [(row[2], row[1]) for row in table_rows]
 
 
@@ -156,8 +167,8 @@ def test_the_first_fault_is_told_with_its_line(tmp_path: Path, sizes: Any, rows:
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,d\n" + rows.encode("latin-1"))
     for n_jobs in (1, 4):
-        with pytest.raises(TableError, match=message or "line 502: byte 0xff is not UTF-8"):
-            open_text([path]).read(["a", "d"], n_jobs=n_jobs)
+        with pytest.raises(TableError, match=message or "line 502: byte 0xff is not UTF-8"), threads(n_jobs):
+            opened(path).read(["a", "d"])
 
 
 @pytest.mark.parametrize(
@@ -167,7 +178,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     word = "日本" if encoding == "shift_jis" else "naïve"
     path = tmp_path / "t.csv"
     path.write_bytes(f"a,{word}\n{word},1\nx,2\n".encode(encoding))
-    table = open_text([path], encoding=encoding)
+    table = opened(path, encoding=encoding)
     assert table.names == ("a", word)
     assert rows_of(table.read(table.names)) == [(word, "1"), ("x", "2")]
     with pytest.raises(plar.ParameterError, match="Unknown encoding 'klingon'"):
@@ -184,7 +195,8 @@ def test_a_glob_of_more_files_than_can_be_open(tmp_path: Path) -> None:
         path.write_text(f"a,d\n{j},x\n")
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, hard))
     try:
-        assert len(open_text(paths).read(["a", "d"], n_jobs=2).counts) == 150
+        with threads(2):
+            assert len(opened(*paths).read(["a", "d"]).counts) == 150
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -192,7 +204,7 @@ def test_a_glob_of_more_files_than_can_be_open(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("\ufeffa,d\n\ufeff1,x\n", encoding="utf-8")
-    table = open_text([path])
+    table = opened(path)
     assert table.names == ("a", "d")
     assert rows_of(table.read(table.names)) == [("\ufeff1", "x")]
 

@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bin_rules import Bins, Cuts, Rule
+from plar.coding.assemble import Counts
 from plar.coding.codes import Column, factorized, is_missing
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_column
 from plar.errors import TableError, warn
+from plar.lazy_polars import pl
 from plar.partition import Array, smallest_codes
 
 Floats: TypeAlias = NDArray[np.float64]
-Counts: TypeAlias = NDArray[np.int64]
 
 #: how numbers are written in text, for Python, polars and Java alike
 NUMBER = r"^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?$"
@@ -38,16 +39,16 @@ _DIGITS = frozenset("0123456789+-.eE")
 class NoNumber(TableError):
     """A column to be cut holds a value that is not a number."""
 
-    def __init__(self, value: Any, name: str = "") -> None:
+    def __init__(self, value: Any, name: str) -> None:
         remedy = "Name it in na= if it means missing, or leave the column out of bins."
-        if isinstance(value, str) and "," in value and re.match(COMMA_NUMBER, value):
+        if _is_comma_number(value):
             remedy = "Pass decimal=','."
-        held = f"it holds {value!r}, which is not a number"
-        super().__init__(f"Column {name!r} cannot be cut into bins: {held}. {remedy}")
-        self.value = value
+        super().__init__(
+            f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is not a number. {remedy}"
+        )
 
 
-def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
+def as_numbers(values: Sequence[Any], name: str, decimal: str | None) -> Floats:
     """Values as float64, NaN where they are missing; NoNumber names the first that is not a number.
 
     True and False are not numbers. Text can be one only if `decimal`, its decimal mark, is given.
@@ -65,7 +66,7 @@ def as_numbers(values: Sequence[Any], decimal: str | None = None) -> Floats:
                     return numbers
     found = [_number(value, decimal) for value in values]
     if None in found:
-        raise NoNumber(values[found.index(None)])
+        raise NoNumber(values[found.index(None)], name)
     return np.array(found, np.float64)
 
 
@@ -93,11 +94,9 @@ def _pointed(text: str, decimal: str) -> str:
 def looks_continuous(values: Iterable[Any]) -> bool:
     """Whether values are numbers with fractions, by type or, in text, as written, judged by the first thousand."""
     some = [value for value in islice(values, 1000) if value is not None]
-    kinds = set(map(type, some))
-    if not some or not all(issubclass(kind, str) for kind in kinds):
-        return bool(some) and all(issubclass(kind, (float, np.floating, Decimal)) for kind in kinds)
-    numbers = all(_NUMBER.match(value) or re.match(COMMA_NUMBER, value) for value in some)
-    return numbers and any(mark in value for value in some for mark in ".,")
+    if all(isinstance(value, str) for value in some):
+        return are_numbers(some) and any(mark in value for value in some for mark in ".,")
+    return all(isinstance(value, (float, np.floating, Decimal)) for value in some)
 
 
 def are_numbers(values: Iterable[Any]) -> bool:
@@ -119,10 +118,10 @@ def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
 
 
 def bin_column(
-    column: Column, rule: Rule, classes: Array, counts: Counts, *, decimal: str | None = None
+    column: Column, name: str, rule: Rule, classes: Array, counts: Counts, decimal: str | None
 ) -> tuple[Column, Cuts]:
     """Cut a coded column, given the class and the count of each row."""
-    numbers = as_numbers(column.values, decimal)
+    numbers = as_numbers(column.values, name, decimal)
     if rule.method == "mdlp":
         rows, weights = column.codes, counts
         if 2 * len(numbers) < len(rows):  # many rows share a number and a class
@@ -157,7 +156,7 @@ def cut_columns(
         rule = bins.rule(name)
         if rule is not None:
             try:
-                column, cuts[name] = bin_column(column, rule, classes, counts, decimal=decimal)
+                column, cuts[name] = bin_column(column, name, rule, classes, counts, decimal)
             except NoNumber:
                 odd = [code for code, value in enumerate(column.values) if _number(value, decimal) is None]
                 least = min((column.values[code] for code in odd), key=str)
@@ -172,14 +171,9 @@ def cut_columns(
         warn_left(found)
 
 
-def cut_decision(
-    column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None = None
-) -> tuple[Column, Cuts]:
+def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None) -> tuple[Column, Cuts]:
     """Cut a decision of numbers into classes; warn if all rows fall into one."""
-    try:
-        made, cuts = bin_column(column, rule, np.zeros(len(counts), np.uint32), counts, decimal=decimal)
-    except NoNumber as error:
-        raise NoNumber(error.value, name) from None
+    made, cuts = bin_column(column, name, rule, np.zeros(len(counts), np.uint32), counts, decimal)
     if not cuts or len(made.values) < 2:
         warn(
             f"decision_bins={rule.spec!r} puts all numbers of the decision {name!r} into one class, so that there is "
@@ -188,8 +182,8 @@ def cut_decision(
     return made, cuts
 
 
-def _is_comma_number(value: str) -> bool:
-    return "," in value and re.match(COMMA_NUMBER, value) is not None
+def _is_comma_number(value: Any) -> bool:
+    return isinstance(value, str) and "," in value and re.match(COMMA_NUMBER, value) is not None
 
 
 def warn_left(left: Mapping[str, str]) -> None:
@@ -211,15 +205,10 @@ def apply(
         numbers = values.astype(np.float64)
     else:
         column = encode_column(values, na, name, text=decimal is not None)
-        try:
-            numbers = as_numbers(column.values, decimal)[column.codes]
-        except NoNumber as error:
-            raise NoNumber(error.value, name) from None
+        numbers = as_numbers(column.values, name, decimal)[column.codes]
     found = place(numbers, cuts)
     root = type(values).__module__.partition(".")[0]
     if root == "polars":
-        import polars as pl
-
         return pl.Series(values.name, found).replace(-1, None)
     if root == "pandas" and hasattr(values, "index"):
         bins = type(values)(found, index=values.index, name=values.name)

@@ -62,6 +62,11 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return place
 
 
+def shown_files(files: Sequence[Path]) -> str:
+    """Names of files, for messages."""
+    return ", ".join(repr(str(f)) for f in files[:3]) + (", …" if len(files) > 3 else "")
+
+
 def check_name(path: Path) -> None:
     """Refuse a name that polars cannot handle."""
     try:

@@ -19,10 +19,9 @@ from plar.coding.fingerprint import fingerprint_of
 from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
 from plar.files import check_name, checksum, first_bytes, replacing
+from plar.lazy_polars import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from plar.granules import Granules
 
 _KEY = "plar"
@@ -33,8 +32,6 @@ _SPELLED = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal
 
 def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
     """Distinct values as a Series, of one type if polars has it; otherwise as text, which is noted."""
-    import polars as pl
-
     with suppress(Exception, pl.exceptions.PanicException):  # polars changes some values
         series = pl.Series(name, list(values), strict=True)
         if series.dtype != pl.Object and not series.dtype.is_nested() and series.to_list() == list(values):
@@ -72,8 +69,6 @@ def _coded(series: pl.Series, spelled: bool) -> Column:
 
 def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
     """Write granules, whole or not at all."""
-    import polars as pl
-
     check_threads()
     conditions, decision = granules.named_columns()
     columns, count = [*conditions, *decision], "count"
@@ -114,8 +109,6 @@ def _seal(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], count
 
 def read_granules(path: Path) -> dict[str, Any]:
     """Read what `write_granules` wrote, as `Granules.from_columns` takes it."""
-    import polars as pl
-
     try:
         roles = json.loads(_metadata(path) or "")
         if roles["version"] != _VERSION:
@@ -157,8 +150,6 @@ def _metadata(path: Path) -> str | None:
     """What `write_granules` notes in a file; None for any other file."""
     if not path.is_file() or first_bytes(path, 4) != b"PAR1":  # a pipe is not opened, since reading would consume it
         return None
-    import polars as pl  # polars takes as long to import as a whole short run, and text does not need it
-
     check_threads()
     check_name(path)
     try:

@@ -71,7 +71,6 @@ class Granules:
     consistent: bool | None = None
 
     def __post_init__(self) -> None:
-        """Fill in the names."""
         if not self.names:
             object.__setattr__(self, "names", (*self.conditions, *self.decision))
 
@@ -81,7 +80,6 @@ class Granules:
         return f"<Granules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def __len__(self) -> int:
-        """Return the number of granules."""
         return len(self.counts)
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -16,23 +15,16 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _CompileClock(event.Listener):  # type: ignore[misc]
+class _CompileClock(event.TimingListener):  # type: ignore[misc]
     """Whether numba compiles now, and for how many seconds it has; compiling one kernel may compile another."""
-
-    def __init__(self) -> None:
-        self._depth, self._began, self.seconds = 0, 0.0, 0.0
-
-    def on_start(self, event: Any) -> None:
-        self._began = monotonic() if self._depth == 0 else self._began
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        self.seconds += monotonic() - self._began if self._depth == 0 else 0.0
 
     @property
     def running(self) -> bool:
-        return self._depth > 0
+        return bool(self._depth > 0)
+
+    @property
+    def seconds(self) -> float:
+        return float(self.duration) if self.done else 0.0
 
 
 clock = _CompileClock()

@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 #: below this many cells a task is too short for a thread
 _SHARED = 1 << 15
-
-
 #: threads that the caller asked for
 _asked: ContextVar[int | None] = ContextVar("asked", default=None)
 

@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from plar.partition import Codes
 
 #: returning less than this to the system is not worth it: other threads wait meanwhile
-GIVE_BACK = 1 << 28
+_GIVE_BACK = 1 << 28
 
 
-def give_back_memory() -> None:
-    """Return freed memory to the system: glibc would keep it for later arrays."""
+def give_back_memory(freed: int) -> int:
+    """Return these bytes to the system if they are many: glibc would keep them. The result is how many are left."""
+    if freed < _GIVE_BACK:
+        return freed
     with suppress(AttributeError, OSError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
+    return 0
 
 
 class ConsumableColumns(Sequence[Codes]):
@@ -42,10 +45,8 @@ class ConsumableColumns(Sequence[Codes]):
         for lane, place in enumerate(places):
             self._laid[place] = rows, lane
             self._columns[place] = None
-        self._freed += rows.nbytes  # a race between threads may lose some bytes, which is harmless
-        if self._freed >= GIVE_BACK:
-            self._freed = 0
-            give_back_memory()
+        # a race between threads may lose some bytes, which is harmless
+        self._freed = give_back_memory(self._freed + rows.nbytes)
 
     def __len__(self) -> int:
         return len(self._columns)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
 from plar.coding.times import spelled_times
 from plar.errors import EngineFailed, TableError
+from plar.lazy_polars import pl
 from plar.partition import Array, smallest_codes
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _FEW = 1000  # up to this many rows a dictionary is faster than a call of polars
 
@@ -58,8 +56,6 @@ def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
 
 def named(*names: str) -> pl.Expr:
     """Columns by their literal names; `polars.col` takes ``*`` and ``^…$`` as patterns."""
-    import polars as pl
-
     if any(name == "*" or (name[:1] == "^" and name[-1:] == "$") for name in names):
         return pl.selectors.by_name(*names).as_expr()
     return pl.col(list(names)) if len(names) > 1 else pl.col(*names)
@@ -72,8 +68,6 @@ def not_flat(name: str, dtype: object) -> TableError:
 
 def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
     """Code a polars Series of any flat type; as `text`, blanks around values are trimmed and empty is missing."""
-    import polars as pl
-
     check_threads()
     spellings, dtype = frozenset(na), series.dtype
     if dtype.is_nested():
@@ -124,8 +118,6 @@ def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = Fal
 
 
 def _as_series(values: Any, name: str) -> pl.Series:
-    import polars as pl
-
     try:
         return pl.Series(name, values)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
@@ -15,11 +14,11 @@ from plar.coding.codes import Column, encode_matrix
 from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
+from plar.lazy_polars import pl
 from plar.parallel import in_threads
 from plar.tables.rows import Rows, Selection, sink_frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _ArrayRows(Rows):
     """Columns in memory, each accessible by its place."""
 
@@ -37,8 +36,6 @@ class _ArrayRows(Rows):
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; values without a polars type are written as text."""
-        import polars as pl
-
         self.check_output(path)
         series = []
         for name, place in zip(selection.kept, selection.places(self.names), strict=True):
@@ -53,7 +50,6 @@ class _ArrayRows(Rows):
         sink_frame(pl.DataFrame(series).lazy(), path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MatrixRows(_ArrayRows):
     """A 2-D numpy array, whose columns are x0, x1, …."""
 
@@ -85,7 +81,6 @@ class MatrixRows(_ArrayRows):
         return kept
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class PandasRows(_ArrayRows):
     """A pandas DataFrame."""
 
@@ -109,7 +104,7 @@ class PandasRows(_ArrayRows):
             if _is_one_block(part, dtypes[own[0]]):
                 yield from encode_matrix(part.to_numpy(), range(len(own)), na)
             else:
-                yield from _ArrayRows.encode(self, [self.names[place] for place in own], na)
+                yield from super().encode([self.names[place] for place in own], na)
 
     def select(self, selection: Selection) -> Any:
         frame = self.data.iloc[:, selection.places(self.names)]
@@ -121,7 +116,6 @@ class PandasRows(_ArrayRows):
         return frame
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class MappingRows(_ArrayRows):
     """Columns of any kind in a mapping, by name."""
 

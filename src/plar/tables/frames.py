@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -20,14 +20,13 @@ from plar.coding.assemble import BadWeight, row_weights
 from plar.coding.codes import Column
 from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
+from plar.files import shown_files
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.rows import Rows, Selection, granulate_columns, shown, sink_frame
-
-if TYPE_CHECKING:
-    import polars as pl
+from plar.tables.rows import Rows, Selection, granulate_columns, sink_frame
 
 T = TypeVar("T")
 _BLOCK_CELLS = 1 << 24
@@ -52,15 +51,14 @@ class FrameRows(Rows):
     @property
     def frame(self) -> pl.LazyFrame:
         """Every column, in table order."""
-        found: pl.LazyFrame = self.data.lazy()
-        return found
+        return cast(pl.LazyFrame, self.data.lazy())
 
     def explain(self, error: BaseException) -> TableError:
         """The error that says why polars could not read the rows."""
         if not self.files:
             return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
         return TableError(
-            f"Cannot read {shown(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
+            f"Cannot read {shown_files(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
         )
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
@@ -69,8 +67,6 @@ class FrameRows(Rows):
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, some at a time if they can be read that way."""
-        import polars as pl
-
         step = max(1, len(names))
         if self.columnar:
             rows = int(self.collect(self.frame.select(pl.len())).item())
@@ -82,8 +78,6 @@ class FrameRows(Rows):
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, or code the columns."""
-        import polars as pl
-
         schema = run(self.frame.collect_schema, self.explain)
         for name in roles.used:
             if schema[name].is_nested():
@@ -98,12 +92,10 @@ class FrameRows(Rows):
         return granulate_columns(FrameRows(held, self.names, text=self.text), roles)
 
     def _grouped(self, roles: Roles) -> Granules:
-        import polars as pl
-
         groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
         if not len(groups):
             have = "have" if len(self.files) > 1 else "has"
-            raise NoRows(f"{shown(self.files) or 'The table'} {have} no rows. Add some.")
+            raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
         counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
         columns = [encode_series(groups[name], roles.na, text=self.text) for name in roles.read]
         if roles.weights is not None:
@@ -119,8 +111,6 @@ class FrameRows(Rows):
 
     def select(self, selection: Selection) -> Any:
         """Select columns; those of files as a polars DataFrame."""
-        import polars as pl
-
         frame = self.data.select([named(name) for name in selection.kept])
         if self.files:
             frame = self.collect(frame)
@@ -150,8 +140,6 @@ class ArrowRows(FrameRows):
     table: Any = None
 
     def select(self, selection: Selection) -> Any:
-        import polars as pl
-
         table = self.table.select(list(selection.kept))
         for j, name in enumerate(selection.kept):
             if name in selection.cuts:
@@ -161,8 +149,6 @@ class ArrowRows(FrameRows):
 
 def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -> T:
     """Let polars read; explain its errors."""
-    import polars as pl
-
     check_threads()
     try:
         return read()
@@ -191,8 +177,6 @@ def _watched(read: Callable[[], T]) -> T:
 
 def open_frame(data: Any) -> FrameRows:
     """Accept a polars frame, or anything with the Arrow stream protocol."""
-    import polars as pl
-
     try:
         frame = data if isinstance(data, (pl.DataFrame, pl.LazyFrame)) else pl.DataFrame(data)
         names = tuple(frame.collect_schema().names())

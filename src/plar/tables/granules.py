@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Any
 
 from plar.bin_rules import Bins, parse_bins
@@ -19,7 +18,6 @@ from plar.tables.rows import Rows, Selection
 from plar.text.numbers import written_number
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class GranuleRows(Rows):
     """Granules, here or on a cluster."""
 
@@ -54,10 +52,6 @@ class GranuleRows(Rows):
             return with_roles(self.data, roles)
         held: Granules = self.data.with_roles(roles)
         return held
-
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        refused: Iterable[Column] = self.select(Selection(tuple(names)))
-        return refused
 
     def select(self, selection: Selection) -> Any:
         """Refuse: the rows are gone."""

@@ -8,21 +8,18 @@ import math
 import re
 from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plar.errors import TableError
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
 from plar.text.dialect import decoded
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # polars keeps the order of up to this many names
@@ -32,14 +29,13 @@ _EXACT = 1 << 53
 _LARGEST = 1 << 127
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class JsonRows(FrameRows):
     """Files of JSON."""
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, after checking that no column mixes types, which polars would convert."""
         self._check(roles.used)
-        return FrameRows.granulate(self, roles)
+        return super().granulate(roles)
 
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
@@ -49,11 +45,9 @@ class JsonRows(FrameRows):
                     _check_types(rows)
         except TableError as fault:
             return fault
-        return FrameRows.explain(self, error)
+        return super().explain(error)
 
     def _check(self, names: Sequence[str]) -> None:
-        import polars as pl
-
         schema = self.frame.collect_schema()
         texts = [name for name in names if schema[name] == pl.String]
         floats = [name for name in names if schema[name].is_float()]
@@ -97,8 +91,6 @@ def _lines(path: Path) -> Generator[str, None, None]:
 
 def read_array(path: Path) -> pl.LazyFrame:
     """Read a file that holds an array of objects."""
-    import polars as pl
-
     text = "".join(_lines(path))
     try:
         rows = json.loads(text, object_pairs_hook=_once, parse_float=_float)
@@ -113,8 +105,6 @@ def read_array(path: Path) -> pl.LazyFrame:
 
 def json_schema(path: Path) -> dict[str, Any]:
     """Names and types over all rows, since the first rows do not suffice; read in chunks, so that no file is mapped."""
-    import polars as pl
-
     found: dict[str, Any] = {}
     with open_bytes(path, "utf-8") as file:
         while lines := file.readlines(_CHUNK):
@@ -129,8 +119,6 @@ def json_schema(path: Path) -> dict[str, Any]:
 
 def _wider(one: Any, other: Any) -> Any:
     """The type that holds the values of both; text if they are of different kinds, which is refused later."""
-    import polars as pl
-
     if one == other or pl.Null in (one, other):
         return other if one == pl.Null else one
     if one.is_nested() and other.is_nested():

@@ -14,6 +14,7 @@ from typing import Any
 from plar.coding.codes import Column
 from plar.errors import TableError
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
@@ -51,8 +52,6 @@ class RemoteFiles(Rows):
             yield from rows.encode(names, na)
 
     def select(self, selection: Selection) -> Any:
-        import polars as pl
-
         return pl.concat([rows.select(selection) for rows in self._each()])
 
     def _each(self) -> Iterator[Rows]:

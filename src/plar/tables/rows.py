@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from plar.coding.assemble import Counts, row_weights
 from plar.coding.codes import Column, combine
 from plar.coding.series import encode_series, named
 from plar.errors import TableError
-from plar.files import check_name, check_place, output_format, replacing, suffix_of
+from plar.files import check_name, check_place, output_format, replacing, shown_files, suffix_of
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.limits import check_memory
 from plar.options import ReadOptions
 from plar.roles import Roles, assign
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
@@ -69,7 +67,7 @@ class Rows(ABC):
 
     def __str__(self) -> str:
         """A short name for messages."""
-        return f"path {shown(self.files)}" if self.files else self.kind
+        return f"path {shown_files(self.files)}" if self.files else self.kind
 
     @property
     def n_rows(self) -> int:
@@ -80,9 +78,9 @@ class Rows(ABC):
         """Give the columns their roles."""
         return assign(self.names, options, labels, label)
 
-    @abstractmethod
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns one after another; may be called again."""
+        raise NotImplementedError
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their counts."""
@@ -100,11 +98,6 @@ class Rows(ABC):
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a place where `sink` could not write."""
         check_output(path, self.files)
-
-
-def shown(files: Sequence[Path]) -> str:
-    """Names of files, for messages."""
-    return ", ".join(repr(str(f)) for f in files[:3]) + (", …" if len(files) > 3 else "")
 
 
 def granulate_columns(rows: Rows, roles: Roles) -> Granules:
@@ -196,7 +189,6 @@ def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
 
 def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Bytes in hexadecimal, and dates and durations as plar spells them: polars cannot write all of them."""
-    import polars as pl
 
     def spelled(series: pl.Series) -> pl.Series:
         column = encode_series(series)

@@ -22,7 +22,6 @@ from plar.tables.rows import Rows, Selection
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ClusterRows(Rows):
     """Rows that only a cluster's tasks read."""
 
@@ -66,7 +65,6 @@ class SharedFiles(ClusterRows):
         output_format(Path(path))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class SparkRows(ClusterRows):
     """A Spark DataFrame."""
 
@@ -79,7 +77,7 @@ class SparkRows(ClusterRows):
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Give the columns their roles; their types say which are numbers."""
-        roles = ClusterRows.assign(self, options, labels, label)
+        roles = super().assign(options, labels, label)
         if roles.numeric:
             raise TableError(
                 "A Spark DataFrame declares which columns are numbers, so drop numeric= and cast the column."

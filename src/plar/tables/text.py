@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from plar.coding.assemble import BadWeight, whole
 from plar.coding.codes import Column
 from plar.granules import Granules
+from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.roles import Roles
 from plar.tables.rows import Rows, Selection, assembled
 from plar.text.numbers import warn_of_spellings
 from plar.text.reader import CodedRows, open_text
 
-if TYPE_CHECKING:
-    import polars as pl
 
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TextRows(Rows):
     """Rows of text files; `data` is their reader."""
 
     @staticmethod
     def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextRows:
         """Open files of one format (text, arff, or dat, which is either); their first lines give the names."""
-        found = open_text(files, kind, header=options.header, separator=options.separator, encoding=options.encoding)
+        found = open_text(files, kind, options)
         return TextRows(found, found.names, tuple(found.files), text=True, declared=found.decision)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
@@ -62,8 +57,6 @@ class TextRows(Rows):
 
     def select(self, selection: Selection) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""
-        import polars as pl
-
         found = self.data.read(selection.kept, [""], group=False, trim=False).columns
         return pl.DataFrame(
             [

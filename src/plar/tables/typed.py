@@ -10,18 +10,16 @@ from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from plar.coding.series import named
 from plar.errors import TableError
 from plar.files import check_name, expanded
+from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.tables.frames import FrameRows, run
 from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: constants of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2
@@ -32,8 +30,6 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
     """Open files of one format; those partitioned into folders by column values get these columns too."""
-    import polars as pl
-
     frames: list[pl.LazyFrame] = []
     kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
@@ -56,13 +52,11 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         frames = [
             f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames
         ]
-    together, columnar = pl.concat(frames) if len(frames) > 1 else frames[0], kind in ("parquet", "ipc")
-    return kind_of_rows(together, names, tuple(files), columnar=columnar, frames=tuple(frames))
+    columnar = kind in ("parquet", "ipc")
+    return kind_of_rows(pl.concat(frames), names, tuple(files), columnar=columnar, frames=tuple(frames))
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
-    import polars as pl
-
     if kind == "parquet":
         return pl.scan_parquet(file, glob=False, hive_partitioning=False)
     if kind == "ipc":
@@ -81,8 +75,6 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
 
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
     """Add the columns that partition the files into folders named column=value, as Spark and others write them."""
-    import polars as pl
-
     if path.is_file():
         return list(frames)
     wild = [] if path.is_dir() else [i for i, part in enumerate(path.parts) if set(part) & set("*?[")]
@@ -124,8 +116,6 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
 
 def common_type(types: Sequence[Any]) -> Any:
     """A type that can hold the values of all these types, or None."""
-    import polars as pl
-
     known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
     if len(known) == 1:
         return known[0]
@@ -140,8 +130,6 @@ def common_type(types: Sequence[Any]) -> Any:
 
 def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
     """Whether the common type represents the whole numbers of a file exactly."""
-    import polars as pl
-
     column, dtype = named(name), frame.collect_schema()[name]
     if chosen != pl.Float64 or not dtype.is_integer():
         return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from plar.errors import TableError
@@ -17,14 +17,15 @@ _TYPES = ("numeric", "real", "integer", "string", "date")
 def begins_as_arff(head: bytes) -> bool:
     r"""Whether a file begins as ARFF and KEEL files do, with @relation under comments.
 
-    Examples
-    --------
     >>> begins_as_arff(b"% flowers\n@RELATION iris\n"), begins_as_arff(b"a b c\n")
     (True, False)
     """
-    lines = (line.strip() for line in head.split(b"\n"))
-    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
-    return first.lower().startswith(b"@relation")
+    return _first_line(head.split(b"\n")).lower().startswith(b"@relation")
+
+
+def _first_line(lines: Iterable[bytes]) -> bytes:
+    """The first line that is neither blank nor a comment, if any."""
+    return next((line for line in map(bytes.strip, lines) if line and not line.startswith(b"%")), b"")
 
 
 def _unquote(text: str) -> str:
@@ -32,11 +33,6 @@ def _unquote(text: str) -> str:
     if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
         return re.sub(r"""\\(['"\\%])""", r"\1", text[1:-1])
     return text
-
-
-def _split(text: str) -> list[str]:
-    """Cut a list at commas outside quotes."""
-    return [_unquote(m) for m in re.findall(rf"(?:{_QUOTED}|[^,])+", text) if m.strip()]
 
 
 def _name(declared: str, where: str) -> str:
@@ -71,22 +67,18 @@ def arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Heade
         if word == "@attribute":
             names.append(_name(rest, where))
         elif word in ("@output", "@outputs"):
-            outputs = tuple(_split(rest))
+            parts = re.findall(rf"(?:{_QUOTED}|[^,])+", rest)
+            outputs = tuple(_unquote(part) for part in parts if part.strip())
         elif word == "@data":
-            row = _first_row(lines)
-            if row is None and not whole:
+            row = _first_line(line for _, line in lines)
+            if not row and not whole:
                 return None
-            return Header(tuple(names), _dialect(row or b"", len(names), path, outputs), size, number, outputs)
+            return Header(tuple(names), _dialect(row, len(names), path, outputs), size, number, outputs)
         else:
             raise TableError(f"{where}: {text[:40]!r} is not an ARFF declaration. Expected @attribute or @data.")
     if whole:
         raise TableError(f"{str(path)!r} has no @data line. Add it before the first row.")
     return None
-
-
-def _first_row(lines: Iterator[tuple[int, bytes]]) -> bytes | None:
-    rows = (line.strip() for _, line in lines)
-    return next((row for row in rows if row and not row.startswith(b"%")), None)
 
 
 def _dialect(row: bytes, n_attributes: int, path: Path, outputs: tuple[str, ...]) -> Dialect:

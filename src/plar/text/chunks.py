@@ -12,11 +12,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import numpy as np
 
 from plar.errors import TableError
+from plar.files import suffix_of
 from plar.limits import check_memory
 from plar.text.dialect import Dialect
 from plar.text.distinct import SPARE, Bytes
@@ -41,18 +42,9 @@ def too_long(path: Path) -> TableError:
 def open_bytes(path: Path, encoding: str) -> Iterator[Any]:
     """Open a file to be read once, decompressed, and as UTF-8 if its encoding does not extend ASCII."""
     try:
-        with path.open("rb") as file:
-            start = file.peek(4)[:4]
-            if start == _ZSTD:
-                with _zstd(file) as unpacked:
-                    yield _as_utf8(unpacked, encoding)
-            elif start[:2] == _GZIP:
-                with gzip.GzipFile(fileobj=file) as unpacked:
-                    yield _as_utf8(unpacked, encoding)
-            elif path.suffix.lower() in (".gz", ".zst") and start:
-                raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
-            else:
-                yield _as_utf8(file, encoding)
+        with path.open("rb") as file, _unpacked(file, path) as unpacked:
+            # if its encoding extends ASCII, only the distinct values are decoded, later
+            yield unpacked if built_upon_ascii(encoding) else _Utf8(unpacked, encoding)
     except TableError:
         raise
     except UnicodeError as error:
@@ -64,10 +56,18 @@ def open_bytes(path: Path, encoding: str) -> Iterator[Any]:
         raise TableError(f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions.") from None
 
 
-def _zstd(file: BinaryIO) -> Any:
-    from backports import zstd
+def _unpacked(file: io.BufferedReader, path: Path) -> Any:
+    """Decompress a file if it is compressed, judging by its first bytes."""
+    start = file.peek(4)[:4]
+    if start == _ZSTD:
+        from backports import zstd
 
-    return zstd.ZstdFile(file)
+        return zstd.ZstdFile(file)
+    if start[:2] == _GZIP:
+        return gzip.GzipFile(fileobj=file)
+    if start and suffix_of(path)[1]:
+        raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
+    return file
 
 
 class _Utf8(io.RawIOBase):
@@ -90,29 +90,16 @@ class _Utf8(io.RawIOBase):
         return n
 
 
-def _as_utf8(file: Any, encoding: str) -> Any:
-    """Recode a file to UTF-8 unless its encoding extends ASCII: then only distinct values are decoded, later."""
-    if built_upon_ascii(encoding):
-        return file
-    return _Utf8(file, encoding)
-
-
 def built_upon_ascii(encoding: str) -> bool:
     """Whether separators, quotes and line ends can be found in the raw bytes: UTF-8 and one-byte ASCII supersets.
 
-    Examples
-    --------
     >>> built_upon_ascii("latin-1"), built_upon_ascii("utf-16"), built_upon_ascii("shift_jis")
     (True, False, False)
     """
-    name = codecs.lookup(encoding).name
-    if name in ("utf-8", "utf-8-sig"):
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         return True
-    every = bytes(range(256))
-    return (
-        len(every.decode(encoding, "replace")) == 256
-        and every[:128].decode(encoding, "replace") == every[:128].decode()
-    )
+    text = bytes(range(256)).decode(encoding, "replace")
+    return len(text) == 256 and text[:128] == bytes(range(128)).decode()
 
 
 def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
@@ -120,8 +107,7 @@ def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
     if len(head) >= MAX_LINE:
         raise too_long(path)
     room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
-    n = _fill(file, memoryview(room))
-    return head + bytes(memoryview(room)[:n])
+    return head + room[: _fill(file, memoryview(room))]
 
 
 def _fill(file: Any, room: memoryview) -> int:
@@ -133,15 +119,6 @@ def _fill(file: Any, room: memoryview) -> int:
             break
         n += got
     return n
-
-
-def _skip(file: Any, size: int) -> None:
-    """Skip what comes before the rows."""
-    if isinstance(file, io.BufferedReader) and file.seekable():  # neither compressed nor recoded
-        file.seek(size)
-        return
-    while size and (some := file.read(min(size, _CHUNK))):
-        size -= len(some)
 
 
 @dataclass(slots=True)
@@ -197,7 +174,10 @@ class Chunks:
         if self._file is None:
             path, begin, stop = self._files[self._at]
             self._file = self._open.enter_context(open_bytes(path, self._encoding))
-            _skip(self._file, begin)
+            if self._file.seekable():
+                self._file.seek(begin)
+            else:
+                _fill(self._file, memoryview(bytearray(begin)))
             self._unread = sys.maxsize if stop is None else stop - begin
         n = 0
         while True:
@@ -213,18 +193,16 @@ class Chunks:
             n = len(held) + got
             if not n:
                 return None
-            if not got or got < len(room):  # the end of the file
+            if got < len(room):  # the end of the file
                 if chunk.room[n - 1] != 10:
                     chunk.room[n] = 10
                     n += 1
-                return self._whole(chunk, n, n)
-            end = self._row_end(chunk, n)
+                end = n
+            else:
+                end = self._row_end(chunk, n)
             if end:
-                return self._whole(chunk, end, n)
-
-    def _whole(self, chunk: Chunk, end: int, n: int) -> Chunk:
-        chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
-        return chunk
+                chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
+                return chunk
 
     def _row_end(self, chunk: Chunk, n: int) -> int:
         """Where the last whole row ends, 0 if there is none."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from plar.errors import TableError
+from plar.files import suffix_of
+from plar.options import ReadOptions
 from plar.text.tokens import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR, Marks
 
 _SEPARATORS = ",;\t|"
@@ -70,11 +72,9 @@ class Header:
     end: int | None = None
 
 
-def separator_of(suffix: str, given: str | None, line: str) -> str:
-    """Separator of a text file: as given, or as its suffix or its first line shows."""
-    if given is not None:
-        return given
-    if suffix in (".tsv", ".tab"):
+def separator_of(path: Path, line: str) -> str:
+    """Separator of a text file, as its suffix or its first line shows."""
+    if suffix_of(path)[0] in (".tsv", ".tab"):
         return "\t"
     outside = "".join(line.split('"')[::2])
     best = max(_SEPARATORS, key=outside.count)
@@ -95,9 +95,7 @@ def decoded(line: bytes, path: Path, number: int, encoding: str) -> str:
         ) from None
 
 
-def delimited_header(
-    head: bytes, path: Path, suffix: str, *, header: bool, separator: str | None, encoding: str
-) -> Header | None:
+def delimited_header(head: bytes, path: Path, options: ReadOptions, encoding: str) -> Header | None:
     """Read the names of a delimited file; None if its first row may continue beyond `head`."""
     lines = head.split(b"\n")[:-1]
     skip = next((i for i, line in enumerate(lines) if line.strip(b" \r\t")), len(lines))
@@ -109,7 +107,7 @@ def delimited_header(
     first = next(texts)
     if "\r" in first.rstrip("\r") and '"' not in first:
         raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
-    dialect = Dialect(separator_of(suffix, separator, first))
+    dialect = Dialect(options.separator or separator_of(path, first))
     line = first.replace("\t", " ").strip() if dialect.runs else first + "\n"
     rows = csv.reader(
         chain([line], (text + "\n" for text in texts)),
@@ -124,7 +122,7 @@ def delimited_header(
             return None
         raise TableError(f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends.") from None
     names = tuple(f"x{j}" for j in range(len(cells)))
-    if header:
+    if options.header:
         names = tuple(name.strip() or unnamed for name, unnamed in zip(cells, names, strict=True))
         skip += rows.line_num
     return Header(names, dialect, sum(len(line) + 1 for line in lines[:skip]), skip)

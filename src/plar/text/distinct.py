@@ -42,8 +42,6 @@ def longer(array: NDArray[Any], kept: int, size: int) -> NDArray[Any]:
 class Distinct:
     r"""A set of strings of bytes; once there are many, room for `n_bytes` is reserved, so that none is moved again.
 
-    Examples
-    --------
     >>> found = Distinct()
     >>> data, (bounds, hashes) = np.frombuffer(b"ab\nc\nab\n" + bytes(SPARE), np.uint8), np.empty((2, 9), np.uint64)
     >>> n = find_lines(data, np.uint64(8), bounds, hashes)

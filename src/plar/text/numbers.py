@@ -19,8 +19,6 @@ _DIGITS = 4000
 def written_number(text: str, decimal: str = ".") -> int | float | None:
     """The number that a text writes: integers exactly, others as the nearest float; None if it is not a number.
 
-    Examples
-    --------
     >>> written_number("007"), written_number("1,50", ","), written_number("9007199254740993.0")
     (7, 1.5, 9007199254740993)
     """
@@ -38,8 +36,6 @@ def written_number(text: str, decimal: str = ".") -> int | float | None:
 def _twice(values: Sequence[str | None]) -> tuple[str, str] | None:
     """Two ways in which one number is written, in a column of numbers alone.
 
-    Examples
-    --------
     >>> _twice(["1", "2", "1.0"]), _twice(["1", "x", "1.0"]), _twice(["1", "2"])
     (('1', '1.0'), None, None)
     """

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.errors import TableError
+from plar.files import suffix_of
 from plar.jit import jit
 from plar.text.chunks import built_upon_ascii
 from plar.text.dialect import Dialect, Header
@@ -48,7 +49,7 @@ class Scan(NamedTuple):
 
 def can_be_divided(path: Path, encoding: str) -> bool:
     """Whether a file can be read from any byte on: it is not compressed, and its line ends are single bytes."""
-    return path.suffix.lower() not in (".gz", ".zst") and built_upon_ascii(encoding)
+    return not suffix_of(path)[1] and built_upon_ascii(encoding)
 
 
 def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
@@ -67,8 +68,6 @@ def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
 def scan(data: bytes, dialect: Dialect) -> Scan:
     r"""Scan bytes from anywhere in a file.
 
-    Examples
-    --------
     >>> found = scan(b'x"\n1,2\n', Dialect(","))
     >>> found.row_ends[_PLAIN], found.row_ends[_QUOTED], found.lines
     (3, 3, 2)

@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from plar.coding.codes import Column, encode_distinct
 from plar.columns import check_names
 from plar.errors import NoRows, TableError
+from plar.files import shown_files, suffix_of
+from plar.options import ReadOptions
 from plar.parallel import usable_cores
 from plar.text import tokens
 from plar.text.arff import arff_header, begins_as_arff
@@ -68,26 +70,20 @@ class TextFile:
         """The decision that the files themselves declare."""
         return tuple(dict.fromkeys(name for header in self.headers for name in header.decision))
 
-    def read(
-        self,
-        names: Sequence[str],
-        na: Iterable[str] = (),
-        *,
-        trim: bool = True,
-        group: bool = True,
-        n_jobs: int | None = None,
-    ) -> CodedRows:
+    def read(self, names: Sequence[str], na: Iterable[str] = (), *, trim: bool = True, group: bool = True) -> CodedRows:
         """Code columns; `na` are further spellings of the missing value.
 
         `trim` ignores blanks around a value. With `group`, equal rows may be merged; otherwise every row comes out, in
         the order of the files.
         """
         at = {name: place for place, name in enumerate(self.names)}
-        workers = self._work([at[name] for name in names], group, n_jobs or usable_cores())
+        workers = self._work([at[name] for name in names], group, usable_cores())
         self._check(workers)
         rows = Rows([worker.blocks for worker in workers])
         if not rows.n_rows:
-            raise self._no_rows()
+            have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
+            shown = shown_files(self.files)
+            raise NoRows(f"{shown} {have}. Add some, or check whether the first line is a header.")
         places, master = merged([worker.dictionary for worker in workers])
         values, final = self._values(names, frozenset(na), trim, workers, master)
         luts = [worker.final_codes(final[own]) for worker, own in zip(workers, places, strict=True)]
@@ -133,7 +129,7 @@ class TextFile:
         for file, header in zip(self.files, self.headers, strict=True):
             with suppress(OSError):  # opening the file reports it
                 end = file.stat().st_size if header.end is None else header.end
-                size += (end - header.size) * (20 if file.suffix.lower() in (".gz", ".zst") else 1)
+                size += (end - header.size) * (20 if suffix_of(file)[1] else 1)
         return max(1, min(n_jobs, -(-size // _SHARED)))
 
     # -- errors ------------------------------------------------------------------------------------------------
@@ -168,15 +164,6 @@ class TextFile:
         before = sum(n for number, (other, n) in lines.items() if other == file and number < chunk)
         return self.files[file], self.headers[file].lines + before + line
 
-    @property
-    def shown(self) -> str:
-        """Names of the files, for messages."""
-        return ", ".join(repr(str(f)) for f in self.files[:3]) + (", …" if len(self.files) > 3 else "")
-
-    def _no_rows(self) -> NoRows:
-        have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
-        return NoRows(f"{self.shown} {have}. Add some, or check whether the first line is a header.")
-
     # -- values ------------------------------------------------------------------------------------------------
 
     def _values(
@@ -195,7 +182,7 @@ class TextFile:
             columns.append(column)
         return columns, final
 
-    def _texts(self, workers: Sequence[Worker], master: Dictionary) -> Callable[[NDArray[np.int64]], list[str | None]]:
+    def _texts(self, workers: Sequence[Worker], master: Dictionary) -> Callable[..., Sequence[str | None]]:
         """Make a function that decodes entries."""
         entries, whole = master.entries, master.arena[: master.filled].tobytes()
         text = whole.decode("ascii") if whole.isascii() else ""
@@ -208,21 +195,18 @@ class TextFile:
             except UnicodeDecodeError:
                 return decoded(value, *self._place(workers, first), encoding)
 
-        def texts(chosen: NDArray[np.int64]) -> list[str | None]:
+        def texts(chosen: NDArray[np.int64]) -> Sequence[str | None]:
             starts, metas = entries["place"][chosen].tolist(), entries["meta"][chosen]
             ends = (entries["place"][chosen] + (metas >> QUOTED & LENGTH)).tolist()
-            found: list[str | None]
             if text or not whole:
                 found = [text[a:b] for a, b in zip(starts, ends, strict=True)]
             else:
                 firsts = entries["first"][chosen].tolist()
                 found = [decode(whole[a:b], first) for a, b, first in zip(starts, ends, firsts, strict=True)]
-            if missing:
-                quoted = (metas & QUOTED).astype(bool).tolist()
-                for i, value in enumerate(found):
-                    if not quoted[i] and value is not None and value.strip() in missing:
-                        found[i] = None
-            return found
+            if not missing:
+                return found
+            pairs = zip(found, (metas & QUOTED).tolist(), strict=True)
+            return [None if not quoted and value.strip() in missing else value for value, quoted in pairs]
 
         return texts
 
@@ -245,27 +229,18 @@ def _run_all(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: 
 # -- headers ---------------------------------------------------------------------------------------------------
 
 
-def open_text(
-    files: Sequence[Path],
-    kind: str = "text",
-    *,
-    header: bool = True,
-    separator: str | None = None,
-    encoding: str = "utf-8",
-) -> TextFile:
+def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFile:
     r"""Read the headers of text files that make up one table: delimited text, ARFF, or .dat, which is either.
 
-    Examples
-    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "t.csv")
     ...     _ = file.write_text("a,d\n1,x\n1,x\n2,y\n")
-    ...     rows = open_text([file]).read(["a", "d"])
+    ...     rows = open_text([file], "text", ReadOptions()).read(["a", "d"])
     >>> [column.values for column in rows.columns], rows.counts.tolist()
     ([['1', '2'], ['x', 'y']], [2, 1])
     """
-    headers = [_read_header(file, kind, header, separator, encoding) for file in files]
+    headers = [_read_header(file, kind, options) for file in files]
     first = headers[0]
     for file, other in zip(files, headers, strict=True):
         if other.names != first.names:
@@ -282,14 +257,13 @@ def open_text(
             "Check its separator, divide its columns, or pass the table as an array."
         )
     check_names(first.names, repr(str(files[0])))
-    return TextFile(tuple(files), tuple(headers), encoding)
+    return TextFile(tuple(files), tuple(headers), options.encoding)
 
 
-def _read_header(path: Path, kind: str, header: bool, separator: str | None, encoding: str) -> Header:
-    """Read the header of one file."""
-    suffix = (path.with_suffix("") if path.suffix.lower() in (".gz", ".zst") else path).suffix.lower()
+def _read_header(path: Path, kind: str, options: ReadOptions) -> Header:
+    encoding = options.encoding
     with open_bytes(path, encoding) as file:
-        head, whole, found = read_head(file, path), False, None
+        head, whole = read_head(file, path), False
         if not head:
             raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
         _check_text(path, head, encoding)
@@ -301,7 +275,7 @@ def _read_header(path: Path, kind: str, header: bool, separator: str | None, enc
             if kind == "arff" or (kind == "dat" and begins_as_arff(lines)):
                 found = arff_header(lines, path, inside, whole=whole)
             else:
-                found = delimited_header(lines, path, suffix, header=header, separator=separator, encoding=inside)
+                found = delimited_header(lines, path, options, inside)
             if found is not None:
                 return replace(found, size=found.size + mark)
             if whole:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column
-from plar.coding.consumable_columns import GIVE_BACK, give_back_memory
+from plar.coding.consumable_columns import give_back_memory
 from plar.jit import jit
 from plar.parallel import in_threads
 from plar.partition import smallest_codes
@@ -28,8 +28,6 @@ _ZERO = np.uint64(0)
 def groups_of(n_columns: int) -> list[slice]:
     """Columns that are kept in one matrix, so that it can be freed when their codes are final.
 
-    Examples
-    --------
     >>> groups_of(2)
     [slice(0, 1, None), slice(1, 2, None)]
     """
@@ -89,10 +87,7 @@ class Rows:
         tasks = list(enumerate(groups_of(len(columns))))
         freed = 0
         for size in in_threads(lambda task: assemble(*task), tasks, self.n_rows * len(columns) // len(tasks)):
-            freed += size
-            if freed >= GIVE_BACK:
-                freed = 0
-                give_back_memory()
+            freed = give_back_memory(freed + size)
         return found
 
     def counts(self) -> NDArray[np.int64]:
