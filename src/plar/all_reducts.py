@@ -28,7 +28,7 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
 from plar.run import costs_by_name, prepared
-from plar.search import Progress, core_of, costs_of
+from plar.search import Progress, core_of
 from plar.search_options import Options
 
 __all__ = ["reducts"]
@@ -101,14 +101,15 @@ def reducts(
         prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
         granules, columns = ready.granules, ready.table.columns
-        priced = costs_of(granules, costs_by_name(ready.table, costs))
+        priced = costs_by_name(ready.table, costs)
         kept, dropped = (frozenset(granules.positions(names)) for names in (ready.attributes, columns(exclude)))
         if notify:
             notify("core", 0, len(granules.conditions))
         evaluation = ready.engine.open(granules, chosen, ready.engine.watch or (display.watch if display else None))
         core = core_of(evaluation.without_each(), evaluation.theta_all, chosen, granules.n_objects, 0.0)
         oracle = ready.engine.oracle(granules, chosen)
-        clauses = ClauseSearch(oracle, granules.conditions, priced, kept, dropped, deadline)
+        each = [int(priced.get(name, 1)) for name in granules.conditions]
+        clauses = ClauseSearch(oracle, granules.conditions, each, kept, dropped, deadline)
         search = _AllReducts(
             clauses, limit or 1 << 62, max_size or 1 << 62, notify or (lambda phase, done, total: None)
         )
