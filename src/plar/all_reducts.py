@@ -110,9 +110,7 @@ def reducts(
         oracle = ready.engine.oracle(granules, chosen)
         each = [int(priced.get(name, 1)) for name in granules.conditions]
         clauses = ClauseSearch(oracle, granules.conditions, each, kept, dropped, deadline)
-        search = _AllReducts(
-            clauses, limit or 1 << 62, max_size or 1 << 62, notify or (lambda phase, done, total: None)
-        )
+        search = _AllReducts(clauses, limit or 1 << 62, max_size or 1 << 62, notify)
         try:
             search.run(core)
         except KeyboardInterrupt:
@@ -127,7 +125,7 @@ class _AllReducts:
     clauses: ClauseSearch
     limit: int
     max_size: int
-    notify: Progress
+    progress: Progress | None
     found: list[NDArray[np.int32]] = field(default_factory=list)
     complete: bool = False
 
@@ -147,7 +145,8 @@ class _AllReducts:
         search, known = self.clauses, set[bytes]()
         always = np.array(sorted(search.include), np.int32)
         while True:
-            enumeration = Enumeration(self._open_clauses(), len(search.names), size)
+            missed = [clause for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
+            enumeration = Enumeration([{*clause} - search.exclude for clause in missed], len(search.names), size)
             n_clauses = len(search.answers)
             for sets in enumeration.batches():
                 search.check_time()
@@ -163,19 +162,14 @@ class _AllReducts:
                             raise LimitReached
                         known.add(keys[i])
                         self.found.append(np.sort(np.concatenate([always, sets[i]])))
-                self.notify("reducts", len(self.found), size + len(always))
+                if self.progress:
+                    self.progress("reducts", len(self.found), size + len(always))
                 failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
                 search.look_at_each(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
                     break
             if len(search.answers) == n_clauses:
                 return enumeration.is_last
-
-    def _open_clauses(self) -> list[frozenset[int]]:
-        """The clauses that `include` does not hit."""
-        search = self.clauses
-        still = [frozenset(clause) for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
-        return [clause - search.exclude for clause in still]
 
 
 def _result(

@@ -110,10 +110,7 @@ class HittingSets:
         holds = self._matrix()
         of_clause, of_attribute = as_bits(holds), as_bits(holds.T)
         depths = min(n, len(self.clauses)) + 2
-        unhit, free = (
-            np.zeros((depths, of_attribute.shape[1]), np.uint64),
-            np.zeros((depths, of_clause.shape[1]), np.uint64),
-        )
+        unhit, free = (np.zeros((depths, bits.shape[1]), np.uint64) for bits in (of_attribute, of_clause))
         may = np.ones((1, n), np.bool_)
         may[0, sorted(taken | left_out)] = False
         unhit[0], free[0] = as_bits(np.atleast_2d(~holds[:, sorted(taken)].any(axis=1)))[0], as_bits(may)[0]

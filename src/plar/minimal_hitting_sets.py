@@ -10,7 +10,7 @@ K. Murakami, T. Uno: Efficient algorithms for dualizing large-scale hypergraphs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,12 @@ class Enumeration:
 
     Examples
     --------
-    >>> found = Enumeration([frozenset({0, 1}), frozenset({1, 2})], n=3, size=2)
+    >>> found = Enumeration([{0, 1}, {1, 2}], n=3, size=2)
     >>> [sets.tolist() for sets in found.batches()], found.is_last
     ([[[0, 2]]], True)
     """
 
-    def __init__(self, clauses: Sequence[frozenset[int]], n: int, size: int) -> None:
+    def __init__(self, clauses: Sequence[Set[int]], n: int, size: int) -> None:
         holds = np.zeros((len(clauses), n), np.bool_)
         for row, clause in zip(holds, clauses, strict=True):
             row[sorted(clause)] = True
