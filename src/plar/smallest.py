@@ -62,17 +62,10 @@ class _Smallest(Search):
         self.costs = [int(priced.get(name, 1)) for name in names]
         self.fingerprint = shown(granules.fingerprint())  # needed for the proof
         self.open()
-        kept = [Answer(tuple(clause), tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
-        self.clauses = ClauseSearch(
-            self.engine.oracle(granules, measure),
-            names,
-            self.costs,
-            self.include,
-            self.exclude,
-            self.deadline,
-            lambda answers: self.journal.add_clauses((list(a), list(row), list(other)) for a, row, other in answers),
-            {answer.attributes: answer for answer in kept},
-        )
+        saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        known, keep = {answer.attributes: answer for answer in saved}, self.journal.add_clauses
+        oracle = self.engine.oracle(granules, measure)
+        self.clauses = ClauseSearch(oracle, names, self.costs, self.include, self.exclude, self.deadline, keep, known)
         #: the best set so far, which preserves Θ
         self.best = frozenset(range(self.n)) - self.exclude
         self.end("core")
@@ -81,7 +74,11 @@ class _Smallest(Search):
         """Find clauses until they prove the cheapest set."""
         self._print()
         self.clauses.begin(self.core)
-        self._improve(self.clauses.hitting.greedy(self.include, self.exclude))
+        hitting = self.clauses.hitting
+        candidate = hitting.greedy(self.include, self.exclude)
+        if hitting.cost(candidate) < hitting.cost(self.best):  # it preserves Θ
+            self.best = candidate
+            self._print()
         self._prove(deadline=0.0)
         self._descend(self.costs)
         self._prove(deadline=self.deadline)
@@ -134,12 +131,6 @@ class _Smallest(Search):
                 elif not self.clauses.look(found):
                     self.best = found
             taken |= self.best & {a}
-
-    def _improve(self, candidate: frozenset[int]) -> None:
-        """Take a set that preserves Θ as the best one, if it is cheaper."""
-        if self.clauses.hitting.cost(candidate) < self.clauses.hitting.cost(self.best):
-            self.best = candidate
-            self._print()
 
     def _print(self) -> None:
         self.notify("smallest", self.lower, self.clauses.hitting.cost(self.best))
