@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Integral
 from time import perf_counter
@@ -132,13 +133,11 @@ class _AllReducts:
     def run(self, core: Sequence[int]) -> None:
         """Find them all, or as many as the limits allow."""
         search, size = self.clauses, len(set(core) - self.clauses.include)
-        try:
+        with suppress(LimitReached):
             search.begin(core)
             while not self.complete and size + len(search.include) <= self.max_size:
                 self.complete = self._find_all_of(size)
                 size += 1
-        except LimitReached:
-            pass
 
     def _find_all_of(self, size: int) -> bool:
         """Find the reducts with this many columns beside `include`; return whether there are no larger ones."""

@@ -58,6 +58,8 @@ class Search:
     #: whether to find the conditions that carry the same information
     equivalent: bool = False
     complete: bool = False
+    #: p-values of the candidates, once none of them beats chance
+    rejected: dict[str, float] = field(default_factory=dict)
     #: when the phase began
     began: float = field(default_factory=perf_counter)
 
@@ -91,9 +93,9 @@ class Search:
         """Note how long a phase took; the next one begins."""
         self.seconds[phase], self.began = perf_counter() - self.began, perf_counter()
 
-    def result_with(self, chosen: Sequence[int], *, steps: Sequence[Step] = (), **facts: Any) -> Reduct:
+    def result_with(self, chosen: Sequence[int], **facts: Any) -> Reduct:
         """The result of a search that chose some attributes."""
-        granules, names = self.granules, self.granules.conditions
+        granules, names, steps = self.granules, self.granules.conditions, tuple(self.journal.steps)
         equal = granules.equal_columns(_suspects(granules, steps)) if self.equivalent else None
         return Reduct(
             attributes=tuple(names[a] for a in chosen),
@@ -106,7 +108,7 @@ class Search:
             theta_all=self.theta_all,
             complete=self.complete,
             consistent=self.consistent,
-            steps=tuple(steps),
+            steps=steps,
             n_objects=granules.n_objects,
             n_granules=len(granules),
             n_classes=granules.n_classes,
@@ -118,7 +120,8 @@ class Search:
             source=self.source,
             settings=self.settings,
             seconds=self.seconds,
-            **{"rejected": {}, **facts},
+            rejected=self.rejected,
+            **facts,
         )
 
 
@@ -141,8 +144,6 @@ def find_reduct(granules: GranuleHandle, measure: Measure, engine: Engine, optio
 class _Search(Search):
     """The greedy search: the core, then R as it grows, then what is proven about it."""
 
-    #: p-values of the candidates, once none of them beats chance
-    rejected: dict[str, float] = field(default_factory=dict)
     #: whether the greedy steps are running; only they stop at the deadline
     in_steps: bool = False
 
@@ -284,8 +285,7 @@ class _Search(Search):
             redundant = _redundant(evaluation, chosen, places)
         self.end("certificate")
         certificate = Certificate(preserved, tuple(names[a] for a in redundant), not redundant)
-        found = {"theta": theta, "certificate": certificate, "rejected": self.rejected}
-        return self.result_with(chosen, steps=self.journal.steps, **found)
+        return self.result_with(chosen, theta=theta, certificate=certificate)
 
 
 def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:

@@ -150,8 +150,8 @@ class _Smallest(Search):
         removable = self.clauses.oracle.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()
-        found: dict[str, Any] = {"theta": self.theta_all, "certificate": Certificate(True, redundant, not redundant)}
-        return self.result_with(chosen, proof=proof, bounds=(proof.lower_bound, proof.cost), **found)
+        found = {"certificate": Certificate(True, redundant, not redundant), "proof": proof}
+        return self.result_with(chosen, theta=self.theta_all, bounds=(proof.lower_bound, proof.cost), **found)
 
     def _thin_out(self) -> None:
         """Remove what the best set does not need, the most expensive and the last first."""

@@ -57,14 +57,11 @@ def reduce(
     proof: Annotated[Text, of(_PROOF, metavar="FILE")] = None,
 ) -> None:
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
-    targets = {"checkpoint": long_run.checkpoint, "proof": proof}
-    end = check_targets(table, computing, as_json, report, writing=writing, **targets)
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
     options = {**searching.options(), **costs.options(), "search": search, "alpha": alpha}
     find = partial(plar.reduce, equivalent=report is not None, **options)
-    aside = STREAM in (writing.output, report, proof)
-    with _found(find, table, computing, messages, long_run, writing, end, as_json, aside) as found:
+    with _found(find, table, computing, messages, long_run, as_json, writing, report, proof) as found:
         if proof:
             with written(proof, ".json") as path:
                 found.proof.save(path)
@@ -87,9 +84,8 @@ def relevant(
     writing: Writing,
 ) -> None:
     """Find all columns that say more about the decision than chance, in layers."""
-    end = check_targets(table, computing, as_json, checkpoint=long_run.checkpoint, writing=writing)
     find = partial(plar.relevant, alpha=alpha, **searching.options())
-    with _found(find, table, computing, messages, long_run, writing, end, as_json, writing.output == STREAM):
+    with _found(find, table, computing, messages, long_run, as_json, writing):
         pass
 
 
@@ -107,7 +103,7 @@ def reducts(
     report: Annotated[Text, of(_REDUCTS_REPORT, metavar="FILE")] = None,
 ) -> None:
     """List all reducts of a table, the smallest first."""
-    check_targets(table, computing, as_json, report)
+    check_targets(table, computing, as_json, Writing(), report)
     asked: dict[str, Any] = {"limit": limit, "max_size": max_size, "include": include or (), "time_limit": time_limit}
     with started(table, computing, memory_limit) as (opened, engine), messages.shown() as display:
         asked |= {"measure": computing.measure, "engine": engine, "progress": display, **costs.options()}
@@ -164,17 +160,15 @@ def _found(
     computing: Computing,
     messages: Messages,
     long_run: LongRun,
-    writing: Writing,
-    end: str,
     as_json: bool,
-    aside: bool,
+    writing: Writing,
+    report: str | None = None,
+    proof: str | None = None,
 ) -> Iterator[Any]:
-    """Find and print a result, hand it on, then write the table last, so that a full disk loses no result.
-
-    `end` is the suffix of a table on stdout.
-    """
+    """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
     from plar.progress import print_resumed
 
+    end = check_targets(table, computing, as_json, writing, report, proof, long_run.checkpoint)
     with started(table, computing, long_run.memory_limit) as (opened, engine):
         with messages.shown() as display:
             data = replace(opened(), path=table.file)  # - for stdin, wherever it was copied to
@@ -195,7 +189,7 @@ def _found(
                 found, interrupted = stop.reduct, True
         where = "standard input" if table.file == STREAM else printable(table.file)
         text = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
-        print(text, flush=True, file=sys.stderr if aside else sys.stdout)
+        print(text, flush=True, file=sys.stderr if STREAM in (writing.output, report, proof) else sys.stdout)
         if long_run.checkpoint and (interrupted or (long_run.time_limit and not found.complete)):
             file = printable(long_run.checkpoint)
             print(f"The steps are saved in {file}; run the same command again to continue.", file=sys.stderr)

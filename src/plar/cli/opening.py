@@ -74,18 +74,17 @@ def check_targets(
     table: TableOptions,
     computing: Computing,
     as_json: bool,
-    report: str | None = None,
-    *,
-    checkpoint: str | None = None,
-    writing: Writing | None = None,
+    writing: Writing,
+    report: str | None,
     proof: str | None = None,
+    checkpoint: str | None = None,
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
     from plar.report.html import check_name
     from plar.tables.rows import check_output
 
-    output, kind = (writing.output, writing.output_format) if writing else (None, None)
+    output, kind = writing.output, writing.output_format
     places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": checkpoint}
     streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]
     if len(streams) > 1:

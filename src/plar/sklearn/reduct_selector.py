@@ -273,8 +273,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         weights = None
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
-        how: dict[str, Any] = {"missing": self.missing, "na": self.na, "bins": self.bins, "numeric": self.numeric}
-        how["decision_bins"] = self.decision_bins
+        how = {name: getattr(self, name) for name in ("missing", "na", "bins", "decision_bins", "numeric")}
         granules = granulate(X, y=y, weights=weights, **how)
         self._included(granules)
         return granules
