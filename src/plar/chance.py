@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from plar.association import Ints, Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
+from plar.association import Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
 from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.parallel import in_threads, usable_cores
-from plar.partition import Runs
+from plar.partition import Ints, Runs
 from plar.strata import Table
 
 #: the default level: p-values above it count as chance

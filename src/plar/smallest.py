@@ -111,7 +111,7 @@ class _Smallest(Search):
 
     def _prove(self, deadline: float) -> None:
         """Bound the cost of all sets that hit the clauses, as far as time allows."""
-        found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline=deadline)
+        found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline)
         self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
         self._print()
         if deadline:
