@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Integral
 from time import perf_counter
@@ -28,7 +29,7 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
 from plar.run import costs_by_name, prepared
-from plar.search import Progress, core_of, costs_of
+from plar.search import Progress, core_of
 from plar.search_options import Options
 
 __all__ = ["reducts"]
@@ -101,17 +102,16 @@ def reducts(
         prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
         granules, columns = ready.granules, ready.table.columns
-        priced = costs_of(granules, costs_by_name(ready.table, costs))
+        priced = costs_by_name(ready.table, costs)
         kept, dropped = (frozenset(granules.positions(names)) for names in (ready.attributes, columns(exclude)))
         if notify:
             notify("core", 0, len(granules.conditions))
         evaluation = ready.engine.open(granules, chosen, ready.engine.watch or (display.watch if display else None))
         core = core_of(evaluation.without_each(), evaluation.theta_all, chosen, granules.n_objects, 0.0)
         oracle = ready.engine.oracle(granules, chosen)
-        clauses = ClauseSearch(oracle, granules.conditions, priced, kept, dropped, deadline)
-        search = _AllReducts(
-            clauses, limit or 1 << 62, max_size or 1 << 62, notify or (lambda phase, done, total: None)
-        )
+        each = [int(priced.get(name, 1)) for name in granules.conditions]
+        clauses = ClauseSearch(oracle, granules.conditions, each, kept, dropped, deadline)
+        search = _AllReducts(clauses, limit or 1 << 62, max_size or 1 << 62, notify)
         try:
             search.run(core)
         except KeyboardInterrupt:
@@ -126,27 +126,26 @@ class _AllReducts:
     clauses: ClauseSearch
     limit: int
     max_size: int
-    notify: Progress
+    progress: Progress | None
     found: list[NDArray[np.int32]] = field(default_factory=list)
     complete: bool = False
 
     def run(self, core: Sequence[int]) -> None:
         """Find them all, or as many as the limits allow."""
         search, size = self.clauses, len(set(core) - self.clauses.include)
-        try:
+        with suppress(LimitReached):
             search.begin(core)
             while not self.complete and size + len(search.include) <= self.max_size:
                 self.complete = self._find_all_of(size)
                 size += 1
-        except LimitReached:
-            pass
 
     def _find_all_of(self, size: int) -> bool:
         """Find the reducts with this many columns beside `include`; return whether there are no larger ones."""
         search, known = self.clauses, set[bytes]()
         always = np.array(sorted(search.include), np.int32)
         while True:
-            enumeration = Enumeration(self._open_clauses(), len(search.names), size)
+            missed = [clause for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
+            enumeration = Enumeration([{*clause} - search.exclude for clause in missed], len(search.names), size)
             n_clauses = len(search.answers)
             for sets in enumeration.batches():
                 search.check_time()
@@ -162,19 +161,14 @@ class _AllReducts:
                             raise LimitReached
                         known.add(keys[i])
                         self.found.append(np.sort(np.concatenate([always, sets[i]])))
-                self.notify("reducts", len(self.found), size + len(always))
+                if self.progress:
+                    self.progress("reducts", len(self.found), size + len(always))
                 failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
                 search.look_at_each(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
                     break
             if len(search.answers) == n_clauses:
                 return enumeration.is_last
-
-    def _open_clauses(self) -> list[frozenset[int]]:
-        """The clauses that `include` does not hit."""
-        search = self.clauses
-        still = [frozenset(clause) for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
-        return [clause - search.exclude for clause in still]
 
 
 def _result(

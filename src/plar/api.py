@@ -314,9 +314,7 @@ def granulate(
 
 @shows_reading
 def read_table(
-    path: str | os.PathLike[str],
-    decision: Column | Sequence[Column] | None = None,
-    **reading: Any,
+    path: str | os.PathLike[str], decision: Column | Sequence[Column] | None = None, **reading: Any
 ) -> DecisionTable:
     r"""Open a file, a folder of files in one format, or all files of a glob, as one decision table.
 

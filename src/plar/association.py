@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.jit import jit
-from plar.partition import Runs
+from plar.partition import Ints, Runs
 from plar.strata import Table
 
-Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Words: TypeAlias = NDArray[np.uint64]
 

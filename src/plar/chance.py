@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from plar.association import Ints, Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
+from plar.association import Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
 from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.parallel import in_threads, usable_cores
-from plar.partition import Runs
+from plar.partition import Ints, Runs
 from plar.strata import Table
 
 #: the default level: p-values above it count as chance
@@ -63,7 +63,9 @@ def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
 
 def _drawn(table: Table, statistic: float, n_candidates: int, level: float, bound: float) -> float:
     """Draw tables with the same margins; keep the bound if that would take too long or could not be exact."""
-    margins, cells = _canonical_margins(table)
+    each, cells, _ = _margins_of(table)
+    # in an order that depends on nothing but the margins
+    margins = np.array([number for margins in sorted(each) for number in margins], np.int64)
     most = int(min(max(_DRAWS, _REACHED * n_candidates / level), _CELLS / cells))
     reach = int(most * level / n_candidates)
     if reach < 1:
@@ -84,18 +86,11 @@ def _drawn(table: Table, statistic: float, n_candidates: int, level: float, boun
     return n_candidates * (reached + 1) / most
 
 
-def _canonical_margins(table: Table) -> tuple[Ints, int]:
-    """Margins of the classes that matter, in an order that depends on nothing else, and the cost of a draw.
-
-    Class by class: how many values and decisions it has, the number of objects of each value, and of each decision, the
-    largest last.
-    """
-    each, cells, _ = _margins_of(table)
-    return np.array([number for margins in sorted(each) for number in margins], np.int64), cells
-
-
 def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
-    """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects."""
+    """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects.
+
+    Margins: how many values and decisions there are, the objects of each value, and of each decision, the largest last.
+    """
     first = table.runs.first
     flat, bounds = np.empty(2 * (len(table.values) + len(first)), np.int64), np.empty_like(first)
     n, cells, expected = _margins(table.values, table.runs, rooms_for(table), flat, bounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bitsets import Bits, count_bits
+from plar.bitsets import Bits, count_bits, narrowest, take_first
 from plar.jit import jit
 
 
@@ -34,21 +34,11 @@ def search(
             nodes += 1
             if nodes > most_nodes:
                 return -2
-            best, fewest, n_unhit = np.int64(-1), np.uint64(0xFFFFFFFF), zero
-            for w in range(unhit.shape[1]):
-                word = unhit[depth, w]
-                n_unhit += count_bits(word)
-                while word:
-                    bit = word & (~word + one)
-                    word ^= bit
-                    clause = w * 64 + np.int64(count_bits(bit - one))
-                    n = zero
-                    for v in range(free.shape[1]):
-                        n += count_bits(of_clause[clause, v] & free[depth, v])
-                    if n < fewest:
-                        best, fewest = clause, n
+            best, n_unhit = narrowest(of_clause, unhit, free, depth), zero
             if best < 0:
                 return depth
+            for w in range(unhit.shape[1]):
+                n_unhit += count_bits(unhit[depth, w])
             # the remaining budget must pay for all clauses, at the rate of the attribute that hits most for its cost
             rest, pays = budget - spent[depth], False
             for v in range(free.shape[1]):
@@ -64,18 +54,11 @@ def search(
             for v in range(free.shape[1]):
                 left[depth, v] = of_clause[best, v] & free[depth, v] if pays else zero
             entered = True
-        a = np.int64(-1)
-        for v in range(left.shape[1]):
-            word = left[depth, v]
-            if word:
-                bit = word & (~word + one)
-                left[depth, v] ^= bit
-                free[depth, v] &= ~bit
-                a = v * 64 + np.int64(count_bits(bit - one))
-                break
+        a = take_first(left, depth)
         if a < 0:
             depth -= 1
             continue
+        free[depth, a >> 6] &= ~(one << np.uint64(a & 63))
         if spent[depth] + costs[a] > budget:
             continue
         chosen[depth] = a

@@ -42,7 +42,7 @@ class Journal:
         self.inner: list[Inner] | None = None
         self.steps: list[Step] = []
         #: for the smallest reduct: the attributes of each clause, and its two rows
-        self.clauses: list[tuple[list[int], list[Any], list[Any]]] = []
+        self.clauses: list[tuple[tuple[int, ...], Sequence[Any], Sequence[Any]]] = []
         self._path = None if path is None else expanded(as_path(path))
         self._last_write = 0.0
         #: searches in the file that have not begun here, and what it has of the current one
@@ -100,7 +100,7 @@ class Journal:
                 places = from_json(tuple[int, ...], attributes)
                 if not all(0 <= a < len(inner) for a in places) or not len(row) == len(other) == len(inner):
                     raise ValueError
-                self.clauses.append((list(places), row, other))
+                self.clauses.append((places, row, other))
             if not all({step.attribute, *step.ties} <= step.candidates.keys() <= known for step in self.steps):
                 raise ValueError
         except TableError:
@@ -130,7 +130,7 @@ class Journal:
             self._encoded.append(_encoded(asdict(step)))
             self._write()
 
-    def add_clauses(self, clauses: Iterable[tuple[list[int], list[Any], list[Any]]]) -> None:
+    def add_clauses(self, clauses: Iterable[tuple[tuple[int, ...], Sequence[Any], Sequence[Any]]]) -> None:
         """Save clauses of the search for the smallest reduct."""
         if self._path is None:
             return

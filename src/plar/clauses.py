@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.jit import jit
-from plar.partition import Codes, Index, joined, refine, split
+from plar.partition import Codes, Index, Ints, joined, refine, split
 
 #: tables of up to this many cells are searched in one kernel
 _SMALL = 1 << 23
 
 #: a partition of the rows not yet separated from rows of other labels: their order, and where classes begin
 Mixed: TypeAlias = tuple[Index, Index]
+Flags: TypeAlias = NDArray[np.bool_]
 
 
 class Found(NamedTuple):
@@ -49,10 +50,7 @@ class ClauseFinder:
     """
 
     def __init__(
-        self,
-        columns: Sequence[tuple[Codes, int]],
-        labels: Index,
-        rank: Callable[[int, Sequence[int]], Sequence[Any]],
+        self, columns: Sequence[tuple[Codes, int]], labels: Index, rank: Callable[[int, Sequence[int]], Sequence[Any]]
     ) -> None:
         self._columns, self._labels, self._rank = columns, labels, rank
         several = bool((labels != labels[:1]).any())
@@ -93,11 +91,9 @@ class ClauseFinder:
     def _grown(self, mixed: Mixed, order: Sequence[int]) -> tuple[Mixed, list[int]]:
         """Refine by one attribute after another, except those that would leave nothing mixed; return these."""
         if self._matrix is not None:
-            left_out = np.zeros(len(self._columns), np.bool_)
-            rows, starts = _grow(
-                self._matrix, self._n_values, np.array(order, np.int64), self._labels, *mixed, left_out
-            )
-            return (rows, starts), np.flatnonzero(left_out).tolist()
+            left_out, each = np.zeros(len(self._columns), np.bool_), np.array(order, np.int64)
+            mixed = _grow(self._matrix, self._n_values, each, self._labels, *mixed, left_out)
+            return mixed, np.flatnonzero(left_out).tolist()
         clause = []
         for a in order:
             after = self._refined(mixed, [a])
@@ -161,13 +157,7 @@ def _refined_by(column: Index, n_values: int, labels: Index, order: Index, start
 
 @jit
 def _grow(
-    matrix: Index,
-    n_values: NDArray[np.int64],
-    attributes: NDArray[np.int64],
-    labels: Index,
-    order: Index,
-    starts: Index,
-    left_out: NDArray[np.bool_],
+    matrix: Index, n_values: Ints, attributes: Ints, labels: Index, order: Index, starts: Index, left_out: Flags
 ) -> Mixed:
     for a in attributes:
         rows, begins = _refined_by(matrix[a], n_values[a], labels, order, starts)
@@ -179,14 +169,7 @@ def _grow(
 
 
 @jit
-def _separates(
-    matrix: Index,
-    n_values: NDArray[np.int64],
-    attributes: NDArray[np.int64],
-    labels: Index,
-    order: Index,
-    starts: Index,
-) -> bool:
+def _separates(matrix: Index, n_values: Ints, attributes: Ints, labels: Index, order: Index, starts: Index) -> bool:
     """Whether attributes separate all rows of different labels: refine by one after another."""
     for a in attributes:
         order, starts = _refined_by(matrix[a], n_values[a], labels, order, starts)

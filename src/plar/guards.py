@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from plar.bins import are_numbers, looks_continuous
 from plar.engines.base import Engine, GranuleHandle
@@ -29,9 +28,11 @@ def warn_ids(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> N
     if not many:
         return
     shown = many[:_SHOWN]
-    named = ", ".join(f"'{printable(name)}'" for name in shown)
+    listed = [printable(name) for name in shown]
+    named = ", ".join(f"'{name}'" for name in listed)
     more = f" and {len(many) - _SHOWN:,} more columns" if len(many) > _SHOWN else ""
-    remedies = [f"leave {'it' if len(many) == 1 else 'them'} out, {_dropping(shown)}{' and so on' * bool(more)}"]
+    dropping = f"drop={(listed[0] if len(listed) == 1 else listed)!r}"
+    remedies = [f"leave {'it' if len(many) == 1 else 'them'} out, {dropping}{' and so on' * bool(more)}"]
     if any(looks_continuous(engine.sample_values(table, granules, name)) for name in shown):
         remedies.insert(0, "cut numbers into bins, bins='mdlp'")
     remedy = "; ".join([*remedies, "or take only columns that beat chance, alpha=0.05"])
@@ -44,11 +45,6 @@ def warn_ids(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> N
 def _is_unnamed(name: str, table: DecisionTable) -> bool:
     """Whether a column looks like the index that pandas writes first; without a name it is x0."""
     return bool(_UNNAMED.fullmatch(name.strip())) or (name == table.names[0] == "x0" and "x1" not in table.names)
-
-
-def _dropping(names: Sequence[str]) -> str:
-    listed = [printable(name) for name in names]
-    return f"drop={(listed[0] if len(listed) == 1 else listed)!r}"
 
 
 def warn_many_numbers(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:

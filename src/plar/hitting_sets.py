@@ -79,7 +79,7 @@ class HittingSets:
         """What a set costs."""
         return sum(self.costs[a] for a in attributes)
 
-    def greedy(self, taken: Collection[int], left_out: Collection[int], like: Any = None) -> frozenset[int]:
+    def greedy(self, taken: frozenset[int], left_out: frozenset[int], like: Any = None) -> frozenset[int]:
         """Take what hits most per cost, breaking ties by `like`, until all clauses are hit."""
         holds, chosen = self._matrix(), set(taken)
         unhit = ~holds[:, sorted(chosen)].any(axis=1)
@@ -94,7 +94,7 @@ class HittingSets:
             chosen.add(best)
             unhit &= ~holds[:, best]
         times = holds[:, sorted(chosen)].sum(axis=1)
-        for a in sorted(chosen - set(taken), key=lambda a: (-self.costs[a], -a)):
+        for a in sorted(chosen - taken, key=lambda a: (-self.costs[a], -a)):
             if (times[holds[:, a]] > 1).all():
                 chosen.remove(a)
                 times -= holds[:, a]
@@ -110,10 +110,7 @@ class HittingSets:
         holds = self._matrix()
         of_clause, of_attribute = as_bits(holds), as_bits(holds.T)
         depths = min(n, len(self.clauses)) + 2
-        unhit, free = (
-            np.zeros((depths, of_attribute.shape[1]), np.uint64),
-            np.zeros((depths, of_clause.shape[1]), np.uint64),
-        )
+        unhit, free = (np.zeros((depths, bits.shape[1]), np.uint64) for bits in (of_attribute, of_clause))
         may = np.ones((1, n), np.bool_)
         may[0, sorted(taken | left_out)] = False
         unhit[0], free[0] = as_bits(np.atleast_2d(~holds[:, sorted(taken)].any(axis=1)))[0], as_bits(may)[0]
@@ -121,15 +118,11 @@ class HittingSets:
         costs = np.array(self.costs, np.int64)
         found = search(of_clause, of_attribute, costs, rest, unhit, free, _NODES, chosen)
         if found == -2:
-            return self.cheapest(taken, left_out, cost, deadline).attributes
+            return self.cheapest(taken, left_out, deadline, cost).attributes
         return None if found < 0 else taken.union(chosen[:found].tolist())
 
     def cheapest(
-        self,
-        taken: Collection[int] = (),
-        left_out: Collection[int] = (),
-        at_most: int | None = None,
-        deadline: float = math.inf,
+        self, taken: frozenset[int], left_out: frozenset[int], deadline: float, at_most: int | None = None
     ) -> Solution:
         """Find the cheapest set that holds `taken` and not `left_out`; or any that costs `at_most` that much.
 
@@ -138,9 +131,9 @@ class HittingSets:
         found: frozenset[int] | None = None
         cost = _NONE if at_most is None else at_most + 1
         enough = -1 if at_most is None else at_most
-        leaf, likes = self._leaf(frozenset(taken), frozenset(left_out), deadline)
+        leaf, likes = self._leaf(taken, left_out, deadline)
         root = Node(leaf)
-        waiting = [(leaf.bound, 0, root, frozenset(taken), frozenset(left_out), likes)]
+        waiting = [(leaf.bound, 0, root, taken, left_out, likes)]
         count, out_of_time = 0, False
         while waiting and waiting[0][0] < cost and cost > enough:
             _, _, node, held, barred, likes = waiting[0]

@@ -42,6 +42,11 @@ class _Cache(FunctionCache):  # type: ignore[misc]
         return None
 
 
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Make `function` a part of each kernel that uses it, where a call would take too long."""
+    return cast(Callable[P, R], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+
+
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` at its first call; later processes load it from numba's cache."""
     compiled = numba.njit(nogil=True, error_model="numpy")(function)

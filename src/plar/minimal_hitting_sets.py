@@ -10,12 +10,12 @@ K. Murakami, T. Uno: Efficient algorithms for dualizing large-scale hypergraphs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bitsets import Bits, as_bits, count_bits
+from plar.bitsets import Bits, as_bits, narrowest, take_first
 from plar.jit import jit
 
 #: sets per batch, and nodes of the search after which a batch is returned as it is
@@ -27,12 +27,12 @@ class Enumeration:
 
     Examples
     --------
-    >>> found = Enumeration([frozenset({0, 1}), frozenset({1, 2})], n=3, size=2)
+    >>> found = Enumeration([{0, 1}, {1, 2}], n=3, size=2)
     >>> [sets.tolist() for sets in found.batches()], found.is_last
     ([[[0, 2]]], True)
     """
 
-    def __init__(self, clauses: Sequence[frozenset[int]], n: int, size: int) -> None:
+    def __init__(self, clauses: Sequence[Set[int]], n: int, size: int) -> None:
         holds = np.zeros((len(clauses), n), np.bool_)
         for row, clause in zip(holds, clauses, strict=True):
             row[sorted(clause)] = True
@@ -77,48 +77,23 @@ def _next_sets(
     n_found, depth, entered = 0, state[0], state[1] == 1
     nodes = 0
     while depth >= 0 and n_found < len(found) and nodes < _NODES:
+        grows = True
         if not entered:
             nodes += 1
-            # the clause not hit yet with the fewest attributes left; there is none when all are hit
-            best, fewest = np.int64(-1), np.uint64(0xFFFFFFFF)
-            for w in range(unhit.shape[1]):
-                word = unhit[depth, w]
-                while word:
-                    bit = word & (~word + one)
-                    word ^= bit
-                    clause = w * 64 + np.int64(count_bits(bit - one))
-                    n = zero
-                    for v in range(free.shape[1]):
-                        n += count_bits(of_clause[clause, v] & free[depth, v])
-                    if n < fewest:
-                        best, fewest = clause, n
-            if best < 0:
-                if depth == size:
-                    for i in range(size):
-                        found[n_found, i] = chosen[i]
-                    n_found += 1
-            elif depth == size:
-                state[2] = 1
-                best = np.int64(-1)
-            if best < 0:
-                depth -= 1
-                entered = True
-                if depth >= 0:
-                    a = chosen[depth]
-                    free[depth, a >> 6] |= one << np.uint64(a & 63)
-                continue
-            for v in range(free.shape[1]):
-                left[depth, v] = of_clause[best, v] & free[depth, v]
-                free[depth, v] &= ~of_clause[best, v]
             entered = True
-        a = -1
-        for v in range(left.shape[1]):
-            word = left[depth, v]
-            if word:
-                bit = word & (~word + one)
-                left[depth, v] ^= bit
-                a = v * 64 + np.int64(count_bits(bit - one))
-                break
+            best = narrowest(of_clause, unhit, free, depth)
+            grows = bool(best >= 0 and depth < size)
+            if grows:
+                for v in range(free.shape[1]):
+                    left[depth, v] = of_clause[best, v] & free[depth, v]
+                    free[depth, v] &= ~of_clause[best, v]
+            elif best >= 0:
+                state[2] = 1
+            elif depth == size:
+                for i in range(size):
+                    found[n_found, i] = chosen[i]
+                n_found += 1
+        a = take_first(left, depth) if grows else np.int64(-1)
         if a < 0:
             depth -= 1
             if depth >= 0:

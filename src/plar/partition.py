@@ -19,6 +19,7 @@ from plar.jit import jit
 T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]
+Ints: TypeAlias = NDArray[np.int64]
 #: dictionary codes of one column, in the smallest unsigned type that holds them
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
@@ -228,13 +229,13 @@ class Runs(NamedTuple):
     """Rows of a partition whose classes stand decision by decision: a run is the rows of a class with one decision."""
 
     #: numbers of objects, in the order of the partition
-    weights: NDArray[np.int64]
+    weights: Ints
     #: where each run begins, and the first run of each class, both with a final end
     begins: Index
     first: Index
 
 
-def find_runs(decisions: Index, counts: NDArray[np.int64], order: Index, starts: Index) -> Runs:
+def find_runs(decisions: Index, counts: Ints, order: Index, starts: Index) -> Runs:
     """Find the runs; decisions and counts are by row.
 
     >>> decisions, order = np.array([0, 1, 0], np.uint32), np.array([0, 2, 1], np.uint32)
@@ -250,13 +251,7 @@ def find_runs(decisions: Index, counts: NDArray[np.int64], order: Index, starts:
 
 @jit
 def _find_runs(
-    decisions: Index,
-    counts: NDArray[np.int64],
-    order: Index,
-    starts: Index,
-    weights: NDArray[np.int64],
-    runs: Index,
-    class_runs: Index,
+    decisions: Index, counts: Ints, order: Index, starts: Index, weights: Ints, runs: Index, class_runs: Index
 ) -> int:
     made, one = np.uint64(0), np.uint64(1)
     for c in range(np.uint64(len(starts)) - one):

@@ -170,7 +170,7 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             raise ParameterError(f"The {name!r} parameter must be a function. Got {given[name]!r} instead.")
     seconds: dict[str, float] = {}
     where, include = (given["data"], reading, given["engine"], given["n_jobs"]), given["include"]
-    journal, equivalent = Journal(given["checkpoint"]), given["equivalent"]
+    journal = Journal(given["checkpoint"])
     with (
         memory_limited(as_bytes(given["memory_limit"])),
         followed(given["verbose"], progress, on_step) as (notify, notify_step, display),
@@ -183,14 +183,8 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
-        how = {
-            "measure": measure,
-            "journal": journal,
-            "equivalent": equivalent,
-            "progress": notify,
-            "on_step": notify_step,
-        }
-        how["watch"] = display.watch if display else None
+        how = {"measure": measure, "journal": journal, "equivalent": given["equivalent"], "progress": notify}
+        how |= {"on_step": notify_step, "watch": display.watch if display else None}
         exclude, costs = ready.table.columns(options.exclude), costs_by_name(ready.table, options.costs)
         options = replace(options, include=ready.attributes, exclude=exclude, costs=costs)
         yield Searching(ready, options, deadline, seconds, how)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from plar.chance import p_value
 from plar.checkpoint import Journal
@@ -33,61 +33,123 @@ OnStep: TypeAlias = Callable[[Step], None]
 _AT_ONCE = 64
 
 
-def find_reduct(
-    granules: GranuleHandle,
-    measure: Measure,
-    engine: Engine,
-    options: Options,
-    *,
-    seconds: dict[str, float] | None = None,
-    source: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-    on_step: OnStep | None = None,
-    journal: Journal | None = None,
-    deadline: float = math.inf,
-    watch: Watch | None = None,
-    equivalent: bool = False,
-) -> Reduct:
-    """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
-
-    `source` and `settings` go into the result as they are. What the journal has is not computed again. When
-    `time.perf_counter` reaches the deadline, the search stops with what it has. `watch` is called with the progress of
-    each pass, unless the engine has its own function for that. `equivalent`: also find the conditions that
-    carry the same information.
-    """
-    search = _Search(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
-    facts = {"source": source, "settings": settings or {}}
-    search.find_core(progress or (lambda phase, done, total: None), engine.watch or watch)
-    try:
-        search.add_attributes(on_step)
-        return search.certified(facts, equivalent)
-    except KeyboardInterrupt:
-        search.forget()
-        raise Interrupted(search.certified(facts, equivalent)) from None
-
-
 @dataclass
-class _Search:
-    """One search: the core, then R as it grows, then what is proven about it."""
+class Search:
+    """A search of a granulated table, greedy or for the smallest reduct: what it is given, and what both kinds find.
+
+    What the journal has is not computed again. When `time.perf_counter` reaches the deadline, the search stops with
+    what it has. `watch` is called with the progress of each pass, unless the engine has its own function for that.
+    """
 
     granules: GranuleHandle
     measure: Measure
     engine: Engine
     options: Options
-    journal: Journal
-    seconds: dict[str, float]
-    deadline: float
+    seconds: dict[str, float] = field(default_factory=dict)
+    #: these two go into the result as they are
+    source: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+    #: called after every greedy step
+    on_step: OnStep | None = None
+    journal: Journal = field(default_factory=Journal)
+    deadline: float = math.inf
+    watch: Watch | None = None
+    #: whether to find the conditions that carry the same information
+    equivalent: bool = False
     complete: bool = False
     #: p-values of the candidates, once none of them beats chance
     rejected: dict[str, float] = field(default_factory=dict)
-    #: whether the greedy steps are running; only they stop at the deadline
-    in_steps: bool = False
     #: when the phase began
     began: float = field(default_factory=perf_counter)
 
-    def find_core(self, notify: Progress, watch: Watch | None) -> None:
-        """Find the core, or take it from the journal, and begin with it."""
+    def __post_init__(self) -> None:
+        self.watch = self.engine.watch or self.watch
+
+    def open(self) -> Evaluation:
+        """Find the core, or take it from the journal."""
+        granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
+        self.include = frozenset(granules.positions(options.include))
+        self.journal.begin(granules, measure, options.plain([names[a] for a in sorted(self.include)]))
+        if self.journal.resumed:
+            self.notify("resume", len(self.journal.steps), 0)
+        self.notify("core", 0, len(names))
+        evaluation = self.engine.open(granules, measure, self.watch)
+        self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
+        self.inner = self.journal.inner or evaluation.without_each()
+        self.journal.add_core(self.inner, evaluation.theta_all)
+        self.core = core_of(self.inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
+        rises = [self.inner[a].theta - evaluation.theta_all for a in self.core]
+        found = measure.significances(rises, granules.n_objects)
+        self.core_significances = dict(zip((names[a] for a in self.core), found, strict=True))
+        return evaluation
+
+    def notify(self, phase: str, done: int, total: int) -> None:
+        """Report progress, if anybody listens."""
+        if self.progress:
+            self.progress(phase, done, total)
+
+    def end(self, phase: str) -> None:
+        """Note how long a phase took; the next one begins."""
+        self.seconds[phase], self.began = perf_counter() - self.began, perf_counter()
+
+    def result_with(self, chosen: Sequence[int], **facts: Any) -> Reduct:
+        """The result of a search that chose some attributes."""
+        granules, names, steps = self.granules, self.granules.conditions, tuple(self.journal.steps)
+        equal = granules.equal_columns(_suspects(granules, steps)) if self.equivalent else None
+        return Reduct(
+            attributes=tuple(names[a] for a in chosen),
+            core=tuple(names[a] for a in self.core),
+            core_significances=self.core_significances,
+            conditions=names,
+            decision=granules.decision,
+            measure=self.measure.name,
+            engine=self.engine.name,
+            theta_all=self.theta_all,
+            complete=self.complete,
+            consistent=self.consistent,
+            steps=steps,
+            n_objects=granules.n_objects,
+            n_granules=len(granules),
+            n_classes=granules.n_classes,
+            cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
+            missing=granules.n_missing,
+            cuts=dict(granules.cuts),
+            equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
+            n_combinations=granules.n_combinations([names[a] for a in chosen]),
+            source=self.source,
+            settings=self.settings,
+            seconds=self.seconds,
+            rejected=self.rejected,
+            **facts,
+        )
+
+
+def find_reduct(granules: GranuleHandle, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
+    """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
+
+    `more` are further fields of `Search`.
+    """
+    search = _Search(granules, measure, engine, options, **more)
+    search.find_core()
+    try:
+        search.add_attributes()
+        return search.certified()
+    except KeyboardInterrupt:
+        search.forget()
+        raise Interrupted(search.certified()) from None
+
+
+@dataclass
+class _Search(Search):
+    """The greedy search: the core, then R as it grows, then what is proven about it."""
+
+    #: whether the greedy steps are running; only they stop at the deadline
+    in_steps: bool = False
+
+    def find_core(self) -> None:
+        """Find the core and begin with it."""
+        watch = self.watch
 
         def look(job: JobProgress) -> None:
             # stops a long pass at the deadline, if the engine reports progress
@@ -96,32 +158,18 @@ class _Search:
             if watch is not None:
                 watch(job)
 
-        self.notify = notify
-        self.watch = look if self.deadline < math.inf else watch
-        granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
-        self.include = sorted(granules.positions(options.include))
-        self.journal.begin(granules, measure, options.plain([names[a] for a in self.include]))
-        if self.journal.resumed:
-            self.notify("resume", len(self.journal.steps), 0)
-        self.notify("core", 0, len(names))
-        evaluation = self.engine.open(granules, measure, self.watch)
-        self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
-        self.inner = inner = self.journal.inner or evaluation.without_each()
-        self.journal.add_core(inner, evaluation.theta_all)
-        self.core = core_of(inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
-        self.core_significances = rises_of(self.core, inner, evaluation.theta_all, measure, granules)
-        first = self.core if options.begins == "core" else []
-        self.start = _start(first, self.include, inner, options.max_attributes)
+        if self.deadline < math.inf:
+            self.watch = look
+        evaluation = self.open()
+        first = self.core if self.options.begins == "core" else []
+        self.start = _start(first, sorted(self.include), self.inner, self.options.max_attributes)
         if self.chosen:
             evaluation.select(*self.chosen)
         #: None if its state is unknown
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
         self.journal.check_theta(self._theta(evaluation))
-        self._end("core")
-
-    def _end(self, phase: str) -> None:
-        self.seconds[phase], self.began = perf_counter() - self.began, perf_counter()
+        self.end("core")
 
     @property
     def chosen(self) -> list[int]:
@@ -132,7 +180,7 @@ class _Search:
         # Θ(D|R) as a number; if it equals Θ(D|C), exactly that number
         return self.measure.value(evaluation.theta, self.granules.n_objects) if evaluation.active else self.theta_all
 
-    def add_attributes(self, on_step: OnStep | None) -> None:
+    def add_attributes(self) -> None:
         """Add the attribute with the least Θ until the stop rule holds or a limit is reached."""
         evaluation, steps = self.evaluation, self.journal.steps
         assert evaluation is not None
@@ -152,9 +200,9 @@ class _Search:
                 self.journal.add_step(step)
                 self.active = step.active
                 self.notify("search", len(steps), self.active)
-                if on_step:
-                    on_step(step)
-        self._end("search")
+                if self.on_step:
+                    self.on_step(step)
+        self.end("search")
 
     def _is_complete(self, evaluation: Evaluation) -> bool:
         # the stop rule: Θ(D|R) = Θ(D|C), by labels; or within the tolerance
@@ -217,11 +265,10 @@ class _Search:
         self.active = steps[-1].active if steps else self.active
         self.complete = self.complete or self.active == 0
 
-    def certified(self, facts: Mapping[str, Any], equivalent: bool) -> Reduct:
+    def certified(self) -> Reduct:
         """Say what is proven about R."""
         self.in_steps = False
-        granules, measure, names, steps = self.granules, self.measure, self.granules.conditions, self.journal.steps
-        chosen = self.chosen
+        granules, measure, names, chosen = self.granules, self.measure, self.granules.conditions, self.chosen
         self.notify("certificate", 0, len(chosen))
         preserved = self.active == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
@@ -236,63 +283,9 @@ class _Search:
         while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
             chosen.remove(removable[-1])
             redundant = _redundant(evaluation, chosen, places)
-        self._end("certificate")
+        self.end("certificate")
         certificate = Certificate(preserved, tuple(names[a] for a in redundant), not redundant)
-        return result_of(
-            self,
-            chosen,
-            steps=tuple(steps),
-            theta=theta,
-            certificate=certificate,
-            equivalent=equivalent,
-            rejected=self.rejected,
-            **facts,
-        )
-
-
-class Searched(Protocol):
-    """What a search of either kind knows about its table in the end."""
-
-    granules: GranuleHandle
-    measure: Measure
-    engine: Engine
-    core: list[int]
-    core_significances: Mapping[str, float]
-    theta_all: float
-    consistent: bool
-    complete: bool
-    seconds: dict[str, float]
-
-
-def result_of(
-    search: Searched, chosen: Sequence[int], *, steps: tuple[Step, ...], equivalent: bool, **facts: Any
-) -> Reduct:
-    """The result of a search that chose some attributes."""
-    granules, names = search.granules, search.granules.conditions
-    equal = granules.equal_columns(_suspects(granules, steps)) if equivalent else None
-    return Reduct(
-        attributes=tuple(names[a] for a in chosen),
-        core=tuple(names[a] for a in search.core),
-        core_significances=search.core_significances,
-        conditions=names,
-        decision=granules.decision,
-        measure=search.measure.name,
-        engine=search.engine.name,
-        theta_all=search.theta_all,
-        complete=search.complete,
-        consistent=search.consistent,
-        steps=steps,
-        n_objects=granules.n_objects,
-        n_granules=len(granules),
-        n_classes=granules.n_classes,
-        cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
-        missing=granules.n_missing,
-        cuts=dict(granules.cuts),
-        equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
-        n_combinations=granules.n_combinations([names[a] for a in chosen]),
-        seconds=search.seconds,
-        **{"rejected": {}, **facts},
-    )
+        return self.result_with(chosen, theta=theta, certificate=certificate)
 
 
 def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:
@@ -301,22 +294,6 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
         return [a for a, found in enumerate(inner) if not found.equal]
     least = Fraction(float(epsilon)) * Fraction(measure.normaliser(n_objects) or 1)
     return [a for a, found in enumerate(inner) if not found.equal and found.theta - theta_all > least]
-
-
-def rises_of(
-    core: Sequence[int], inner: Sequence[Inner], theta_all: int, measure: Measure, granules: GranuleHandle
-) -> Mapping[str, float]:
-    """The inner significance of each attribute of the core."""
-    rises = measure.significances([inner[a].theta - theta_all for a in core], granules.n_objects)
-    return dict(zip((granules.conditions[a] for a in core), rises, strict=True))
-
-
-def costs_of(granules: GranuleHandle, costs: Mapping[Any, int] | None) -> list[int]:
-    """What each attribute costs."""
-    found = [1] * len(granules.conditions)
-    for name, cost in (costs or {}).items():
-        found[granules.positions([name])[0]] = int(cost)
-    return found
 
 
 def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: int | None) -> list[int]:

@@ -7,120 +7,78 @@ attributes, then the first by position.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
 from typing import Any
 
-from plar.checkpoint import Journal
 from plar.clause_search import ClauseSearch, LimitReached
 from plar.coding.fingerprint import shown
 from plar.engines.base import Engine, GranuleHandle
 from plar.engines.oracle import Answer
-from plar.engines.progress_hooks import Watch
 from plar.errors import Interrupted, ParameterError
 from plar.hitting_sets import HittingSets, Node
 from plar.measures import OWN, Measure
 from plar.proof import Clause, Proof
 from plar.reduct import Certificate, Reduct
-from plar.search import Progress, core_of, costs_of, result_of, rises_of
+from plar.search import Search
 from plar.search_options import Options
 
 
-def find_smallest(
-    granules: GranuleHandle,
-    measure: Measure,
-    engine: Engine,
-    options: Options,
-    *,
-    seconds: dict[str, float] | None = None,
-    source: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-    journal: Journal | None = None,
-    deadline: float = math.inf,
-    watch: Watch | None = None,
-    equivalent: bool = False,
-    **_: Any,
-) -> Reduct:
+def find_smallest(granules: GranuleHandle, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
     """Find the cheapest reduct of a granulated table; parameters are those of `plar.search.find_reduct`.
 
     At the deadline, and on Ctrl-C, it is the best one found, with what is proven about the others.
     """
-    if measure.kind == OWN:
-        raise ParameterError(
-            f"search='smallest' supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}; use "
-            "search='greedy' for it."
-        )
-    search = _Smallest(granules, measure, engine, options, journal or Journal(), seconds or {}, deadline)
-    search.prepare(progress or (lambda phase, done, total: None), engine.watch or watch)
-    facts = {"source": source, "settings": settings or {}}
+    search = _Smallest(granules, measure, engine, options, **more)
+    search.prepare()
     try:
         with suppress(LimitReached):
             search.run()
-        return search.result(facts, equivalent)
+        return search.result()
     except KeyboardInterrupt:
-        raise Interrupted(search.result(facts, equivalent)) from None
+        raise Interrupted(search.result()) from None
 
 
 @dataclass
-class _Smallest:
-    """One search: clauses, the best set so far, and what is proven about all of them."""
+class _Smallest(Search):
+    """The search for the smallest: clauses, the best set so far, and what is proven about all of them."""
 
-    granules: GranuleHandle
-    measure: Measure
-    engine: Engine
-    options: Options
-    journal: Journal
-    seconds: dict[str, float]
-    deadline: float
-    began: float = field(default_factory=perf_counter)
     lower: int = 0
     #: why nothing costs less, and the clauses that this refers to
     tree: Node | None = None
     proven: Sequence[tuple[int, ...]] = ()
-    complete: bool = False
 
-    def prepare(self, notify: Progress, watch: Watch | None) -> None:
+    def prepare(self) -> None:
         """Find the core, which every reduct holds, and begin with its clauses."""
-        granules, options = self.granules, self.options
-        names = granules.conditions
-        self.notify, self.n = notify, len(names)
-        self.include, self.exclude = (frozenset(granules.positions(o)) for o in (options.include, options.exclude))
-        self.costs = costs_of(granules, options.costs)
+        granules, measure, names = self.granules, self.measure, self.granules.conditions
+        if measure.kind == OWN:
+            raise ParameterError(
+                f"search='smallest' supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}; use "
+                "search='greedy' for it."
+            )
+        self.n, self.exclude = len(names), frozenset(granules.positions(self.options.exclude))
+        priced = self.options.costs or {}
+        self.costs = [int(priced.get(name, 1)) for name in names]
         self.fingerprint = shown(granules.fingerprint())  # needed for the proof
-        self.journal.begin(granules, self.measure, options.plain([names[a] for a in sorted(self.include)]))
-        if self.journal.resumed:
-            notify("resume", 0, 0)
-        notify("core", 0, self.n)
-        evaluation = self.engine.open(granules, self.measure, watch)
-        self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
-        inner = self.journal.inner or evaluation.without_each()
-        self.journal.add_core(inner, evaluation.theta_all)
-        self.core = core_of(inner, evaluation.theta_all, self.measure, granules.n_objects, 0.0)
-        self.core_significances = rises_of(self.core, inner, evaluation.theta_all, self.measure, granules)
-        kept = [Answer(tuple(clause), tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
-        self.clauses = ClauseSearch(
-            self.engine.oracle(granules, self.measure),
-            names,
-            self.costs,
-            self.include,
-            self.exclude,
-            self.deadline,
-            lambda answers: self.journal.add_clauses((list(a), list(row), list(other)) for a, row, other in answers),
-            {answer.attributes: answer for answer in kept},
-        )
+        self.open()
+        saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        known, keep = {answer.attributes: answer for answer in saved}, self.journal.add_clauses
+        oracle = self.engine.oracle(granules, measure)
+        self.clauses = ClauseSearch(oracle, names, self.costs, self.include, self.exclude, self.deadline, keep, known)
         #: the best set so far, which preserves Θ
         self.best = frozenset(range(self.n)) - self.exclude
-        self.seconds["core"], self.began = perf_counter() - self.began, perf_counter()
+        self.end("core")
 
     def run(self) -> None:
         """Find clauses until they prove the cheapest set."""
         self._print()
         self.clauses.begin(self.core)
-        self._improve(self.clauses.hitting.greedy(self.include, self.exclude))
+        hitting = self.clauses.hitting
+        candidate = hitting.greedy(self.include, self.exclude)
+        if hitting.cost(candidate) < hitting.cost(self.best):  # it preserves Θ
+            self.best = candidate
+            self._print()
         self._prove(deadline=0.0)
         self._descend(self.costs)
         self._prove(deadline=self.deadline)
@@ -153,7 +111,7 @@ class _Smallest:
 
     def _prove(self, deadline: float) -> None:
         """Bound the cost of all sets that hit the clauses, as far as time allows."""
-        found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline=deadline)
+        found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline)
         self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
         self._print()
         if deadline:
@@ -174,41 +132,26 @@ class _Smallest:
                     self.best = found
             taken |= self.best & {a}
 
-    def _improve(self, candidate: frozenset[int]) -> None:
-        """Take a set that preserves Θ as the best one, if it is cheaper."""
-        if self.clauses.hitting.cost(candidate) < self.clauses.hitting.cost(self.best):
-            self.best = candidate
-            self._print()
-
     def _print(self) -> None:
         self.notify("smallest", self.lower, self.clauses.hitting.cost(self.best))
 
-    def result(self, facts: Mapping[str, Any], equivalent: bool) -> Reduct:
+    def result(self) -> Reduct:
         """Say what was found, and what is proven about it."""
         names = self.granules.conditions
         self.journal.flush()
         if self.tree is None:  # stopped before the first bound
             self._prove(deadline=0.0)
-        self.complete = self.lower == self.clauses.hitting.cost(self.best)
-        if not self.complete:
+        if self.lower != self.clauses.hitting.cost(self.best):
             self._thin_out()
+        self.complete = self.lower == self.clauses.hitting.cost(self.best)
         chosen = sorted(self.best)
-        self.seconds["search"], self.began = perf_counter() - self.began, perf_counter()
+        self.end("search")
         self.notify("certificate", 0, len(chosen))
         removable = self.clauses.oracle.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()
-        return result_of(
-            self,
-            chosen,
-            steps=(),
-            theta=self.theta_all,
-            certificate=Certificate(True, redundant, not redundant),
-            equivalent=equivalent,
-            proof=proof,
-            bounds=(proof.lower_bound, proof.cost),
-            **facts,
-        )
+        found = {"certificate": Certificate(True, redundant, not redundant), "proof": proof}
+        return self.result_with(chosen, theta=self.theta_all, bounds=(proof.lower_bound, proof.cost), **found)
 
     def _thin_out(self) -> None:
         """Remove what the best set does not need, the most expensive and the last first."""
@@ -220,7 +163,6 @@ class _Smallest:
                 if self.clauses.oracle.preserve([fewer])[0]:
                     self.best = fewer
             size //= 2
-        self.complete = self.lower == self.clauses.hitting.cost(self.best)
 
     def _proof(self) -> Proof:
         granules, names = self.granules, self.granules.conditions

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from plar.partition import Codes, Index, Runs, find_runs, in_order, joined, smallest_codes, split
+from plar.partition import Codes, Index, Ints, Runs, find_runs, in_order, joined, smallest_codes, split
 
 
 def by_decision(decisions: Index) -> Index:
@@ -26,9 +25,7 @@ class Table(NamedTuple):
     runs: Runs
 
     @staticmethod
-    def of(
-        values: Codes, decisions: Index, counts: NDArray[np.int64], order: Index, starts: Index, n_values: int
-    ) -> Table:
+    def of(values: Codes, decisions: Index, counts: Ints, order: Index, starts: Index, n_values: int) -> Table:
         """Make a table of columns by row, and of an order of the rows in which classes begin at `starts`."""
         return Table(in_order(values, order), n_values, find_runs(decisions, counts, order, starts))
 
@@ -53,7 +50,7 @@ class Strata:
     def __init__(
         self,
         decisions: Index,
-        counts: NDArray[np.int64],
+        counts: Ints,
         classes: Callable[[], Index],
         column: Callable[[int], tuple[Codes, int]],
     ) -> None:

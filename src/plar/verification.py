@@ -165,7 +165,7 @@ class _Verifier:
         pairs = isinstance(weights, (list, tuple)) and all(
             isinstance(w, (list, tuple)) and len(w) == 2 for w in weights
         )
-        if not pairs or not _are_counts([scale, *(weight for _, weight in weights)]):
+        if not pairs or any(type(n) is not int or n < 1 for n in [scale, *(weight for _, weight in weights)]):
             raise ProofError(f"Node {i} of the proof has weights that are not positive whole numbers.")
         loads: Counter[int] = Counter()
         for number, weight in weights:
@@ -192,7 +192,3 @@ def _label(measure: Measure, decisions: Mapping[int, int], number: int) -> Any:
         return f"class {number}"
     divisor = gcd(*decisions.values())
     return "*" if measure.name == "PR" else tuple(sorted((d, n // divisor) for d, n in decisions.items()))
-
-
-def _are_counts(numbers: Sequence[Any]) -> bool:
-    return all(type(number) is int and number > 0 for number in numbers)

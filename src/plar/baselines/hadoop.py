@@ -28,10 +28,7 @@ from plar.reduct import Reduct
 
 _SOURCE = Path(__file__).with_name("HadoopAR.java")
 #: milliseconds between two polls of a job; by default one and five seconds, longer than a small job takes
-_POLLING = {
-    "mapreduce.client.progressmonitor.pollinterval": "10",
-    "mapreduce.client.completion.pollinterval": "10",
-}
+_POLLING = {"mapreduce.client.progressmonitor.pollinterval": "10", "mapreduce.client.completion.pollinterval": "10"}
 
 
 def hadoop_ar(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -24,12 +24,11 @@ from plar.cli.options import (
     LongRun,
     MemoryLimit,
     Messages,
-    Output,
-    OutputBins,
-    OutputFormat,
     Searching,
     TableOptions,
+    Text,
     TimeLimit,
+    Writing,
     of,
     of_columns,
 )
@@ -37,6 +36,8 @@ from plar.columns import Word
 from plar.errors import ParameterError, TableError, printable, unknown_name
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
+_PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
+_REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
 _SEARCH = "Add one column after another, or find the smallest set and prove it: greedy, smallest."
 
 
@@ -47,27 +48,20 @@ def reduce(
     long_run: LongRun,
     searching: Searching,
     costs: Costs,
+    *,
     alpha: Annotated[float | None, of("Take only columns that beat chance at this level, e.g. 0.05.")] = None,
     search: Annotated[str, of(_SEARCH, choices=("greedy", "smallest"))] = "greedy",
     as_json: Json = False,
-    output: Output = None,
-    output_format: OutputFormat = None,
-    output_bins: OutputBins = False,
-    report: Annotated[
-        str | None, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")
-    ] = None,
-    proof: Annotated[
-        str | None, of("Write the proof of --search smallest, for 'plar verify'; - is stdout.", metavar="FILE")
-    ] = None,
+    writing: Writing,
+    report: Annotated[Text, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")] = None,
+    proof: Annotated[Text, of(_PROOF, metavar="FILE")] = None,
 ) -> None:
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
-    end = check_targets(table, computing, long_run, output, output_format, report, as_json, proof)
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
     options = {**searching.options(), **costs.options(), "search": search, "alpha": alpha}
     find = partial(plar.reduce, equivalent=report is not None, **options)
-    kept = _Kept(output, end, output_bins)
-    with _found(find, table, computing, messages, long_run, kept, as_json, STREAM in (output, report, proof)) as found:
+    with _found(find, table, computing, messages, long_run, as_json, writing, report, proof) as found:
         if proof:
             with written(proof, ".json") as path:
                 found.proof.save(path)
@@ -84,16 +78,14 @@ def relevant(
     messages: Messages,
     long_run: LongRun,
     searching: Searching,
+    *,
     alpha: Annotated[float, of("How rarely an uninformative column may be taken.")] = 0.05,
     as_json: Json = False,
-    output: Output = None,
-    output_format: OutputFormat = None,
-    output_bins: OutputBins = False,
+    writing: Writing,
 ) -> None:
     """Find all columns that say more about the decision than chance, in layers."""
-    end = check_targets(table, computing, long_run, output, output_format, None, as_json)
     find = partial(plar.relevant, alpha=alpha, **searching.options())
-    with _found(find, table, computing, messages, long_run, _Kept(output, end, output_bins), as_json, output == STREAM):
+    with _found(find, table, computing, messages, long_run, as_json, writing):
         pass
 
 
@@ -108,16 +100,12 @@ def reducts(
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     as_json: Json = False,
-    report: Annotated[
-        str | None, of("Write an HTML page: which columns are in which reducts; - is stdout.", metavar="FILE")
-    ] = None,
+    report: Annotated[Text, of(_REDUCTS_REPORT, metavar="FILE")] = None,
 ) -> None:
     """List all reducts of a table, the smallest first."""
-    from plar.progress import shown
-
-    check_targets(table, computing, LongRun(), None, None, report, as_json)
+    check_targets(table, computing, as_json, Writing(), report)
     asked: dict[str, Any] = {"limit": limit, "max_size": max_size, "include": include or (), "time_limit": time_limit}
-    with started(table, computing, memory_limit) as (opened, engine), shown(messages.progress) as display:
+    with started(table, computing, memory_limit) as (opened, engine), messages.shown() as display:
         asked |= {"measure": computing.measure, "engine": engine, "progress": display, **costs.options()}
         try:
             found, interrupted = plar.reducts(opened(), **asked), False
@@ -141,12 +129,10 @@ def verify(
     messages: Messages,
 ) -> None:
     """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
-    from plar.progress import shown
-
     given = plar.Proof.open(proof)
     if computing.measure.upper() not in (given.measure, "SCE"):
         raise ParameterError(f"The proof is of the measure {given.measure}. Leave --measure out.")
-    with started(table, computing) as (opened, engine), shown(messages.progress) as display:
+    with started(table, computing) as (opened, engine), messages.shown() as display:
         file, reading, _ = opened.args
         asked = {name: getattr(reading, name) for name in reading.changed()}
         plar.verify(given, file, engine=engine, progress=display, **asked)
@@ -167,14 +153,6 @@ def _statement(proof: plar.Proof) -> str:
     return f"{considered} {kept}; no other set{which} that does so {bound}."
 
 
-class _Kept(NamedTuple):
-    """Where the reduced table is written, the suffix of its format on stdout, and whether to write bin numbers."""
-
-    place: str | None
-    end: str
-    bins: bool
-
-
 @contextmanager
 def _found(
     find: Callable[..., Any],
@@ -182,18 +160,20 @@ def _found(
     computing: Computing,
     messages: Messages,
     long_run: LongRun,
-    kept: _Kept,
     as_json: bool,
-    aside: bool,
+    writing: Writing,
+    report: str | None = None,
+    proof: str | None = None,
 ) -> Iterator[Any]:
     """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
-    from plar.progress import print_resumed, shown
+    from plar.progress import print_resumed
 
+    end = check_targets(table, computing, as_json, writing, report, proof, long_run.checkpoint)
     with started(table, computing, long_run.memory_limit) as (opened, engine):
-        with shown(messages.progress) as display:
+        with messages.shown() as display:
             data = replace(opened(), path=table.file)  # - for stdin, wherever it was copied to
-            if kept.place:
-                data.rows.check_output(f"stdout{kept.end}" if kept.place == STREAM else kept.place)
+            if writing.output:
+                data.rows.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
             interrupted = False
             try:
                 found = find(
@@ -209,28 +189,26 @@ def _found(
                 found, interrupted = stop.reduct, True
         where = "standard input" if table.file == STREAM else printable(table.file)
         text = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
-        print(text, flush=True, file=sys.stderr if aside else sys.stdout)
+        print(text, flush=True, file=sys.stderr if STREAM in (writing.output, report, proof) else sys.stdout)
         if long_run.checkpoint and (interrupted or (long_run.time_limit and not found.complete)):
             file = printable(long_run.checkpoint)
             print(f"The steps are saved in {file}; run the same command again to continue.", file=sys.stderr)
         if interrupted:
             raise KeyboardInterrupt
         yield found
-        if kept.place:
-            with shown(messages.progress) as display, written(kept.place, kept.end) as path:
+        if writing.output:
+            with messages.shown() as display, written(writing.output, end) as path:
                 if display:
                     display("write", 0, 0)
-                data.sink(found.attributes, path, found.cuts if kept.bins else {})
-            _report_written(kept.place, messages)
+                data.sink(found.attributes, path, found.cuts if writing.output_bins else {})
+            _report_written(writing.output, messages)
 
 
 def core(
     table: TableOptions, computing: Computing, messages: Messages, epsilon: Epsilon = 0.0, as_json: Json = False
 ) -> None:
     """Find the core: the columns that are in every reduct, one per line."""
-    from plar.progress import shown
-
-    with started(table, computing) as (opened, engine), shown(messages.progress) as display:
+    with started(table, computing) as (opened, engine), messages.shown() as display:
         found = plar.core(opened(), measure=computing.measure, engine=engine, epsilon=epsilon, progress=display)
     if as_json:
         _print_json({"core": found, "measure": computing.measure.upper()})
@@ -249,9 +227,7 @@ def theta(
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B), the uncertainty left when only some columns are known."""
-    from plar.progress import shown
-
-    with started(table, computing) as (opened, engine), shown(messages.progress) as display:
+    with started(table, computing) as (opened, engine), messages.shown() as display:
         data = opened()
         names = data.columns(attributes)
         value = plar.theta(data, names, measure=computing.measure, engine=engine, progress=display)
@@ -268,14 +244,13 @@ def granulate(
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their counts; every command takes this file in place of the table."""
-    from plar.progress import shown
     from plar.tables.rows import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):
             raise TableError(f"Distinct rows are written as Parquet. Got {output!r}; name it .parquet.")
         check_output(output, input_files(table.file))
-    with started(table, memory_limit=memory_limit) as (opened, _), shown(messages.progress) as display:
+    with started(table, memory_limit=memory_limit) as (opened, _), messages.shown() as display:
         granules = plar.granulate(opened(), progress=display)
         with written(output, ".parquet") as path:
             granules.save(path)

@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plar.cli.options import OUTPUTS, Computing, LongRun, TableOptions
+from plar.cli.options import OUTPUTS, Computing, TableOptions, Writing
 from plar.errors import ParameterError, PlarError, TableError, unknown_name
 from plar.files import SUFFIXES
 
@@ -73,19 +73,19 @@ def _setting(word: str) -> tuple[str, str]:
 def check_targets(
     table: TableOptions,
     computing: Computing,
-    long_run: LongRun,
-    output: str | None,
-    kind: str | None,
-    report: str | None,
     as_json: bool,
+    writing: Writing,
+    report: str | None,
     proof: str | None = None,
+    checkpoint: str | None = None,
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
     from plar.report.html import check_name
     from plar.tables.rows import check_output
 
-    places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": long_run.checkpoint}
+    output, kind = writing.output, writing.output_format
+    places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": checkpoint}
     streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]
     if len(streams) > 1:
         raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")

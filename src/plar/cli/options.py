@@ -6,7 +6,7 @@ import csv
 import os
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -83,6 +83,10 @@ _CONDITIONS = "Columns to choose from, as a,b,c. Repeatable. Default: all others
 _FORMAT = "What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv."
 _START = "Begin with the core, or with --include alone: core, empty. Default: core; with --alpha: empty."
 _COSTS = "What columns cost: a CSV file of names and whole numbers, or name=3. Repeatable. Default: 1 each."
+_CHECKPOINT = "Save every step in this file; if it exists, continue from it."
+_OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
+_OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
+_OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 _MISSING = "Missing values: a 'value' of their own, 'drop' their rows, or an 'error'."
 
 
@@ -161,9 +165,7 @@ class Costs:
 class LongRun:
     """What a long run may use, and where it is saved."""
 
-    checkpoint: Annotated[Text, of("Save every step in this file; if it exists, continue from it.", metavar="FILE")] = (
-        None
-    )
+    checkpoint: Annotated[Text, of(_CHECKPOINT, metavar="FILE")] = None
     time_limit: TimeLimit = None
     memory_limit: MemoryLimit = None
 
@@ -175,15 +177,20 @@ class Messages:
     quiet: Annotated[bool, of("No progress, no notes; only warnings and errors.", "--quiet", "-q")] = False
     verbose: Annotated[bool, of("Print every step, in a pipe too.", "--verbose", "-v")] = False
 
-    @property
-    def progress(self) -> bool | None:
-        """Whether progress is shown; None: on a terminal."""
-        return False if self.quiet else self.verbose or None
+    def shown(self) -> AbstractContextManager[Any]:
+        """Show progress: on a terminal, or with --verbose anywhere."""
+        from plar.progress import shown
+
+        return shown(False if self.quiet else self.verbose or None)
 
 
-Output = Annotated[Text, of("Write the reduced table; its suffix says the format, - is stdout.", "--output", "-o")]
-OutputBins = Annotated[bool, of("Write bin numbers in place of the numbers that --bins cut.", "--output-bins")]
-OutputFormat = Annotated[Text, of("What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv.", choices=OUTPUTS)]
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """Where the reduced table is written, and as what."""
+
+    output: Annotated[Text, of(_OUTPUT, "--output", "-o")] = None
+    output_format: Annotated[Text, of(_OUTPUT_FORMAT, choices=OUTPUTS)] = None
+    output_bins: Annotated[bool, of(_OUTPUT_BINS, "--output-bins")] = False
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from plar.options import ReadOptions
 from plar.report.words import MEASURES
+from plar.search_options import Options
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct
 
 #: settings with their defaults: those of reading, and of the search
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
-_SEARCH = {"include": (), "epsilon": 0.0, "tolerance": 0.0, "max_attributes": None, "minimal": False, "alpha": None}
-_SEARCH |= {"search": "greedy", "costs": {}, "exclude": ()}
+_SEARCH = {field.name: field.default for field in fields(Options)}
 #: the longest call on one line
 _WIDTH = 100
 
@@ -43,28 +43,22 @@ def python_call(found: Reduct) -> str:
     if found.measure not in MEASURES:
         lines.append(f"measure = ...  # the measure {found.measure!r}, which is not one of plar's")
         measure = "measure"
-    words = [data, decision, *(f"{name}={value!r}" for name, value in _asked(found, _READING)), f"measure={measure}"]
-    words += [f"engine={found.engine!r}"] if found.engine != "local" else []
-    words += [f"{name}={value!r}" for name, value in _asked(found, _SEARCH)]
+    asked = changed_settings(found)
+    reading, search = ([f"{name}={asked[name]!r}" for name in asked if name in part] for part in (_READING, _SEARCH))
+    engine = [f"engine={found.engine!r}"] if found.engine != "local" else []
+    words = [data, decision, *reading, f"measure={measure}", *engine, *search]
     call = f"r = plar.reduce({', '.join(words)})"
     if len(call) > _WIDTH:
         call = "\n".join(["r = plar.reduce(", *(f"    {word}," for word in words), ")"])
     return "\n".join([*lines, call])
 
 
-def _asked(found: Reduct, defaults: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The settings that differ from their defaults."""
-    if "alpha" in defaults:
-        defaults = {**defaults, "start": "core" if found.settings.get("alpha") is None else "empty"}
-    for name, default in defaults.items():
-        value = found.settings.get(name, default)
-        if value != default and value not in ([], (), {}):
-            yield name, value
-
-
 def changed_settings(found: Reduct) -> dict[str, Any]:
     """The settings that differ from their defaults."""
-    return dict(_asked(found, {**_READING, **_SEARCH}))
+    start = "core" if found.settings.get("alpha") is None else "empty"
+    defaults = {**_READING, **_SEARCH, "start": start}
+    asked = {name: found.settings.get(name, default) for name, default in defaults.items()}
+    return {name: value for name, value in asked.items() if value != defaults[name] and value not in ([], (), {})}
 
 
 def shell_command(found: Reduct) -> str | None:
@@ -81,7 +75,7 @@ def shell_command(found: Reduct) -> str | None:
         words += ["--decision", name]
     words += ["--measure", found.measure]
     words += ["--engine", found.engine] if found.engine != "local" else []
-    for name, value in _asked(found, {**_READING, **_SEARCH}):
+    for name, value in changed_settings(found).items():
         option = "--no-header" if name == "header" else "--" + name.replace("_", "-")
         if isinstance(value, bool):
             words.append(option)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -263,7 +263,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         as_measure(self.measure)
         wants_bins(self.output)
         as_engine(self.engine, self.n_jobs)
-        Options(tuple(column_list(self.include)), **self._stop_rule())
+        Options.of(vars(self) | {name: tuple(column_list(getattr(self, name))) for name in ("include", "exclude")})
         if self.time_limit is not None:
             as_seconds(self.time_limit)
         if y is None:
@@ -273,8 +273,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         weights = None
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
-        how: dict[str, Any] = {"missing": self.missing, "na": self.na, "bins": self.bins, "numeric": self.numeric}
-        how["decision_bins"] = self.decision_bins
+        how = {name: getattr(self, name) for name in ("missing", "na", "bins", "decision_bins", "numeric")}
         granules = granulate(X, y=y, weights=weights, **how)
         self._included(granules)
         return granules
@@ -289,20 +288,18 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         """Find the reduct and the scores."""
-        how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
-        include = self._included(granules)
-        how |= {"include": include, "missing": self.missing, "time_limit": self.time_limit}
-        reduct = reduce(granules, **how, **self._stop_rule(granules))
+        reduct = reduce(granules, **self._asked(granules))
         return self._recorded(reduct), self._scores(reduct, granules)
 
-    def _stop_rule(self, granules: Granules | None = None) -> dict[str, Any]:
-        names = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start", "search")
-        rule = {name: getattr(self, name) for name in names}
-        exclude, costs = tuple(column_list(self.exclude)), self.costs
-        if granules is not None:
-            exclude = tuple(resolve(granules.conditions, one, "feature to exclude") for one in exclude)
-            costs = costs and {resolve(granules.conditions, one, "feature"): cost for one, cost in costs.items()}
-        return {**rule, "exclude": exclude, "costs": costs}
+    def _asked(self, granules: Granules) -> dict[str, Any]:
+        """The options of the search, with the features by name."""
+        names = granules.conditions
+        exclude = [resolve(names, one, "feature to exclude") for one in column_list(self.exclude)]
+        costs = self.costs and {resolve(names, one, "feature"): cost for one, cost in self.costs.items()}
+        search = (option.name for option in fields(Options))
+        passed_on = ("measure", "engine", "n_jobs", "missing", "time_limit", *search)
+        by_name = {"include": self._included(granules), "exclude": exclude, "costs": costs}
+        return {name: getattr(self, name) for name in passed_on} | by_name
 
     def _recorded(self, reduct: Reduct) -> Reduct:
         """The result with the settings of its granules."""

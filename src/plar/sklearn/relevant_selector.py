@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,24 +68,8 @@ class RelevantSelector(ReductSelector):
         output: str = "values",
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__(
-            measure,
-            engine=engine,
-            include=include,
-            epsilon=epsilon,
-            tolerance=tolerance,
-            max_attributes=max_attributes,
-            missing=missing,
-            na=na,
-            bins=bins,
-            decision_bins=decision_bins,
-            numeric=numeric,
-            minimal=minimal,
-            alpha=alpha,
-            start=start,
-            output=output,
-            n_jobs=n_jobs,
-        )
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        super().__init__(**given)
 
     @property
     def relevant_(self) -> Relevant:
@@ -115,7 +98,5 @@ class RelevantSelector(ReductSelector):
         return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
-        how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
-        include = self._included(granules)
-        self._layers = relevant(granules, include=include, missing=self.missing, **how, **self._stop_rule(granules))
+        self._layers = relevant(granules, **self._asked(granules))
         return self._recorded(self._layers.first), self._scores(self._layers.first, granules)
