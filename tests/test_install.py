@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,13 @@ def python(venv: Path, program: str, cwd: Path) -> str:
     done = subprocess.run([venv / "python", "-c", program], cwd=cwd, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
+
+
+def test_one_process_runs_all_tests_of_this_file(request: pytest.FixtureRequest) -> None:
+    """Where several share the tests, pytest-xdist keeps groups together by the names of the tests."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("only one process runs the tests")
+    assert request.node.nodeid.endswith("@test_install")
 
 
 def test_it_brings_what_it_needs_and_no_more(venv: Path, tmp_path: Path) -> None:
