@@ -183,7 +183,8 @@ def seconds(found: dict[str, Any]) -> float:
 def shown(found: dict[str, Any], one: float | None) -> str:
     gain = "" if one is None else f", {one / seconds(found):5.2f} × the fewest cores"
     if "second" in found:
-        more = f"first search {mean(found['first']):.3f} s, second {mean(found['second']):.3f} s, core {found['core']:.2f} s, laid out in {found['ship']:.1f} s"
+        more = f"first search {mean(found['first']):.3f} s, second {mean(found['second']):.3f} s"
+        more += f", core {found['core']:.2f} s, laid out in {found['ship']:.1f} s"
     else:
         more = f"cold {found['cold']:.2f} s"
     return f"{found['table']:<10} {found['kind']:<10} {found['cores']:>3} cores  {seconds(found):7.3f} s{gain}; {more}"
