@@ -177,7 +177,7 @@ def measured(table: str, kind: str, k: int) -> dict[str, Any]:
 
 def seconds(found: dict[str, Any]) -> float:
     """What is compared: a step or a search once the session is warm."""
-    return float(np.mean(found.get("warm", found.get("second"))))
+    return float(np.mean(found["warm"] if "warm" in found else found["second"]))
 
 
 def shown(found: dict[str, Any], one: float | None) -> str:
