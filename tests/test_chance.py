@@ -975,3 +975,16 @@ def test_a_planted_decision_is_found_without_the_id(measure: str) -> None:
     assert found.complete
     assert not found.certificate.preserved
     assert plar.reduce(X, y=told, measure=measure).attributes == ("x0",)
+
+
+def test_many_classes_of_hardly_any_variance() -> None:
+    """Their variances are added up apart, in words that must not overflow."""
+    sizes, copies = (2_000, 2_002), 3_000
+    values = np.tile(np.array([0, 1, 1], np.uint8), copies)
+    decisions = np.tile(np.array([0, 0, 1], np.uint32), copies)
+    counts = np.tile(np.array([sizes[0], sizes[1] - 1, 1]), copies)
+    order, starts = np.arange(3 * copies, dtype=np.uint32), np.arange(0, 3 * copies + 1, 3, dtype=np.uint32)
+    one = association(Table.of(values[:3], decisions[:3], counts[:3], order[:3], starts[:2], 2))
+    all_of_them = association(Table.of(values, decisions, counts, order, starts, 2))
+    assert 0 < one.variance < 2.0**-20
+    assert all_of_them == pytest.approx([copies * number for number in one], rel=1e-12)

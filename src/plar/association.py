@@ -7,7 +7,7 @@ decisions or classes, to the last bit.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,10 @@ from plar.jit import jit
 from plar.partition import Ints, Runs
 from plar.strata import Table
 
-Floats: TypeAlias = NDArray[np.float64]
-Words: TypeAlias = NDArray[np.uint64]
-
-#: fractional bits of a fixed-point sum
-_FRACTION = 86
+#: fractional bits of a fixed-point sum: those of its high word, and of its low word
+_HIGH, _LOW = 20, 52
+#: variances below the unit of a high word are added up apart, with this many bits more
+_TINY = 30
 #: classes of up to this many objects are counted without rounding; and 2^50 divided by each such number
 _SMALL = 4096
 _INVERSE: Final = np.rint(2.0**50 / np.maximum(np.arange(_SMALL + 1), 1)).astype(np.int64)
@@ -44,12 +43,11 @@ def association(table: Table) -> Association:
     >>> association(Table.of(values, decisions, counts, order, starts, 2))
     Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
     """
-    moments, words = np.zeros((2, len(table.runs.first) - 1)), np.zeros((2, 2), np.uint64)
-    _moments(table.values, table.runs, rooms_for(table), _INVERSE, moments, words)
-    gained, subtracted = ((int(high) << 64) + int(low) for low, high in words)
-    statistic = math.ldexp(max(gained - subtracted, 0), -_FRACTION)
-    mean, variance = (_ordered_sum(np.sort(terms)) for terms in moments)
-    return Association(statistic, mean, variance)
+    sums = np.zeros((5, 2), np.int64)
+    _moments(table.values, table.runs, rooms_for(table), _INVERSE, sums)
+    gained, subtracted, mean, variance, tiny = ((int(high) << _LOW) + int(low) for high, low in sums)
+    exact = max(gained - subtracted, 0) << _TINY, mean << _TINY, (variance << _TINY) + tiny
+    return Association(*(math.ldexp(number, -_HIGH - _LOW - _TINY) for number in exact))
 
 
 class Rooms(NamedTuple):
@@ -78,21 +76,22 @@ def rooms_for(table: Table) -> Rooms:
 
 
 @jit
-def _ordered_sum(terms: Floats) -> float:
-    total = 0.0
-    for term in terms:
-        total += term
-    return total
+def _add(sums: Ints, which: int, term: float) -> None:
+    """Add a term to a fixed-point sum, which does not depend on the order of its terms."""
+    scaled = term * 2.0**_HIGH
+    high = np.int64(scaled)
+    low = sums[which, 1] + np.int64((scaled - np.float64(high)) * 2.0**_LOW)
+    sums[which, 0] += high + (low >> _LOW)
+    sums[which, 1] = low & ((1 << _LOW) - 1)
 
 
 @jit
-def _add(words: Words, term: float) -> None:
-    """Add a fixed-point term to a sum of two words, low word first."""
-    scaled = term * 2.0 ** (_FRACTION - 64)
-    high = np.uint64(scaled)
-    low = np.uint64((scaled - np.float64(high)) * 2.0**64)
-    words[0] += low
-    words[1] += high + np.uint64(words[0] < low)
+def _add_moments(sums: Ints, mean: float, variance: float) -> None:
+    _add(sums, 2, mean)
+    if variance >= 2.0**-_HIGH:
+        _add(sums, 3, variance)
+    elif variance > 0:
+        _add(sums, 4, variance * 2.0**_TINY)
 
 
 @jit
@@ -142,8 +141,8 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, ro
 
 
 @jit
-def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floats, words: Words) -> None:
-    """Mean and variance of each class, and W of all: two fixed-point sums, the second to be subtracted."""
+def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, sums: Ints) -> None:
+    """Add up all classes: what W gains, what is subtracted from it, its mean, its variance, tiny variances."""
     by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
     weights, begins, first = runs.weights, runs.begins, runs.first
     apart = 0
@@ -155,28 +154,28 @@ def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, moments: Floa
         begin = np.int64(begins[low])
         if np.int64(begins[high]) - begin == 2 and weights[begin] + weights[begin + 1] == 2:
             # by far the most common class: two objects of two decisions, with W 1 or 0 however they are matched
-            moments[0, c] = values[begin] != values[begin + 1]
             apart += values[begin] != values[begin + 1]
             continue
         n_values, n = count_class(values, weights, begins, low, high, rooms)
         if n_values > 1 and n < len(inverse):
-            moments[0, c], moments[1, c] = _small_class(n_values, n_decisions, n, rooms, inverse, words)
+            _add_small_class(n_values, n_decisions, n, rooms, inverse, sums)
         elif n_values > 1:
             for t in range(n_values):
                 sizes[t] = by_value[met[t]]
-            _add_statistic(values, weights, begins, low, n_decisions, n, rooms, words[0])
+            _add_statistic(values, weights, begins, low, n_decisions, n, rooms, sums)
             sort_first(sizes, n_values)
             sort_first(decided, n_decisions)
-            moments[0, c], moments[1, c] = _class_moments(sizes, n_values, decided, n_decisions, np.float64(n))
+            _add_large_class(sizes, n_values, decided, n_decisions, np.float64(n), sums)
         for t in range(n_values):
             by_value[met[t]] = 0
             squares[met[t]] = 0
-    words[0, 1] += np.uint64(apart) << np.uint64(_FRACTION - 64)
+    _add(sums, 0, np.float64(apart))
+    _add(sums, 2, np.float64(apart))
 
 
 @jit
 def _add_statistic(
-    values: Any, weights: Ints, begins: Any, low: Any, n_decisions: Any, n: int, rooms: Rooms, words: Words
+    values: Any, weights: Ints, begins: Any, low: Any, n_decisions: Any, n: int, rooms: Rooms, sums: Ints
 ) -> None:
     # the cell of value v and decision j adds (k − s·n_j/N)²/s, and all cells of j without an object n_j²·Σs/N²
     by_value, of_decision, decided = rooms.by_value, rooms.of_decision, rooms.decided
@@ -193,28 +192,26 @@ def _add_statistic(
                 of_decision[value] = 0
                 rest -= size
                 deviation = deviation_of(k, size, own, n)
-                _add(words, deviation * deviation / square / np.float64(size))
-        _add(words, np.float64(own) * np.float64(own) / square * np.float64(rest))
+                _add(sums, 0, deviation * deviation / square / np.float64(size))
+        _add(sums, 0, np.float64(own) * np.float64(own) / square * np.float64(rest))
 
 
 @jit
-def _small_class(
-    n_values: int, n_decisions: Any, n: int, rooms: Rooms, inverse: Ints, words: Words
-) -> tuple[float, float]:
-    """The same for small classes, in whole numbers, which are exact in any order of summation."""
+def _add_small_class(n_values: int, n_decisions: Any, n: int, rooms: Rooms, inverse: Ints, sums: Ints) -> None:
+    """W, mean and variance of a small class, in whole numbers, which are exact in any order of summation."""
     by_value, squares, met, decided = rooms.by_value, rooms.squares, rooms.met, rooms.decided
     unit, over = 2.0**-50, 0
     for t in range(n_values):
         size = by_value[met[t]]
         over += inverse[size]
-        _add(words[0], np.float64(squares[met[t]]) / np.float64(size))
+        _add(sums, 0, np.float64(squares[met[t]]) / np.float64(size))
     pairs, triples, square = 0, 0, 0
     for j in range(n_decisions):
         own = decided[j]
         square += own * own
         pairs += own * (own - 1)
         triples += own * (own - 1) * (own - 1)
-    _add(words[1], np.float64(square) / np.float64(n))
+    _add(sums, 1, np.float64(square) / np.float64(n))
     count, size = np.float64(n), np.float64(n_values)
     two, h = count * (count - 1), np.float64(over) * unit
     apart = np.float64(n * n - square)
@@ -226,11 +223,11 @@ def _small_class(
             se = (size - h) - (count - size) ** 2 / two - 2 * spread / (count - 2)
             sf = np.float64(pairs) * apart / two - 2 * skew / (count - 2)
             variance += 2 * se * sf / (count * (count - 3))
-    return mean, max(variance, 0.0)
+    _add_moments(sums, mean, variance)
 
 
 @jit
-def _class_moments(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n: float) -> tuple[float, float]:
+def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n: float, sums: Ints) -> None:
     """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
     n_values, two = np.float64(n_sizes), n * (n - 1)
     pairs, apart, inverse, inner = 0.0, 0.0, 0.0, 0.0
@@ -253,7 +250,7 @@ def _class_moments(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n
             se = inner - (n - n_values) ** 2 / two - 2 * spread / (n - 2)
             sf = pairs * apart / two - 2 * skew / (n - 2)
             variance += 2 * se * sf / (n * (n - 3))
-    return mean, max(variance, 0.0)
+    _add_moments(sums, mean, variance)
 
 
 @jit

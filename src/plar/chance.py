@@ -16,8 +16,9 @@ from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from plar.association import Rooms, Words, association, count_class, deviation_of, rooms_for, sort_first
+from plar.association import Rooms, association, count_class, deviation_of, rooms_for, sort_first
 from plar.coding.factorize import mix
 from plar.jit import jit
 from plar.parallel import in_threads, usable_cores
@@ -163,7 +164,7 @@ def _cost(few: int, n: int) -> int:
 
 
 @jit
-def _uniform(state: Words) -> float:
+def _uniform(state: NDArray[np.uint64]) -> float:
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     return np.float64(mix(state[0]) >> np.uint64(11)) * 2.0**-53
 
@@ -199,7 +200,7 @@ def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any)
 
 
 @jit
-def _hypergeometric(good: int, bad: int, sample: int, state: Words) -> int:
+def _hypergeometric(good: int, bad: int, sample: int, state: NDArray[np.uint64]) -> int:
     """How many of a sample are good, by inversion from the mode outwards; one by one if they are few."""
     if good == 0 or sample == 0:
         return 0
