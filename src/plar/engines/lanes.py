@@ -12,7 +12,7 @@ of two ways, whichever costs less for its size:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +27,8 @@ from plar.partition import Codes, Index
 LANES = 64
 #: lanes pay off from here on
 _LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
+#: rows that a thread lays out at a time
+_PART = 1 << 14
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
@@ -107,12 +109,25 @@ def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows
                     rows[begin + i + r, g] = turned[r]
 
 
-def as_rows(columns: Sequence[Codes]) -> Rows:
-    """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros."""
+def as_rows(columns: Sequence[Codes], in_threads: Callable[..., Any] | None = None) -> Rows:
+    """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros.
+
+    `in_threads` is a function of a function, its tasks and the number of cells, by default for one thread.
+    """
     held = [column.astype(np.uint8, copy=False) for column in columns]
     rows = aligned(len(held[0]))
     addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
-    _interleave(addresses, np.array([column.strides[0] for column in held]).astype(np.uint64), rows.view(np.uint64))
+    strides = np.array([column.strides[0] for column in held]).astype(np.uint64)
+
+    def fill(low: int) -> None:
+        _interleave(addresses + np.uint64(low) * strides, strides, rows[low : low + _PART].view(np.uint64))
+
+    parts = range(0, len(rows), _PART)
+    if in_threads:
+        in_threads(fill, parts, rows.size)
+    else:
+        for low in parts:
+            fill(low)
     return rows
 
 

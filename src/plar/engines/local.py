@@ -8,8 +8,9 @@ column.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from numbers import Integral
@@ -240,7 +241,7 @@ class LocalEvaluation:
         cells = len(groups) * lanes.LANES * len(g)
 
         def lay_out(group: Sequence[int]) -> lanes.Block:
-            rows = lanes.as_rows([g.columns[a] for a in group])
+            rows = lanes.as_rows([g.columns[a] for a in group], self._in_threads if len(groups) == 1 else None)
             if isinstance(g.columns, ConsumableColumns):  # columns for this search only
                 g.columns.lay_out(group, rows)
             return lanes.Block(group, max(n_values[a] for a in group), rows)
@@ -315,12 +316,22 @@ class LocalEvaluation:
         cells: int,
         note: Callable[[T], None] = lambda _: None,
     ) -> list[T]:
-        done: Iterable[T] = map(function, tasks)
+        started, own, noted = list[Future[T]](), deque[T](), 0
         if self._n_jobs > 1 and len(tasks) > 1 and cells >= _SHARED:
-            self._pool = self._pool or ThreadPoolExecutor(self._n_jobs)
-            done = self._pool.map(function, tasks)
-        found = []
-        for one in done:
-            note(one)
-            found.append(one)
-        return found
+            self._pool = self._pool or ThreadPoolExecutor(self._n_jobs - 1)
+            started = [self._pool.submit(function, task) for task in tasks]
+        try:
+            # this thread works too, from the last task on: to wait for another takes as long as a small task
+            while len(own) < len(tasks) and (not started or started[-1 - len(own)].cancel()):
+                own.appendleft(function(tasks[-1 - len(own)]))
+                note(own[0])
+                while noted < len(started) - len(own) and started[noted].done():
+                    note(started[noted].result())
+                    noted += 1
+            others = [future.result() for future in started[: len(tasks) - len(own)]]
+            for one in others[noted:]:
+                note(one)
+            return [*others, *own]
+        finally:
+            for future in started:
+                future.cancel()
