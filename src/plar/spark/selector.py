@@ -74,8 +74,14 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "partitions": (_int, "pieces that granules are held in, which change no result; if not set, by cores and data"),
 }
 #: what `plar.reduce` calls them, where it differs; and those that it does not have
-_RENAMED = {"labelCol": "decision", "inputCols": "conditions", "weightCol": "weights"}
-_RENAMED |= {"maxAttributes": "max_attributes", "decisionBins": "decision_bins", "timeLimit": "time_limit"}
+_RENAMED = {
+    "labelCol": "decision",
+    "inputCols": "conditions",
+    "weightCol": "weights",
+    "maxAttributes": "max_attributes",
+    "decisionBins": "decision_bins",
+    "timeLimit": "time_limit",
+}
 _BESIDE = ("outputCol", "output", "layout", "partitions")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from plar.bin_rules import Bins, parse_bins
@@ -52,6 +52,10 @@ class GranuleRows(Rows):
             return with_roles(self.data, roles)
         held: Granules = self.data.with_roles(roles)
         return held
+
+    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+        refused: Iterable[Column] = self.select(Selection(tuple(names)))
+        return refused
 
     def select(self, selection: Selection) -> Any:
         """Refuse: the rows are gone."""

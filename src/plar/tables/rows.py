@@ -78,9 +78,9 @@ class Rows(ABC):
         """Give the columns their roles."""
         return assign(self.names, options, labels, label)
 
+    @abstractmethod
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns one after another; may be called again."""
-        raise NotImplementedError
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their counts."""
