@@ -279,8 +279,8 @@ def main() -> None:
                 print(shown(found, fewest), flush=True)
                 fewest = fewest or seconds(found)
                 results.append(found)
+                JSON.write_text(json.dumps({"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
         assert len({tuple(r["chosen"]) for r in results if r["table"] == table}) == 1, table
-    JSON.write_text(json.dumps({"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
     show_model(results)
     draw(results)
 

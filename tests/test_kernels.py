@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plar.engines import LocalEngine
-from plar.engines.lanes import aligned, as_rows, permute
+from plar.engines.lanes import aligned, as_rows, permute_words
 from plar.granules import Granules
 from plar.measures import MEASURES
 
@@ -49,5 +49,5 @@ def test_blocks_hold_their_columns_in_any_order(n: int) -> None:
     assert (block == columns.T).all()
     assert (as_rows(list(np.asfortranarray(columns)[:9])) == np.where(np.arange(64) < 9, block, 0)).all()
     order = rng.permutation(n).astype(np.uint32)
-    permute(block, order, moved)
+    permute_words(block.view(np.uint64), order, moved.view(np.uint64))
     assert (moved == block[order]).all()

@@ -131,11 +131,17 @@ def test_lanes_and_many_values(spark: Any, layout: str) -> None:
         same(plar.granulate(X, y=y), engine, measure="CCE", max_attributes=2)
 
 
-def test_large_blocks_are_divided_among_the_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("on_many_cores", [False, True])
+def test_large_blocks_are_divided_among_the_tasks(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, on_many_cores: bool
+) -> None:
     def minority(counts: Any) -> Any:
         return counts.sum() - counts.max()
 
     monkeypatch.setattr(blocks, "_OFFER", 0)  # as if the columns were large
+    if on_many_cores:
+        monkeypatch.setattr(blocks, "_MANY_CORES", 1)
+        monkeypatch.setattr(blocks, "_MUCH", 1)
     rng = np.random.default_rng(6)
     n = 9_000
     X = np.column_stack([rng.integers(0, 4, (n, 140)), rng.integers(0, 5_000, n), rng.integers(0, 300, n)])
@@ -146,7 +152,13 @@ def test_large_blocks_are_divided_among_the_tasks(spark: Any, monkeypatch: pytes
     own = plar.Measure("minority", minority, normaliser=lambda n: n, drop_pure=True)
     with shipped(spark, layout="columns") as engine:
         opened: Any = engine.open(granules, plar.measures.SCE)
-        assert {share.of for shares in opened._shipped.shares for share in shares} == {1, 2}
+        dealt = opened._shipped.shares
+        assert len(dealt) == (2 if on_many_cores else 1) * spark.sparkContext.defaultParallelism
+        assert any(share.high - share.low < share.of for shares in dealt for share in shares)
+        work = [sum((share.high - share.low) / share.of for share in shares) for shares in dealt]
+        assert work == pytest.approx(
+            [5 * size / (8 if on_many_cores else 2) for size in ([3, 3, 1, 1] if on_many_cores else [1, 1])]
+        )
         for measure in ("CCE", "PR", own):
             same(granules, engine, measure=measure, max_attributes=2)
         same(path, engine, decision="d", max_attributes=2)

@@ -84,21 +84,21 @@ def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts:
     return Split(new_order[:kept], new_starts[: classes + 1], new_order[n : 2 * n - kept], gone_starts[: left + 1])
 
 
-def in_order(column: Codes, order: Index) -> Index:
+def in_order(column: Array, order: Index, dtype: Any = np.uint32) -> Array:
     """Take a column in the order of the rows of a partition.
 
     >>> in_order(np.array([7, 8, 9], np.uint8), np.array([2, 0], np.uint32)).tolist()
     [9, 7]
     """
-    codes = np.empty(len(order), np.uint32)
-    _gather(column, order, codes)
-    return codes
+    taken = np.empty(len(order), dtype)
+    _gather(column, order, taken)
+    return taken
 
 
 @jit
-def _gather(column: Codes, order: Index, codes: Index) -> None:
+def _gather(column: Array, order: Index, taken: Array) -> None:
     for i in range(np.uint64(len(order))):
-        codes[i] = column[order[i]]
+        taken[i] = column[order[i]]
 
 
 @jit

@@ -8,6 +8,7 @@ costs a wrap-around check.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -28,7 +29,7 @@ _32 = np.uint64(32)
 _INVERSES = tuple((np.uint64((1 << 120) // k >> 64), np.uint64((1 << 120) // k % (1 << 64))) for k in range(1, 14))
 
 
-def add_words(words: Words) -> int:
+def add_words(words: Sequence[int] | Words) -> int:
     """Put the three words of a sum together."""
     return int(words[0]) + (int(words[1]) << 32) + (int(words[2]) << 64)
 

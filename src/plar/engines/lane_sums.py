@@ -16,14 +16,18 @@ from plar.engines.lanes import (
     count_pairs,
     count_short,
     pairs_are_cheaper,
+    permute_words,
 )
 from plar.jit import jit
+from plar.measures import PURE
 from plar.partition import Index
 
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
 _W = np.uint64(LANES)
+#: rows that are permuted at a time, so that they are still in the core's cache when they are counted
+CHUNK = 1 << 13
 #: a lane's running sum is flushed before it can overflow
 _ROOM = np.int64(1) << np.int64(62)
 
@@ -37,10 +41,10 @@ def _spill(sums: Words | Rows, sign: int, words: Words) -> None:
 
 
 @jit
-def add_cells(
+def _add_cells(
     f: F, x: Rows, weights: Words, segments: Index, sign: int, n_values: np.uint64, words: Words, scratch: Room
 ) -> None:
-    """Add sign · Σ f(weight) over the cells (segment, value), for each lane."""
+    # Add sign · Σ f(weight) over the cells (segment, value), for each lane.
     table, (counts, histogram, equals) = f[1], scratch
     histogram[:] = 0
     wide = np.zeros((MAX_VALUES, LANES), np.int64)
@@ -83,12 +87,14 @@ def add_cells(
                     for k in range(_W):
                         sums[k] += table[np.uint64(count[k])]
             else:
+                wide[:n_values] = 0
                 count_long(x, weights, low, high, n_values, counts, wide)
                 for v in range(n_values):
                     long_count = wide[v]
                     for k in range(_W):
                         sums[k] += table[np.uint64(long_count[k])]
         else:
+            wide[:n_values] = 0
             count_long(x, weights, low, high, n_values, counts, wide)
             for v in range(n_values):
                 for k in range(_W):
@@ -108,14 +114,35 @@ def add_cells(
 
 
 @jit
-def add_nested(
-    f: F, x: Rows, weights: Words, runs: Index, class_runs: Index, n_values: np.uint64, words: Words, scratch: Room
+def _fill(
+    block: Rows, order: Index, low: np.uint64, high: np.uint64, filled: tuple[np.uint64, np.uint64], room: Rows
+) -> tuple[np.uint64, np.uint64]:
+    # make sure that rows low to high, at most a chunk of them, are in the room; returns which are
+    if high <= filled[1]:
+        return filled
+    end = min(low + np.uint64(CHUNK), np.uint64(len(order)))
+    permute_words(block.view(np.uint64), order[low:end], room.view(np.uint64))
+    return low, end
+
+
+@jit
+def _add_nested(
+    f: F,
+    block: Rows,
+    order: Index,
+    weights: Words,
+    runs: Index,
+    class_runs: Index,
+    n_values: np.uint64,
+    words: Words,
+    scratch: Room,
+    x: Rows,
 ) -> None:
-    """Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class."""
+    # Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class.
     table, (counts, in_short_class, _) = f[1], scratch
     in_run, in_class = np.zeros((MAX_VALUES, LANES), np.int64), np.zeros((MAX_VALUES, LANES), np.int64)
     sums = np.zeros(LANES, np.int64)
-    room = _ROOM
+    room, filled = _ROOM, (np.uint64(0), np.uint64(0))
     for c in range(np.uint64(len(class_runs)) - _ONE):
         first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
         weight = weight_of(weights, np.uint64(runs[first]), np.uint64(runs[last]))
@@ -133,7 +160,8 @@ def add_nested(
         for run in range(first, last):
             low, high = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
             if short:
-                count_short(x, weights, low, high, n_values, counts)
+                filled = _fill(block, order, low, high, filled, x)
+                count_short(x, weights[filled[0] :], low - filled[0], high - filled[0], n_values, counts)
                 for v in range(n_values):
                     count, whole = counts[v], in_short_class[v]
                     for k in range(_W):
@@ -141,7 +169,11 @@ def add_nested(
                     for k in range(_W):
                         sums[k] -= table[np.uint64(count[k])]
                 continue
-            count_long(x, weights, low, high, n_values, counts, in_run)
+            in_run[:n_values] = 0
+            for begin in range(low, high, np.uint64(CHUNK)):
+                end = min(begin + np.uint64(CHUNK), high)
+                filled = _fill(block, order, np.uint64(begin), end, filled, x)
+                count_long(x, weights[filled[0] :], begin - filled[0], end - filled[0], n_values, counts, in_run)
             for v in range(n_values):
                 long_count, long_whole = in_run[v], in_class[v]
                 for k in range(_W):
@@ -194,10 +226,10 @@ def _add_unmatched(
 
 
 @jit
-def add_pure(
+def _add_pure(
     x: Rows, weights: Words, runs: Index, class_runs: Index, n_values: np.uint64, words: Words, scratch: Room
 ) -> None:
-    """Add Θ(D|R∪{a}) for PR and each lane: a cell (class, value) is pure if one run has all of its weight."""
+    # Add Θ(D|R∪{a}) for PR and each lane: a cell (class, value) is pure if one run has all of its weight.
     counts, in_short_class, pure = scratch
     in_class = np.zeros((MAX_VALUES, LANES), np.int64)
     in_run = np.zeros((MAX_VALUES, LANES), np.int64)
@@ -210,8 +242,10 @@ def add_pure(
         low, high = np.uint64(runs[first]), np.uint64(runs[last])
         weight = weight_of(weights, low, high)
         if weight > BYTE:
+            in_class[:n_values] = 0
             count_long(x, weights, low, high, n_values, counts, in_class)
             for run in range(first, last):
+                in_run[:n_values] = 0
                 count_long(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts, in_run)
                 for v in range(n_values):
                     for k in range(_W):
@@ -234,3 +268,39 @@ def add_pure(
                 for k in range(_W):
                     total[k] = np.uint8(total[k] + (count[k] if count[k] == whole[k] else zero))
     _spill(pure[0], -1, words)
+
+
+@jit
+def add_block(
+    f: F,
+    block: Rows,
+    order: Index,
+    starts: Index,
+    weights: Words,
+    runs: Index,
+    class_runs: Index,
+    n_values: int,
+    words: Words,
+    scratch: Room,
+    room: Rows,
+) -> None:
+    """Add Θ(D|R∪{a}) for each lane, over the classes from `starts`; the rows of a block are in any order."""
+    values, n_classes = np.uint64(n_values), np.uint64(len(starts)) - _ONE
+    a_run = np.uint64(len(order) // max(len(runs) - 1, 1))
+    if f[0] != PURE and not pairs_are_cheaper(a_run, a_run, values):
+        _add_nested(f, block, order[: starts[n_classes]], weights, runs, class_runs, values, words, scratch, room)
+        return
+    first = np.uint64(0)
+    while first < n_classes:  # as many classes as fit a chunk, at least one
+        low, last = starts[first], first + _ONE
+        while last < n_classes and starts[last + _ONE] - low <= np.uint32(CHUNK):
+            last += _ONE
+        permute_words(block.view(np.uint64), order[low : starts[last]], room.view(np.uint64))
+        own_weights, own_runs = weights[low : starts[last]], runs[class_runs[first] : class_runs[last] + _ONE] - low
+        if f[0] == PURE:
+            of_class = class_runs[first : last + _ONE] - class_runs[first]
+            _add_pure(room, own_weights, own_runs, of_class, values, words, scratch)
+        else:
+            _add_cells(f, room, own_weights, starts[first : last + _ONE] - low, 1, values, words, scratch)
+            _add_cells(f, room, own_weights, own_runs, -1, values, words, scratch)
+        first = last

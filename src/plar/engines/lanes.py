@@ -53,7 +53,7 @@ def aligned(rows: int) -> Rows:
 
 
 def scratch() -> Room:
-    """Allocate the byte counters for a call of `add_cells` or `add_pure`."""
+    """Allocate the byte counters for a pass over a block."""
     return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
 
 
@@ -157,19 +157,15 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
 
 
 @jit
-def _permute(words: NDArray[np.uint64], perm: Index, out: NDArray[np.uint64]) -> None:
+def permute_words(words: NDArray[np.uint64], perm: Index, out: NDArray[np.uint64]) -> None:
+    """Copy row perm[i] of a block to place i of another, both seen as words."""
+    # All loads before all stores, in words: only then does the compiler move a row with one instruction.
     for i in range(np.uint64(len(perm))):
         source, target = words[np.uint64(perm[i])], out[i]
         a, b, c, d = source[0], source[1], source[2], source[3]
         e, f, g, h = source[4], source[5], source[6], source[7]
         target[0], target[1], target[2], target[3] = a, b, c, d
         target[4], target[5], target[6], target[7] = e, f, g, h
-
-
-def permute(block: Rows, perm: Index, out: Rows) -> None:
-    """Copy row perm[i] of a block to place i of another."""
-    # All loads before all stores, in words: only then does the compiler move a row with one instruction.
-    _permute(block.view(np.uint64), perm, out.view(np.uint64))
 
 
 @jit
@@ -210,8 +206,7 @@ def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_valu
 def count_long(
     x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows, wide: Words
 ) -> None:
-    """Count as `count_short` does, for any weight: in stretches whose weight fits a byte, heavy rows one by one."""
-    wide[:n_values] = 0
+    """Add counts as `count_short` makes them, for any weight: in stretches that fit a byte, heavy rows one by one."""
     i = low
     while i < high:
         weight, end = np.uint64(0), i

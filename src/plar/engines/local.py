@@ -135,7 +135,7 @@ class LocalEvaluation:
         #: a user's θ is evaluated column by column
         self._use_lanes = False if measure.kind == OWN else use_lanes
         self._blocks: list[lanes.Block] | None = None
-        #: buffers for the rows of a block in the order of U/R, one per thread
+        #: buffers for rows of a block in the order of U/R, one per thread
         self._rooms: SimpleQueue[lanes.Rows] = SimpleQueue()
         self._n_jobs = n_jobs
         #: its threads stop with the evaluation
@@ -209,13 +209,11 @@ class LocalEvaluation:
             held, part = task
             if not isinstance(held, lanes.Block):
                 return [(held, over.column(*self._column(held), part))]
-            rows = over.rows(part)
             try:
                 room = self._rooms.get_nowait()
             except Empty:
-                room = lanes.aligned(len(now.order))
-            lanes.permute(held.rows, now.order[rows], room[rows])
-            thetas = over.block(room, held.n_values, part)
+                room = lanes.aligned(over.room)
+            thetas = over.block(held.rows, held.n_values, room, part)
             self._rooms.put(room)
             return [(a, theta) for a, theta in zip(held.attributes, thetas, strict=False) if a in wanted]
 
@@ -259,12 +257,15 @@ class LocalEvaluation:
 
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
         """A table of each candidate's values against the decisions."""
-        now, g = self._now, self._granules
         if self._measure.kind in (PURE, OWN) and not self.consistent:  # these drop other classes
             return self._strata.tables(candidates)
-        runs = self._runs or find_runs(g.classes, g.counts, now.order, now.starts)
-        columns = map(self._column, candidates)
-        return (Table(in_order(codes, now.order), n_values, runs) for codes, n_values in columns)
+        order, runs, columns = self._now.order, self._found_runs(), map(self._column, candidates)
+        return (Table(in_order(codes, order), n_values, runs) for codes, n_values in columns)
+
+    def _found_runs(self) -> Runs:
+        now, g = self._now, self._granules
+        self._runs = self._runs or find_runs(g.classes, g.counts, now.order, now.starts)
+        return self._runs
 
     def _column(self, attribute: int) -> tuple[Codes, int]:
         return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])

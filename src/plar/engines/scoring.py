@@ -14,7 +14,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Codes, Index, find_runs, in_order, split
+from plar.partition import Codes, Index, Runs, find_runs, in_order, split
 
 
 class Scorer:
@@ -47,15 +47,17 @@ class Scorer:
 class Pass:
     """One pass over U/R, with classes ordered by decision: Θ(D|R∪{a}) of any candidate."""
 
-    def __init__(self, scorer: Scorer, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> None:
+    def __init__(
+        self, scorer: Scorer, classes: Index, counts: kernels.Words, order: Index, starts: Index, *runs: Index
+    ) -> None:
         self._scorer = scorer
         #: a user's θ is evaluated column by column
         self.takes_blocks = scorer.own is None
         self._rows = classes, counts
         self._order, self._starts = order, starts
-        self.runs = find_runs(classes, counts, order, starts)
+        #: where runs begin and the first run of each class can be given
+        self.runs = Runs(in_order(counts, order, np.int64), *runs) if runs else find_runs(*self._rows, order, starts)
         self._weights, self._runs, self._class_runs = self.runs
-        self._rows_a_run = np.uint64(len(order) // max(len(self._runs) - 1, 1))
 
     def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
         """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""
@@ -68,11 +70,6 @@ class Pass:
         n_rows = int(self._starts[-1])
         first, last = np.searchsorted(self._starts, [low * n_rows // of, high * n_rows // of]).tolist()
         return slice(first, last + 1)
-
-    def rows(self, part: slice) -> slice:
-        """The rows of a range of classes."""
-        starts = self._starts[part]
-        return slice(int(starts[0]), int(starts[-1]))
 
     def column(self, codes: Codes, n_values: int, part: slice = slice(None)) -> int:
         """Θ of a range of classes, split by a column; `codes` are by row, in any order of the rows."""
@@ -87,22 +84,21 @@ class Pass:
             kernels.add_cells(s.f, *rows, n_values, words)
         return kernels.add_words(words)
 
-    def block(self, rows: lanes.Rows, n_values: int, part: slice = slice(None)) -> list[int]:
-        """Θ of a range of classes, split by each of 64 columns of few values; `rows` are in the order of U/R."""
-        s = self._scorer
-        values, words, room = np.uint64(n_values), np.zeros((lanes.LANES, 3), np.int64), lanes.scratch()
-        weights, runs, inner = self._weights, self._runs, self._class_runs[part]
-        if s.kind == PURE:
-            lane_sums.add_pure(rows, weights, runs, inner, values, words, room)
-        elif not lanes.pairs_are_cheaper(self._rows_a_run, self._rows_a_run, values):
-            lane_sums.add_nested(s.f, rows, weights, runs, inner, values, words, room)
-        else:
-            for segments, sign in ((self._starts[part], 1), (runs[inner[0] : int(inner[-1]) + 1], -1)):
-                lane_sums.add_cells(s.f, rows, weights, segments, sign, values, words, room)
-        return [kernels.add_words(w) for w in words]
+    def block(self, rows: lanes.Rows, n_values: int, room: lanes.Rows, part: slice = slice(None)) -> list[int]:
+        """Θ of a range of classes, split by each of 64 columns of few values, given in any order of the rows."""
+        s, words = self._scorer, np.zeros((lanes.LANES, 3), np.int64)
+        runs = self._weights, self._runs, self._class_runs[part]
+        lane_sums.add_block(s.f, rows, self._order, self._starts[part], *runs, n_values, words, lanes.scratch(), room)
+        return [kernels.add_words(w) for w in words.tolist()]
+
+    @property
+    def room(self) -> int:
+        """How many rows `block` needs room for."""
+        return min(len(self._order), max(lane_sums.CHUNK, int(np.diff(self._starts).max())))
 
     def _own_column(self, codes: Codes, n_values: int, part: slice) -> int:
-        starts, order = self._starts[part], self._order[self.rows(part)]
+        starts = self._starts[part]
+        order = self._order[starts[0] : starts[-1]]
         after = split([(codes, n_values)], np.arange(len(codes), dtype=np.uint32), order, starts - starts[0])
         total, rows = self._scorer.total, self._rows
         return total(*rows, after.order, after.starts) + total(*rows, after.gone, after.gone_starts)

@@ -11,7 +11,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -25,7 +25,7 @@ from plar.engines.scoring import Pass
 from plar.engines.spark.pieces import Coding
 from plar.engines.spark.session import explained, run_watched
 from plar.engines.spark.warm import forget_zip_files
-from plar.partition import Array, Codes, Index
+from plar.partition import Array, Codes, Runs
 from plar.spark_calls import spark_call
 
 
@@ -55,6 +55,10 @@ class Block(NamedTuple):
     columns: Sequence[Array | str]
 
 
+#: from so many cores on, not all work is dealt in advance
+_MANY_CORES = 8
+#: rows of groups for each core that take several times as long as starting a task
+_MUCH = 1 << 20
 #: columns are sent to the driver with the scores as long as one column per group adds up to at most this many rows
 _OFFER = 1 << 22
 
@@ -73,9 +77,13 @@ class ColumnBlocks(ABC):
         #: small columns come with the scores, which saves a job to fetch the chosen one; large groups are divided
         self.offers = len(self.groups) * n_rows <= _OFFER
         # every task that has a part of a group holds all of it, so a group is divided among few
-        n_tasks = min(context.defaultParallelism, len(self.groups) * (1 if self.offers else 2)) or 1
+        cores, n = context.defaultParallelism, len(self.groups)
+        n_tasks = min(cores, n * (1 if self.offers else 2)) or 1
+        # the slowest of many cores is far behind the others: a quarter of much work is for those that are done first
+        late = cores >= _MANY_CORES and n >= 2 * cores and n * n_rows >= cores * _MUCH
+        sizes = [3] * n_tasks + [1] * n_tasks if late else [1] * n_tasks
         #: what each task scores
-        self.shares = _shares(self.groups, n_tasks, divide=not self.offers)
+        self.shares = _shares(self.groups, sizes, divide=not self.offers)
 
     @abstractmethod
     def remade(self) -> RDD[Block]:
@@ -95,13 +103,14 @@ class ColumnBlocks(ABC):
         return [answer for _, answers in done for answer in answers]
 
     def scored(
-        self, wanted: set[int], now: tuple[Index, Index], scorer: Any, watch: Watch | None, *, offer: bool
+        self, wanted: set[int], now: tuple[Any, Runs], scorer: Any, watch: Watch | None, *, offer: bool
     ) -> list[tuple[int, int, Codes | None]]:
         """Parts of Θ(D|R∪{a}), to be added up by candidate, over the rows still in U/R, in one job.
 
-        U/R is given as (order, starts).
+        U/R is given as a partition and its runs, whose weights the tasks have.
         """
-        sent = self.context.broadcast(now)
+        partition, runs = now
+        sent = self.context.broadcast((partition.order, partition.starts, runs.begins, runs.first))
         task = partial(
             _scores,
             shared=self.shared,
@@ -136,23 +145,26 @@ def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
     ]
 
 
-def _shares(groups: list[Group], n_tasks: int, *, divide: bool) -> list[list[Share]]:
-    """Deal groups to tasks, the last ones in parts, so that every task gets the same amount of work.
+def _shares(groups: list[Group], sizes: Sequence[int], *, divide: bool) -> list[list[Share]]:
+    """Deal groups to tasks in proportion to their sizes; groups are divided for that if wished.
 
     >>> five = [Group(i, (i,), (2,), False) for i in range(5)]
-    >>> for shares in _shares(five, 2, divide=True):
+    >>> for shares in _shares(five, [1, 1], divide=True):
     ...     print([(share.group.number, share.low, share.high, share.of) for share in shares])
-    [(0, 0, 1, 1), (2, 0, 2, 2), (3, 0, 1, 2)]
-    [(1, 0, 1, 1), (3, 1, 2, 2), (4, 0, 2, 2)]
+    [(0, 0, 2, 2), (2, 0, 2, 2), (4, 0, 1, 2)]
+    [(4, 1, 2, 2), (1, 0, 2, 2), (3, 0, 2, 2)]
     """
-    rest = min(len(groups), n_tasks + len(groups) % n_tasks) if divide and len(groups) % n_tasks else 0
-    whole = groups[: len(groups) - rest]
-    dealt = [[Share(task, group) for group in whole[task::n_tasks]] for task in range(n_tasks)]
-    for task, shares in enumerate(dealt):  # the rest is a line of groups, cut into as many parts as there are tasks
-        for i, group in enumerate(groups[len(whole) :]):
-            low, high = (min(max(end * rest - i * n_tasks, 0), n_tasks) for end in (task, task + 1))
+    n = len(sizes)
+    if not divide:
+        return [[Share(task, group) for group in groups[task::n]] for task in range(n)]
+    # a line of groups, cheap and expensive ones mixed, is cut into one stretch per task
+    line, of, ends = [group for i in range(n) for group in groups[i::n]], sum(sizes), [0, *accumulate(sizes)]
+    dealt: list[list[Share]] = [[] for _ in sizes]
+    for task, (begin, end) in enumerate(pairwise(ends)):
+        for i, group in enumerate(line):
+            low, high = (min(max(at * len(line) - i * of, 0), of) for at in (begin, end))
             if low < high:
-                shares.append(Share(task, group, low, high, n_tasks))
+                dealt[task].append(Share(task, group, low, high, of))
     return dealt
 
 
@@ -219,8 +231,8 @@ def _columns(group: Group, arrays: Sequence[Array], attributes: Collection[int])
 
 
 #: the pass of the current iteration, shared by the tasks of a worker
-_present: dict[Any, tuple[Pass, Index]] = {}
-#: a buffer for the rows of a block, reused by later iterations: the first touch of fresh memory is slow
+_present: dict[Any, Pass] = {}
+#: a buffer for rows of a block, reused by later iterations: the first touch of fresh memory is slow
 _rooms: list[lanes.Rows] = []
 _MOST_ROOM = 1 << 28
 
@@ -238,17 +250,13 @@ def _scores(
     if token not in _present:
         _present.clear()
         classes, counts = shared.value
-        order, starts = now.value
-        over = Pass(scorer(), classes, counts, order, starts)
-        _present[token] = over, order
-    (over, order), group = _present[token], share.group
+        _present[token] = Pass(scorer(), classes, counts, *now.value)
+    over, group = _present[token], share.group
     part = over.part(share.low, share.high, share.of)
     if part.stop - part.start == 1:  # no class begins there
         return []
     if group.in_lanes and over.takes_blocks:
-        room, rows = _room(len(order)), over.rows(part)
-        lanes.permute(arrays[0], order[rows], room[rows])
-        thetas = zip(group.attributes, over.block(room, max(group.n_values), part), strict=False)
+        thetas = zip(group.attributes, over.block(arrays[0], max(group.n_values), _room(over.room), part), strict=False)
         scores = [(a, theta) for a, theta in thetas if a in wanted]
     else:
         n_values = {a: n for a, n in zip(group.attributes, group.n_values, strict=True) if a in wanted}

@@ -121,9 +121,9 @@ class ColumnsEvaluation(LocalEvaluation):
         return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
-        held, blocks, now = self._held, self._gathered, (self._now.order, self._now.starts)
+        held, blocks = self._held, self._gathered
         scorer = partial(Scorer, self._measure, held.n_objects, held.n_classes)
-        scores = blocks.scored(wanted, now, scorer, self.watch, offer=blocks.offers)
+        scores = blocks.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=blocks.offers)
         self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
         return [(a, theta) for a, theta, _ in scores]
 

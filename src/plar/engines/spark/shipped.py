@@ -73,9 +73,9 @@ class ShippedEvaluation(LocalEvaluation):
     with_each = spark_call(LocalEvaluation.with_each)
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
-        g, now = self._granules, self._now
+        g = self._granules
         scorer = partial(Scorer, self._measure, g.n_objects, g.n_classes)
-        scores = self._shipped.scored(wanted, (now.order, now.starts), scorer, self.watch, offer=False)
+        scores = self._shipped.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=False)
         return [(a, theta) for a, theta, _ in scores]
 
 

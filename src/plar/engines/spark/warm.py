@@ -80,9 +80,7 @@ def _run_kernels(n_values: int) -> None:
         over = Pass(scorer, granules.classes, granules.counts, order, np.array([0, len(order)], np.uint32))
         for a in (0, 2):
             over.column(granules.columns[a], coding.cardinalities[a])
-        rows, room = lanes.as_rows([granules.columns[a] for a in range(1, 8)]), lanes.aligned(len(order))
-        lanes.permute(rows, order, room)
-        over.block(room, 3)
+        over.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))
 
 
 def _once_per_machine(compile_all: Callable[[], None]) -> None:
