@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -109,7 +110,8 @@ def test_an_arrow_file_cut_short_by_another_program_while_it_is_read(tmp_path: P
     n = 2_000_000
     path = tmp_path / "t.arrow"
     columns = {name: pl.Series(range(n)).hash(seed) % 20 for seed, name in enumerate("abd")}
-    pl.DataFrame(columns).write_ipc(path, compression=compression)
+    frame = pl.DataFrame(columns)
+    frame.write_ipc(path, compression=compression)
     script = """
         import subprocess, sys
         import plar
@@ -119,7 +121,8 @@ def test_an_arrow_file_cut_short_by_another_program_while_it_is_read(tmp_path: P
             return batch
         groups = rows.frame.map_batches(cut, streamable=True).group_by(rows.names).len()
         try:
-            print(rows.collect(groups)["len"].sum())
+            found = rows.collect(groups)
+            print(*(int((found[name] * found["len"]).sum()) for name in rows.names))
         except plar.TableError as error:
             print(error)
     """
@@ -127,11 +130,9 @@ def test_an_arrow_file_cut_short_by_another_program_while_it_is_read(tmp_path: P
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     assert path.stat().st_size == 1000
     assert done.returncode == 0
-    if compression == "uncompressed":  # 48 MB: the end had not been read
-        assert done.stdout.startswith(f"Cannot read {str(path)!r}: ")
-        assert done.stdout.count("\n") == 1
-    else:
-        assert done.stdout == f"{n}\n" or done.stdout.startswith(f"Cannot read {str(path)!r}: ")
+    right = " ".join(str(frame[name].sum()) for name in frame.columns)
+    # it depends on how far ahead polars reads
+    assert done.stdout == f"{right}\n" or re.fullmatch(f"Cannot read {re.escape(repr(str(path)))}: .+\n", done.stdout)
 
 
 @pytest.mark.parametrize("environment", [{}, {"TMPDIR": os.devnull, "HOME": "/"}])
