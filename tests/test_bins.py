@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+import threading
 import warnings
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -659,3 +662,42 @@ def test_real_numbers(name: str, spec: str, tmp_path: Path) -> None:
         columns = range(matrix.shape[1] - 1)
         rows = {j: [(float(row[j]), int(row[-1])) for row in few] for j in columns}
         assert answer(few, decision=-1, bins=spec)[0] == [tuple(mdlp(rows[j])) for j in columns]
+
+
+# -- work: on wide tables, what Python does for each column takes most of the time ------------------------------
+
+
+def python_calls(work: Callable[[], Any]) -> int:
+    """Calls of Python functions, in all threads that are started meanwhile."""
+    calls = 0
+
+    def count(_frame: Any, event: str, _argument: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    threading.setprofile(count)
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(("kind", "most"), [("csv", 900), ("parquet", 450), ("pandas", 330)])
+def test_the_work_for_one_more_column(kind: str, most: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    calls = []
+    for k in (100, 200):
+        columns = {f"c{j}": rng.normal(size=200) for j in range(k)}
+        frame = pl.DataFrame(columns | {"d": rng.integers(0, 2, 200)})
+        data: Any = frame.to_pandas() if kind == "pandas" else tmp_path / f"{k}.{kind}"
+        if kind != "pandas":
+            frame.write_csv(data) if kind == "csv" else frame.write_parquet(data)
+        reduce = partial(plar.reduce, data, "d", bins="mdlp")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", plar.PlarWarning)
+            reduce()  # loads and compiles
+            calls.append(python_calls(reduce))
+    assert (calls[1] - calls[0]) / 100 < most

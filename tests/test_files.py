@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import textwrap
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -84,7 +86,7 @@ def test_what_a_killed_run_was_writing_goes_with_the_next(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not tell what is mapped")
-@pytest.mark.parametrize("suffix", ["ndjson", "parquet"])
+@pytest.mark.parametrize("suffix", ["ndjson", "parquet", "arrow"])
 def test_no_file_is_mapped_while_it_is_read(tmp_path: Path, suffix: str) -> None:
     """Cutting a mapped file short would end the process that reads it."""
     n = 200_000
@@ -101,6 +103,47 @@ def test_no_file_is_mapped_while_it_is_read(tmp_path: Path, suffix: str) -> None
         frame.collect(frame.frame.map_batches(look, streamable=True).select(pl.len()))
     assert seen
     assert not any(seen)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_an_arrow_file_cut_short_by_another_program_while_it_is_read(tmp_path: Path, compression: Any) -> None:
+    n = 2_000_000
+    path = tmp_path / "t.arrow"
+    columns = {name: pl.Series(range(n)).hash(seed) % 20 for seed, name in enumerate("abd")}
+    frame = pl.DataFrame(columns)
+    frame.write_ipc(path, compression=compression)
+    script = """
+        import subprocess, sys
+        import plar
+        rows = plar.read_table(sys.argv[1], "d").rows
+        def cut(batch):
+            subprocess.run(["truncate", "-s", "1000", sys.argv[1]], check=True)
+            return batch
+        groups = rows.frame.map_batches(cut, streamable=True).group_by(rows.names).len()
+        try:
+            found = rows.collect(groups)
+            print(*(int((found[name] * found["len"]).sum()) for name in rows.names))
+        except plar.TableError as error:
+            print(error)
+    """
+    words = [sys.executable, "-W", "error", "-c", textwrap.dedent(script), str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+    assert path.stat().st_size == 1000
+    assert done.returncode == 0
+    right = " ".join(str(frame[name].sum()) for name in frame.columns)
+    # it depends on how far ahead polars reads
+    assert done.stdout == f"{right}\n" or re.fullmatch(f"Cannot read {re.escape(repr(str(path)))}: .+\n", done.stdout)
+
+
+@pytest.mark.parametrize("environment", [{}, {"TMPDIR": os.devnull, "HOME": "/"}])
+def test_arrow_files_where_polars_finds_no_place_for_its_cache(tmp_path: Path, environment: dict[str, str]) -> None:
+    words = [sys.executable, "-m", "plar", "reduce", str(write(tmp_path / "t.arrow")), "-d", "d", "--json"]
+    python_path = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, timeout=300, env=python_path | environment
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["attributes"] == ["a"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -49,6 +51,46 @@ def test_whoever_keeps_the_descriptor_open_does_not_hold_the_process() -> None:
     """)
     assert done.returncode == 0
     assert done.stderr.endswith("more\nended\n")
+
+
+#: a process that writes to what it got as stderr, also after we have taken it back, and stays
+WRITER = "echo first >&2; echo ready; i=0; while [ $i -lt 200000 ]; do echo more >&2; i=$((i+1)); done; exec sleep 600"
+
+
+@pytest.mark.parametrize("also_spark", [False, True])
+def test_a_process_that_writes_on_neither_holds_us_nor_hides_what_we_say(also_spark: bool) -> None:
+    if also_spark:
+        pytest.importorskip("pyspark")
+    done = run(
+        """
+        import subprocess, tempfile
+        from contextlib import ExitStack
+        with panics_hidden():
+            os.write(2, b"by a library\\n")
+            with tempfile.TemporaryFile() as log:
+                with ExitStack() as stack:
+                    if sys.argv[2:]:
+                        from plar.engines.spark.session import _stderr_to
+                        stack.enter_context(_stderr_to(log))
+                    child = subprocess.Popen(["sh", "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+                    assert child.stdout.readline() == "ready\\n"
+                print("ours", file=sys.stderr)
+                if sys.argv[2:]:
+                    print(os.pread(log.fileno(), 5, 0).decode())
+        print("after", file=sys.stderr)
+        print(child.pid, child.poll(), flush=True)
+        os._exit(0)  # as with a JVM, nobody waits for it
+        """,
+        WRITER,
+        *(["spark"] if also_spark else []),
+    )
+    *logged, pid, state = done.stdout.split()
+    os.kill(int(pid), signal.SIGKILL)
+    assert (done.returncode, logged, state) == (0, ["first"] * also_spark, "None")
+    lines = done.stderr.splitlines()
+    assert lines[0] == "ours"
+    assert lines[-1] == "after"
+    assert lines[1:3] == (["by a library", "after"] if also_spark else ["by a library", "first"])
 
 
 def test_exceptions_pass() -> None:

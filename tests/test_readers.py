@@ -16,6 +16,8 @@ from plar.errors import ParameterError, TableError
 from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.tables.table import open_rows
+from plar.text.chunks import Chunk
+from plar.text.worker import Worker
 
 ROWS = [("a", "x", "0"), ("b", "x", "1"), ("a", "x", "0")]
 
@@ -427,3 +429,37 @@ def test_unreadable(tmp_path: Path) -> None:
     path.chmod(0)
     with pytest.raises(TableError, match="Permission denied"):
         read_table(path, 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not tell what was read")
+@pytest.mark.parametrize("left", ["after the header", "at a fault", "at an interrupt"])
+@pytest.mark.parametrize("suffix", ["arff", "csv"])
+def test_who_leaves_a_file_early_does_not_read_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, left: str
+) -> None:
+    head = "@relation t\n@attribute a numeric\n@attribute d {x,y}\n@data\n" if suffix == "arff" else "a,d\n"
+    first = "1,x,1\n" if left == "at a fault" else "1,x\n"
+    path = write(tmp_path, f"t.{suffix}", head + first + "1,x\n" * (16 << 20))
+    read(write(tmp_path, f"small.{suffix}", head + "1,x\n"))  # also loads whatever else a run reads
+
+    def bytes_read() -> int:
+        return int(Path("/proc/self/io").read_text().split()[1])
+
+    before = bytes_read()
+    if left == "after the header":
+        read_table(path, "d")
+    elif left == "at a fault":
+        with pytest.raises(TableError, match="3 fields where 2 are expected"):
+            read(path)
+    else:
+        of_worker = Worker.read
+
+        def interrupted(worker: Worker, chunk: Chunk) -> bool:
+            if chunk.number == 2:
+                raise KeyboardInterrupt
+            return of_worker(worker, chunk)
+
+        monkeypatch.setattr(Worker, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            read(path)
+    assert bytes_read() - before < path.stat().st_size // 4

@@ -118,7 +118,8 @@ def test_a_table_from_stdin(kind: str, tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["source"] == "-"
     assert found["attributes"] == list(plar.reduce(TABLE, decision="x_wins").attributes)
-    assert list(tmp_path.iterdir()) == []
+    left = [file for file in tmp_path.rglob("*") if file.is_file()]  # polars makes a folder for its cache
+    assert left == []
 
 
 def test_granules_through_a_pipe() -> None:

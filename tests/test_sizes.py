@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import math
+import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import oracle
@@ -167,3 +169,23 @@ def test_an_arrow_file_that_asks_for_all_memory(tmp_path: Path) -> None:
     for place in sizes:
         (tmp_path / "t.arrow").write_bytes(good[: place + 6] + b"\x11\x4a" + good[place + 8 :])
         assert "Cannot read" in refused(tmp_path / "t.arrow")
+
+
+@told
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+def test_an_arrow_file_with_batches_beyond_its_end(tmp_path: Path, compression: Any) -> None:
+    path = tmp_path / "t.arrow"
+    labels = pl.Series(["x", "y"] * 500, dtype=pl.Categorical)
+    pl.DataFrame({"a": range(1000), "d": labels}).write_ipc(path, compression=compression, record_batch_size=300)
+    good = path.read_bytes()
+    footer = len(good) - 10 - int.from_bytes(good[-10:-6], "little")
+    blocks = []
+    for place in range(footer, len(good) - 34):
+        at, described, size = struct.unpack_from("<qixxxxq", good, place)
+        if size > 0 and described > 0 and 0 < at < footer and good[at : at + 4] == b"\xff" * 4:
+            blocks.append(place)
+    assert len(blocks) == 5, "a dictionary and four batches"
+    for place in (blocks[0], blocks[-1]):
+        for forged in (1 << 40, (1 << 63) - 1):
+            path.write_bytes(good[: place + 16] + forged.to_bytes(8, "little") + good[place + 24 :])
+            assert "claims an impossible size" in refused(path)

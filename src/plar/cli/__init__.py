@@ -118,9 +118,14 @@ def panics_hidden() -> Iterator[None]:
             with suppress(OSError):  # its reader may be gone
                 direct.flush()
             os.dup2(direct.fileno(), 2)
-            held.seek(0)
+            size = held.seek(0, os.SEEK_END)
+            if hasattr(os, "pread"):  # a process that still writes shares the position: leave it at the end
+                text = os.pread(held.fileno(), size, 0)
+            else:
+                held.seek(0)
+                text = held.read(size)
             with suppress(OSError):
-                os.write(2, _PANIC.split(held.read(), maxsplit=1)[0])
+                os.write(2, _PANIC.split(text, maxsplit=1)[0])
 
 
 def _open_closed_streams() -> None:

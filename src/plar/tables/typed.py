@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import struct
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
+from io import FileIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -61,7 +61,7 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
         return pl.scan_parquet(file, glob=False, hive_partitioning=False)
     if kind == "ipc":
         _check_arrow(file)
-        return pl.scan_ipc(file, glob=False, hive_partitioning=False)
+        return _scan_arrow(file)
     if kind == "excel":
         if find_spec("fastexcel") is None:
             raise TableError(f"{str(file)!r} needs fastexcel, which is not installed. Try: pip install 'plar[excel]'.")
@@ -71,6 +71,16 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
         return read_array(file)
     schema = json_schema(file)
     return pl.scan_ndjson(unmapped(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
+
+
+def _scan_arrow(file: Path) -> pl.LazyFrame:
+    scan = partial(pl.scan_ipc, glob=False, hive_partitioning=False)
+    frame: pl.LazyFrame = scan(unmapped(file))
+    try:
+        frame.collect_schema()  # makes an empty folder for polars' cache
+    except pl.exceptions.PanicException:  # there is no place for one
+        return scan(file)
+    return frame
 
 
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
@@ -137,55 +147,71 @@ def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
     return bool(frame.select(there_and_back.eq_missing(column).all()).collect().item())
 
 
-# -- compressed Arrow files: one that claims an impossible size would crash the process ------------------------
+# -- Arrow files that claim impossible sizes would crash the process ----------------------------------------------
 
 
 def _check_arrow(path: Path) -> None:
-    """Refuse a file with a buffer that claims an impossible uncompressed size: polars would allocate that much."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    """Refuse a file with a batch beyond its end, or a buffer that cannot unpack to its size: polars allocates it."""
+    with path.open("rb", buffering=0) as file:  # not mapped either
         try:
-            damaged = _overstates(data)
+            damaged = _overstates(file)
         except (struct.error, ValueError):  # polars will report it
             damaged = False
     if damaged:
         raise TableError(
-            f"Cannot read {str(path)!r}: a buffer claims an impossible size. "
+            f"Cannot read {str(path)!r}: a part of it claims an impossible size. "
             "The file is damaged or not what its name says."
         )
 
 
-def _overstates(data: mmap.mmap) -> bool:
-    end = len(data) - 10
-    footer = _follow(data, end - _number(data, "<i", end))
+def _overstates(file: FileIO) -> bool:
+    end = file.seek(0, os.SEEK_END) - 10
+    size = _number(_part(file, end, 4), "<i", 0)
+    data = _part(file, end - size, size)
+    footer = _follow(data, 0)
+    blocks = []
     for slot in (2, 3):  # dictionaries, recordBatches
-        blocks, n_blocks = _vector(data, _field(data, footer, slot))
-        for block in range(blocks, blocks + 24 * n_blocks, 24):
-            offset, described, _ = struct.unpack_from("<qixxxxq", data, block)
-            message = _follow(data, offset + (8 if data[offset : offset + 4] == b"\xff\xff\xff\xff" else 4))
-            batch = _follow(data, _field(data, message, 2))
-            if _number(data, "<B", _field(data, message, 1)) == _DICTIONARY:
-                batch = _follow(data, _field(data, batch, 1))
-            packed = _field(data, batch, 3)
-            if not packed:
-                continue
-            codec = _field(data, _follow(data, packed), 0)
-            most = _MAX_RATIO[_number(data, "<b", codec) == 1 if codec else 0]
-            buffers, n_buffers = _vector(data, _field(data, batch, 2))
-            for at, size in struct.iter_unpack("<qq", data[buffers : buffers + 16 * n_buffers]):
-                if size > 0 and not -1 <= _number(data, "<q", offset + described + at) <= most * size + _SPARE:
-                    return True
+        at, n_blocks = _vector(data, _field(data, footer, slot))
+        blocks += list(struct.iter_unpack("<qixxxxq", data[at : at + 24 * n_blocks]))
+    if any(min(block) < 0 or sum(block) > end for block in blocks):  # offset, length of the message, of its buffers
+        return True
+    return any(_batch_overstates(file, _part(file, at, size), at + size) for at, size, _ in blocks)
+
+
+def _batch_overstates(file: FileIO, data: bytes, body: int) -> bool:
+    """The same of one batch, by the message that describes it and the position of its buffers."""
+    message = _follow(data, 8 if data.startswith(b"\xff\xff\xff\xff") else 4)
+    batch = _follow(data, _field(data, message, 2))
+    if _number(data, "<B", _field(data, message, 1)) == _DICTIONARY:
+        batch = _follow(data, _field(data, batch, 1))
+    packed = _field(data, batch, 3)
+    if not packed:
+        return False
+    codec = _field(data, _follow(data, packed), 0)
+    most = _MAX_RATIO[_number(data, "<b", codec) == 1 if codec else 0]
+    buffers, n_buffers = _vector(data, _field(data, batch, 2))
+    for at, size in struct.iter_unpack("<qq", data[buffers : buffers + 16 * n_buffers]):
+        if size > 0 and not -1 <= _number(_part(file, body + at, 8), "<q", 0) <= most * size + _SPARE:
+            return True
     return False
 
 
-def _number(data: mmap.mmap, kind: str, at: int) -> int:
+def _part(file: FileIO, at: int, size: int) -> bytes:
+    if at < 0 or not 0 <= size <= os.fstat(file.fileno()).st_size:
+        raise ValueError("not in the file")
+    file.seek(at)
+    return file.read(size)
+
+
+def _number(data: bytes, kind: str, at: int) -> int:
     return int(struct.unpack_from(kind, data, at)[0])
 
 
-def _follow(data: mmap.mmap, at: int) -> int:
+def _follow(data: bytes, at: int) -> int:
     return at + _number(data, "<I", at)
 
 
-def _field(data: mmap.mmap, table: int, slot: int) -> int:
+def _field(data: bytes, table: int, slot: int) -> int:
     """Position of a field of a table, 0 if it is absent."""
     known = table - _number(data, "<i", table)
     if 4 + 2 * slot >= _number(data, "<H", known):
@@ -194,7 +220,7 @@ def _field(data: mmap.mmap, table: int, slot: int) -> int:
     return table + offset if offset else 0
 
 
-def _vector(data: mmap.mmap, at: int) -> tuple[int, int]:
+def _vector(data: bytes, at: int) -> tuple[int, int]:
     """Position of the first entry of a vector, and the number of entries."""
     place = _follow(data, at) if at else 0
     return place + 4, _number(data, "<I", place) if at else 0
