@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
+from typing import IO
 
 from plar.errors import ParameterError, TableError
 
@@ -138,6 +139,15 @@ def first_bytes(path: Path, n: int) -> bytes:
     if not found:
         raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
     return found
+
+
+def written_so_far(file: IO[bytes]) -> bytes:
+    """All that a file holds; its position, which a process that still writes may share, stays where it is."""
+    size = os.fstat(file.fileno()).st_size
+    if hasattr(os, "pread"):
+        return os.pread(file.fileno(), size, 0)
+    file.seek(0)  # Windows
+    return file.read(size)
 
 
 def as_path(given: object) -> Path:

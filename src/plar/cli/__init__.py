@@ -25,6 +25,7 @@ from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
 from plar.cli.shell_words import in_shell
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
+from plar.files import written_so_far
 
 #: how polars reports its panics, in many lines; plar reports the bad file in one
 _PANIC = re.compile(rb"\n*thread '[^\n]*panicked at ")
@@ -118,14 +119,8 @@ def panics_hidden() -> Iterator[None]:
             with suppress(OSError):  # its reader may be gone
                 direct.flush()
             os.dup2(direct.fileno(), 2)
-            size = held.seek(0, os.SEEK_END)
-            if hasattr(os, "pread"):  # a process that still writes shares the position: leave it at the end
-                text = os.pread(held.fileno(), size, 0)
-            else:
-                held.seek(0)
-                text = held.read(size)
             with suppress(OSError):
-                os.write(2, _PANIC.split(text, maxsplit=1)[0])
+                os.write(2, _PANIC.split(written_so_far(held), maxsplit=1)[0])
 
 
 def _open_closed_streams() -> None:

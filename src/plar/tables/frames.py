@@ -29,7 +29,6 @@ from plar.roles import Roles
 from plar.tables.rows import Rows, Selection, granulate_columns, sink_frame
 
 T = TypeVar("T")
-_BLOCK_CELLS = 1 << 24
 _WIDE = 200  # grouping by more columns than this is slower than coding each
 _LEN = "\0len"
 _TICK = 0.01  # seconds between two checks of the memory
@@ -39,13 +38,13 @@ _TICK = 0.01  # seconds between two checks of the memory
 class FrameRows(Rows):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    `columnar` says that columns can be read one after another, in the same order of rows each time. `frames` holds one
-    frame per file, in common types.
+    `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time.
+    `frames` holds one frame per file, in common types.
     """
 
     kind = "polars"
 
-    columnar: bool = False
+    cells: int = 0
     frames: tuple[Any, ...] = ()
 
     @property
@@ -68,9 +67,9 @@ class FrameRows(Rows):
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, some at a time if they can be read that way."""
         step = max(1, len(names))
-        if self.columnar:
+        if self.cells:
             rows = int(self.collect(self.frame.select(pl.len())).item())
-            step = max(64, _BLOCK_CELLS // max(rows, 1))  # each block scans all names
+            step = max(64, self.cells // max(rows, 1))  # each block scans all names
         for low in range(0, len(names), step):
             block = self.collect(self.frame.select([named(name) for name in names[low : low + step]]))
             check_memory("Coding the columns", len(block) * (len(names) - low))  # at least a byte per cell
@@ -85,7 +84,7 @@ class FrameRows(Rows):
         narrow = len(roles.used) <= _WIDE and pl.Object not in schema.values() and _LEN not in self.names
         if roles.labels is None and roles.bins is None and roles.decision_bins is None and narrow:
             return self._grouped(roles)
-        if self.columnar:
+        if self.cells:
             return granulate_columns(self, roles)
         # a query may return its rows in another order each time
         held = self.collect(self.frame.select([named(name) for name in roles.read]))

@@ -25,6 +25,8 @@ from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_a
 _DICTIONARY = 2
 _MAX_RATIO = (256, 33_000)  # highest compression ratios of LZ4 and Zstandard
 _SPARE = 1 << 12
+#: cells that are read at a time; of an Arrow file polars reads all columns whenever it reads some
+_CELLS = {"parquet": 1 << 24, "ipc": 1 << 26}
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -52,8 +54,7 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         frames = [
             f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames
         ]
-    columnar = kind in ("parquet", "ipc")
-    return kind_of_rows(pl.concat(frames), names, tuple(files), columnar=columnar, frames=tuple(frames))
+    return kind_of_rows(pl.concat(frames), names, tuple(files), cells=_CELLS.get(kind, 0), frames=tuple(frames))
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:

@@ -88,7 +88,7 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
     sizes: list[int] = []
     for file, frame in zip(rows.files, rows.frames, strict=True):
         n_bytes = _size(file)
-        ends = _row_ends(rows, file, frame, n_bytes, size) if rows.columnar and n_bytes > 2 * size else []
+        ends = _row_ends(rows, file, frame, n_bytes, size) if rows.cells and n_bytes > 2 * size else []
         pieces = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
         every += [(piece, file) for piece in pieces]
         sizes += [n_bytes // len(pieces)] * len(pieces)

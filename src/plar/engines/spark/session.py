@@ -28,6 +28,7 @@ from pyspark.sql import SparkSession
 from plar import errors
 from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
+from plar.files import written_so_far
 from plar.limits import machine_memory
 from plar.measures import OWN, Measure
 from plar.spark_calls import polled, spark_call
@@ -72,8 +73,8 @@ def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
             with _stderr_to(log) if jvm_starts else nullcontext(), quiet(), _interrupts_later() as pressed:
                 session = SparkSession.builder.config(conf=given).getOrCreate()
         except Exception as error:
-            log.seek(0)
-            logged = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+            text = written_so_far(log).decode(errors="replace")
+            logged = [line.strip() for line in text.splitlines() if line.strip()]
             reason = _reason(str(error), logged)
             raise EngineUnavailable(
                 f"Spark cannot start on {master!r}: {reason} Check the master and --conf."
