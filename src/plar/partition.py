@@ -243,27 +243,34 @@ def find_runs(decisions: Index, counts: Ints, order: Index, starts: Index) -> Ru
     >>> runs.weights.tolist(), runs.begins.tolist(), runs.first.tolist()
     ([5, 7, 6], [0, 2, 3], [0, 2])
     """
-    weights, begins = np.empty(len(order), np.int64), np.empty(len(order) + 1, np.uint32)
-    first = np.empty(len(starts), np.uint32)
-    n = _find_runs(decisions, counts, order, starts, weights, begins, first)
-    return Runs(weights, begins[: n + 1], first)
+    begins, first = np.empty(len(order) + 1, np.uint32), np.empty(len(starts), np.uint32)
+    n = _find_runs(decisions, order, starts, begins, first)
+    return Runs(weights_in_order(counts, order), begins[: n + 1], first)
+
+
+def weights_in_order(counts: Ints, order: Index) -> Ints:
+    """Take the counts of rows in the order of a partition; they are often all 1, in any order.
+
+    >>> weights_in_order(np.array([5, 6, 7]), np.array([2, 0], np.uint32)).tolist()
+    [7, 5]
+    """
+    if (counts == 1).all():
+        return counts[: len(order)]
+    return in_order(counts, order, np.int64)
 
 
 @jit
-def _find_runs(
-    decisions: Index, counts: Ints, order: Index, starts: Index, weights: Ints, runs: Index, class_runs: Index
-) -> int:
+def _find_runs(decisions: Index, order: Index, starts: Index, runs: Index, class_runs: Index) -> int:
     made, one = np.uint64(0), np.uint64(1)
     for c in range(np.uint64(len(starts)) - one):
         class_runs[c] = made
         low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
         last = np.uint32(0xFFFFFFFF)
         for i in range(low, high):
-            row = np.uint64(order[i])
-            weights[i] = counts[row]
+            decision = decisions[np.uint64(order[i])]
             runs[made] = i
-            made += np.uint64(decisions[row] != last)
-            last = decisions[row]
+            made += np.uint64(decision != last)
+            last = decision
     class_runs[len(starts) - 1] = made
     runs[made] = starts[len(starts) - 1]
     return int(made)

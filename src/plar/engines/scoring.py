@@ -14,7 +14,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.labels import Labels
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
-from plar.partition import Codes, Index, Runs, find_runs, in_order, split
+from plar.partition import Codes, Index, Runs, find_runs, in_order, split, weights_in_order
 
 
 class Scorer:
@@ -22,7 +22,7 @@ class Scorer:
 
     def __init__(self, measure: Measure, n_objects: int, n_classes: int) -> None:
         self.kind = measure.kind
-        self.n_objects, self.n_classes = n_objects, n_classes
+        self.n_classes = n_classes
         self.own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
         table = f_table(measure.kind, n_objects)
         self.f = measure.kind, table, log_anchors() if n_objects >= len(table) else np.zeros((1, 2), np.uint64)
@@ -58,12 +58,8 @@ class Pass:
         self.takes_blocks = scorer.own is None
         self._rows = classes, counts
         self._order, self._starts = order, starts
-        self.runs = Runs(self._in_order(counts), *runs) if runs else find_runs(*self._rows, order, starts)
+        self.runs = Runs(weights_in_order(counts, order), *runs) if runs else find_runs(*self._rows, order, starts)
         self._weights, self._runs, self._class_runs = self.runs
-
-    def _in_order(self, counts: kernels.Words) -> kernels.Words:
-        ones = self._scorer.n_objects == len(counts)
-        return counts[: len(self._order)] if ones else in_order(counts, self._order, np.int64)
 
     def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
         """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""
