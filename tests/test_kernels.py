@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plar.engines import LocalEngine
+from plar.engines import LocalEngine, lane_sums
 from plar.engines.lanes import aligned, as_rows, permute_words
 from plar.granules import Granules
 from plar.measures import MEASURES
@@ -39,6 +39,18 @@ def test_lanes_and_tables_agree(
         assert by_lanes.select(step) == by_tables.select(step)
         candidates = [a for a in range(70) if a not in (3, 69)]
         assert by_lanes.with_each(candidates) == by_tables.with_each(candidates)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize(("n_classes", "largest_weight", "n_decisions"), [(1, 1, 2), (2, 300, 3), (40, 1, 500)])
+def test_classes_and_runs_of_more_rows_than_a_chunk(
+    measure: str, n_classes: int, largest_weight: int, n_decisions: int
+) -> None:
+    granules = table(3 * lane_sums.CHUNK, n_classes, largest_weight, 5, n_decisions, seed=n_classes)
+    by_lanes, by_tables = (LocalEngine(2, lanes).open(granules, MEASURES[measure]) for lanes in (True, False))
+    assert by_lanes.with_each(range(70)) == by_tables.with_each(range(70))
+    assert by_lanes.select(70) == by_tables.select(70)
+    assert by_lanes.with_each(range(70)) == by_tables.with_each(range(70))
 
 
 @pytest.mark.parametrize("n", [1, 7, 64, 65, 1_000])
