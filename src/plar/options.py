@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
@@ -84,26 +83,6 @@ def shows_reading(function: Callable[P, R]) -> Callable[P, R]:
         shown[field.name] = Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
     function.__signature__ = own.replace(parameters=list(shown.values()))  # type: ignore[attr-defined]
     return function
-
-
-def takes_options_of(model: Callable[..., Any], **defaults: Any) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a function the parameters of another one, some with other defaults."""
-    parameters = signature(model).parameters
-    shown = [p.replace(default=defaults.get(name, p.default)) for name, p in parameters.items()]
-
-    def taking(function: Callable[..., R]) -> Callable[..., R]:
-        own = signature(model).replace(parameters=shown, return_annotation=signature(function).return_annotation)
-
-        @wraps(function)
-        def call(*given: Any, **named: Any) -> R:
-            bound = own.bind(*given, **named)
-            bound.apply_defaults()
-            return function(**bound.arguments)
-
-        call.__signature__ = own  # type: ignore[attr-defined]
-        return call
-
-    return taking
 
 
 def wants_bins(output: Any) -> bool:

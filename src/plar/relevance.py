@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from inspect import signature
 from time import perf_counter
 from typing import Any
 
 from plar.api import reduce
 from plar.chance import LEVEL
 from plar.errors import Interrupted, ParameterError, printable
-from plar.options import takes_options_of
 from plar.reduct import Reduct
 from plar.run import searching
 
@@ -79,7 +79,6 @@ class Relevant:
         return replace(self.first, attributes=self.attributes).transform(data, output=output)
 
 
-@takes_options_of(reduce, alpha=LEVEL)
 def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = LEVEL, **options: Any) -> Relevant:
     """Find all columns that beat chance; parameters are those of `reduce`.
 
@@ -98,11 +97,13 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = L
     >>> [layer.attributes for layer in found.layers], found.rejected
     ([('a',), ('copy',)], {'noise': 1.0})
     """
-    if options["search"] != "greedy":
+    given = signature(reduce).bind(data, decision, y, alpha=alpha, **options)
+    given.apply_defaults()
+    if given.arguments["search"] != "greedy":
         raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave search= out.")
     if alpha is None:
         raise ParameterError("The 'alpha' parameter must be between 0 and 1. Got None instead.")
-    with searching({"data": data, "decision": decision, "y": y, "alpha": alpha, **options}) as search:
+    with searching(given.arguments) as search:
         granules = search.ready.granules
         rest, asked, found = granules.conditions, search.options, list[Reduct]()
         try:
@@ -116,6 +117,13 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = L
                 raise
             raise Interrupted(_relevant(found, rest, float(alpha))) from None
         return _relevant(found, rest, float(alpha))
+
+
+# the parameters of `reduce`, with another default of alpha
+relevant.__signature__ = signature(reduce).replace(  # type: ignore[attr-defined]
+    parameters=[p.replace(default=LEVEL) if p.name == "alpha" else p for p in signature(reduce).parameters.values()],
+    return_annotation="Relevant",
+)
 
 
 def _relevant(found: Sequence[Reduct], rest: tuple[str, ...], alpha: float) -> Relevant:
