@@ -19,7 +19,7 @@ from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.run import granulated, opened, prepared, searching
-from plar.search import OnStep, Progress, core_of
+from plar.search import OnStep, Progress, Search
 from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 
@@ -201,15 +201,11 @@ def core(
         followed(False, progress, None) as (notify, _, display),
         prepared(data, read, engine, n_jobs, progress=notify) as ready,
     ):
-        names = ready.granules.conditions
         warn_many_numbers(ready.engine, ready.table, ready.granules)
-        if notify:
-            notify("core", 0, len(names))
-        watch = ready.engine.watch or (display.watch if display else None)
-        search = ready.engine.open(ready.granules, chosen_measure, watch)
-        n = ready.granules.n_objects
-        found = core_of(search.without_each(), search.theta_all, chosen_measure, n, options.epsilon)
-        return tuple(names[a] for a in found)
+        watch = display.watch if display else None
+        search = Search(ready.granules, chosen_measure, ready.engine, options, progress=notify, watch=watch)
+        search.open()
+        return tuple(ready.granules.conditions[a] for a in search.core)
 
 
 @shows_reading
