@@ -63,13 +63,11 @@ def reduce(
     find = partial(plar.reduce, equivalent=report is not None, **options)
     with _found(find, table, computing, messages, long_run, as_json, writing, report, proof) as found:
         if proof:
-            with written(proof, ".json") as path:
+            with written(proof, ".json", messages) as path:
                 found.proof.save(path)
-            _report_written(proof, messages)
         if report:
-            with written(report, ".html") as path:
+            with written(report, ".html", messages) as path:
                 found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
-            _report_written(report, messages)
 
 
 def relevant(
@@ -117,9 +115,8 @@ def reducts(
         raise KeyboardInterrupt
     if report:
         sys.stdout.flush()
-        with written(report, ".html") as path:
+        with written(report, ".html", messages) as path:
             found.report(path)
-        _report_written(report, messages)
 
 
 def verify(
@@ -197,11 +194,10 @@ def _found(
             raise KeyboardInterrupt
         yield found
         if writing.output:
-            with messages.shown() as display, written(writing.output, end) as path:
+            with written(writing.output, end, messages) as path, messages.shown() as display:
                 if display:
                     display("write", 0, 0)
                 data.sink(found.attributes, path, found.cuts if writing.output_bins else {})
-            _report_written(writing.output, messages)
 
 
 def core(
@@ -250,13 +246,12 @@ def granulate(
         if not output.lower().endswith(".parquet"):
             raise TableError(f"Distinct rows are written as Parquet. Got {output!r}; name it .parquet.")
         check_output(output, input_files(table.file))
-    with started(table, memory_limit=memory_limit) as (opened, _), messages.shown() as display:
-        granules = plar.granulate(opened(), progress=display)
-        with written(output, ".parquet") as path:
+    with written(output, ".parquet", messages) as path, started(table, memory_limit=memory_limit) as (opened, _):
+        with messages.shown() as display:
+            granules = plar.granulate(opened(), progress=display)
             granules.save(path)
-    if not messages.quiet:
-        print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr, end=" ")
-    _report_written(output, messages)
+        if not messages.quiet:
+            print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr, end=" ")
 
 
 def engines(as_json: Json = False) -> None:
@@ -301,8 +296,3 @@ COMMANDS: dict[Callable[..., None], str] = {
 
 def _print_json(found: Any) -> None:
     print(json.dumps(found, ensure_ascii=False))
-
-
-def _report_written(output: str, messages: Messages) -> None:
-    if not messages.quiet and output != STREAM:
-        print(f"Wrote {printable(output)}.", file=sys.stderr)

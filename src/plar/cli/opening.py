@@ -17,8 +17,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plar.cli.options import OUTPUTS, Computing, TableOptions, Writing
-from plar.errors import ParameterError, PlarError, TableError, unknown_name
+from plar.cli.options import OUTPUTS, Computing, Messages, TableOptions, Writing
+from plar.errors import ParameterError, PlarError, TableError, printable, unknown_name
 from plar.files import SUFFIXES
 
 if TYPE_CHECKING:
@@ -160,10 +160,12 @@ def _check_text(path: Path) -> None:
 
 
 @contextmanager
-def written(output: str, end: str) -> Iterator[str]:
+def written(output: str, end: str, messages: Messages) -> Iterator[str]:
     """Give a path to write to; for stdout a temporary file, which is copied there when it is complete."""
     if output != STREAM:
         yield output
+        if not messages.quiet:
+            print(f"Wrote {printable(output)}.", file=sys.stderr)
         return
     with tempfile.TemporaryDirectory(prefix="plar-") as folder:
         path = Path(folder, f"stdout{end}")
