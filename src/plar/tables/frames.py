@@ -26,7 +26,7 @@ from plar.lazy_polars import pl
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.rows import Rows, Selection, granulate_columns, sink_frame
+from plar.tables.rows import Rows, Selection, assembled, granulate_columns, sink_frame
 
 T = TypeVar("T")
 _WIDE = 200  # grouping by more columns than this is slower than coding each
@@ -97,16 +97,13 @@ class FrameRows(Rows):
             raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
         counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
         columns = [encode_series(groups[name], roles.na, text=self.text) for name in roles.read]
-        if roles.weights is not None:
-            try:
-                counts = row_weights(columns.pop(), counts)
-            except BadWeight:  # the row is known only if they are read in order
-                for column in self.encode([roles.weights], ()):
-                    row_weights(column, np.ones(len(column.codes), np.int64))
-                raise
-        coded = list(zip(roles.used, columns, strict=True))
-        k, grouped = len(roles.conditions), roles.weights is None
-        return Granules.from_columns(coded[:k], coded[k:], counts, missing=roles.missing, grouped=grouped)
+        k = len(roles.conditions)
+        try:
+            return assembled(roles, lambda: columns[:k], columns[k:], counts, grouped=True)
+        except BadWeight:  # the row is known only if they are read in order
+            for column in self.encode(roles.read[-1:], ()):
+                row_weights(column, np.ones(len(column.codes), np.int64))
+            raise
 
     def select(self, selection: Selection) -> Any:
         """Select columns; those of files as a polars DataFrame."""
