@@ -171,6 +171,20 @@ def _watched(read: Callable[[], T]) -> T:
     return done.result()
 
 
+def common_type(types: Sequence[Any]) -> Any:
+    """A type that can hold the values of all these types, or None."""
+    known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
+    if len(known) <= 1:
+        return known[0] if known else pl.Null
+    if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in known):
+        return pl.String
+    if all(dtype.is_integer() for dtype in known) and pl.UInt128 not in known:
+        return pl.Int128 if {pl.UInt64, pl.Int128}.intersection(known) else pl.Int64
+    if all(dtype.is_integer() or dtype.is_float() for dtype in known):
+        return pl.Float64
+    return None
+
+
 def open_frame(data: Any) -> FrameRows:
     """Accept a polars frame, or anything with the Arrow stream protocol."""
     try:

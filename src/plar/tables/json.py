@@ -17,7 +17,7 @@ from plar.errors import TableError
 from plar.granules import Granules
 from plar.lazy_polars import pl
 from plar.roles import Roles
-from plar.tables.frames import FrameRows
+from plar.tables.frames import FrameRows, common_type
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
 from plar.text.dialect import decoded
 
@@ -119,13 +119,8 @@ def json_schema(path: Path) -> dict[str, Any]:
 
 def _wider(one: Any, other: Any) -> Any:
     """The type that holds the values of both; text if they are of different kinds, which is refused later."""
-    if one == other or pl.Null in (one, other):
-        return other if one == pl.Null else one
-    if one.is_nested() and other.is_nested():
-        return one
-    if one.is_numeric() and other.is_numeric():
-        return pl.Float64 if pl.Float64 in (one, other) else pl.Int128
-    return pl.String
+    nested = one.is_nested() and other.is_nested()
+    return common_type([one, other]) or (one if nested else pl.String)
 
 
 def json_order(path: Path, names: Sequence[str]) -> tuple[str, ...]:

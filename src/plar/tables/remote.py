@@ -17,10 +17,9 @@ from plar.granules import Granules
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.roles import Roles
-from plar.tables.frames import FrameRows
+from plar.tables.frames import FrameRows, common_type
 from plar.tables.rows import Rows, Selection
 from plar.tables.table import open_rows
-from plar.tables.typed import common_type
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,7 +18,7 @@ from plar.errors import TableError
 from plar.files import check_name, expanded
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
-from plar.tables.frames import FrameRows, run
+from plar.tables.frames import FrameRows, common_type, run
 from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
 
 #: constants of https://arrow.apache.org/docs/format/Columnar.html
@@ -123,20 +123,6 @@ def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict
             )
         found[name] = chosen
     return found
-
-
-def common_type(types: Sequence[Any]) -> Any:
-    """A type that can hold the values of all these types, or None."""
-    known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
-    if len(known) == 1:
-        return known[0]
-    if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in known):
-        return pl.String
-    if all(dtype.is_integer() for dtype in known) and pl.UInt128 not in known:
-        return pl.Int128 if {pl.UInt64, pl.Int128}.intersection(known) else pl.Int64
-    if all(dtype.is_integer() or dtype.is_float() for dtype in known):
-        return pl.Float64
-    return None
 
 
 def _stays_exact(name: str, chosen: Any, frame: pl.LazyFrame) -> bool:
