@@ -32,8 +32,8 @@ from plar.engines import CudaEngine, LocalEngine
 from plar.engines.cuda.kernels import grid, interleave
 from plar.granules import Granules
 from plar.measures import SCE, Measure
+from plar.options import Options
 from plar.search import find_reduct
-from plar.search_options import Options
 
 RESULTS: list[dict[str, Any]] = []
 REPEAT = 20

@@ -25,8 +25,8 @@ from plar import datasets
 from plar.baselines.spark import SparkSystem
 from plar.engines import SparkEngine
 from plar.measures import as_measure
+from plar.options import Options
 from plar.search import find_reduct
-from plar.search_options import Options
 
 __all__ = [
     "HERE",

@@ -25,12 +25,11 @@ from plar.errors import Interrupted, ParameterError
 from plar.limits import as_bytes, as_seconds, memory_limited
 from plar.measures import OWN, Measure, as_measure
 from plar.minimal_hitting_sets import Enumeration
-from plar.options import ReadOptions, shows_reading
+from plar.options import Options, ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
 from plar.run import costs_by_name, prepared
 from plar.search import Progress, core_of
-from plar.search_options import Options
 
 __all__ = ["reducts"]
 

@@ -15,12 +15,11 @@ from plar.granules import Granules
 from plar.guards import warn_many_numbers
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions, shows_reading
+from plar.options import Options, ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.run import granulated, opened, prepared, searching
 from plar.search import OnStep, Progress, Search
-from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 
 __all__ = ["core", "granulate", "read_table", "reduce", "significance", "theta"]

@@ -79,7 +79,7 @@ class Relevant:
         return replace(self.first, attributes=self.attributes).transform(data, output=output)
 
 
-def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: float = LEVEL, **options: Any) -> Relevant:
+def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEVEL, **options: Any) -> Relevant:
     """Find all columns that beat chance; parameters are those of `reduce`.
 
     `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated without the

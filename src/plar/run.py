@@ -21,12 +21,11 @@ from plar.granules import Granules
 from plar.guards import warn_ids, warn_many_numbers, warn_supervised_bins
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import as_measure
-from plar.options import ReadOptions
+from plar.options import Options, ReadOptions
 from plar.parallel import threads
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.search import Progress, find_reduct
-from plar.search_options import Options
 from plar.tables import DecisionTable, open_table
 from plar.tables.table import with_roles
 

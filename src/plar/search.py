@@ -22,9 +22,9 @@ from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
 from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import Interrupted
 from plar.measures import OWN, Measure
+from plar.options import Options
 from plar.parallel import in_threads
 from plar.reduct import Certificate, Reduct, Step
-from plar.search_options import Options
 
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]

@@ -19,10 +19,10 @@ from plar.engines.oracle import Answer
 from plar.errors import Interrupted, ParameterError
 from plar.hitting_sets import HittingSets, Node
 from plar.measures import OWN, Measure
+from plar.options import Options
 from plar.proof import Clause, Proof
 from plar.reduct import Certificate, Reduct
 from plar.search import Search
-from plar.search_options import Options
 
 
 def find_smallest(granules: GranuleHandle, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:

@@ -14,11 +14,10 @@ from plar.engines.base import Engine, GranuleHandle
 from plar.engines.oracle import Oracle
 from plar.errors import ProofError
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions, shows_reading
+from plar.options import MAX_COST, ReadOptions, shows_reading
 from plar.proof import Proof
 from plar.run import is_granulated, prepared
 from plar.search import Progress
-from plar.search_options import MAX_COST
 
 __all__ = ["verify"]
 

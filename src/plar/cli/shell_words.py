@@ -7,8 +7,7 @@ import re
 import shlex
 from dataclasses import fields
 
-from plar.options import ReadOptions
-from plar.search_options import Options
+from plar.options import Options, ReadOptions
 
 _NAMES = [field.name for kind in (ReadOptions, Options) for field in fields(kind) if field.name != "y"]
 _NAMES += ["measure", "engine", "n_jobs", "memory_limit", "time_limit", "checkpoint", "limit", "max_size"]

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import ReadOptions
+from plar.options import Options, ReadOptions
 from plar.report.words import MEASURES
-from plar.search_options import Options
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct

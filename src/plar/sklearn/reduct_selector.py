@@ -20,9 +20,8 @@ from plar.errors import EngineUnavailable, TableError
 from plar.granules import Granules
 from plar.limits import as_seconds
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions, wants_bins
+from plar.options import Options, ReadOptions, wants_bins
 from plar.reduct import Reduct
-from plar.search_options import Options
 from plar.tables.arrays import check_unmasked
 from plar.tables.rows import Selection
 from plar.tables.table import open_rows
