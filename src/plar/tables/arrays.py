@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,26 +20,25 @@ from plar.tables.rows import Rows, Selection, sink_frame
 
 
 class _ArrayRows(Rows):
-    """Columns in memory, each accessible by its place."""
+    """Columns in memory."""
 
     @abstractmethod
-    def column(self, place: int) -> Any:
-        """One column, as it is."""
+    def columns(self, names: Sequence[str]) -> Iterable[Any]:
+        """These columns, as they are."""
 
     @property
     def n_rows(self) -> int:
-        return len(self.column(0)) if self.names else 0
+        return max(map(len, self.columns(self.names[:1])), default=0)
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
-        named = zip(map(self.column, Selection(tuple(names)).places(self.names)), names, strict=True)
-        return in_threads(lambda column: encode_column(column[0], na, column[1]), named, self.n_rows)
+        return _encode_each(zip(names, self.columns(names), strict=True), na, self.n_rows)
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; values without a polars type are written as text."""
         self.check_output(path)
         series = []
-        for name, place in zip(selection.kept, selection.places(self.names), strict=True):
-            values = selection.cut(self.column(place), name)
+        for name, column in zip(selection.kept, self.columns(selection.kept), strict=True):
+            values = selection.cut(column, name)
             try:
                 made = pl.Series(name, values, strict=True)
             except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
@@ -63,16 +62,16 @@ class MatrixRows(_ArrayRows):
             raise TableError(f"A table has rows and columns. Got an array of shape {data.shape} of {data.dtype}.")
         return MatrixRows(data, tuple(f"x{j}" for j in range(data.shape[1])))
 
-    def column(self, place: int) -> Any:
-        return self.data[:, place]
+    def columns(self, names: Sequence[str]) -> Iterable[Any]:
+        return (self.data[:, place] for place in self.places(names))
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
         """Code these columns, a block at a time."""
-        return encode_matrix(self.data, [int(name[1:]) for name in names], na)
+        return encode_matrix(self.data, self.places(names), na)
 
     def select(self, selection: Selection) -> Any:
         """Select columns, in a type that also holds their bins."""
-        kept = self.data[:, selection.places(self.names)]
+        kept = self.data[:, self.places(selection.kept)]
         made = {j: selection.cut(kept[:, j], name) for j, name in enumerate(selection.kept) if name in selection.cuts}
         if made:
             kept = kept.astype(np.result_type(kept.dtype, *(column.dtype for column in made.values())))
@@ -92,22 +91,23 @@ class PandasRows(_ArrayRows):
         names = check_names([str(label) for label in data.columns], "the DataFrame")
         return PandasRows(data, names, labels=_ints(data.columns))
 
-    def column(self, place: int) -> Any:
-        return self.data.iloc[:, place]
+    def columns(self, names: Sequence[str]) -> Iterable[Any]:
+        return (self.data.iloc[:, place] for place in self.places(names))
 
     def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
         """Code these columns; neighbours of one type together if pandas holds them as one matrix."""
-        dtypes, places = list(self.data.dtypes), Selection(tuple(names)).places(self.names)
+        dtypes, places = list(self.data.dtypes), self.places(names)
         for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
             own = [place for _, place in run]
             part = self.data.iloc[:, own[0] : own[-1] + 1]
             if _is_one_block(part, dtypes[own[0]]):
                 yield from encode_matrix(part.to_numpy(), range(len(own)), na)
             else:
-                yield from super().encode([self.names[place] for place in own], na)
+                named = ((self.names[place], self.data.iloc[:, place]) for place in own)
+                yield from _encode_each(named, na, len(self.data))
 
     def select(self, selection: Selection) -> Any:
-        frame = self.data.iloc[:, selection.places(self.names)]
+        frame = self.data.iloc[:, self.places(selection.kept)]
         if selection.cuts:
             frame = frame.copy()
             for j, name in enumerate(selection.kept):
@@ -136,12 +136,17 @@ class MappingRows(_ArrayRows):
             raise TableError(f"The columns differ in length: {shown}. Make them the same.")
         return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_ints(data))
 
-    def column(self, place: int) -> Any:
-        return self.data[next(islice(self.data, place, None))]
+    def columns(self, names: Sequence[str]) -> Iterable[Any]:
+        by_name = {str(label): label for label in self.data}
+        return (self.data[by_name[name]] for name in names)
 
     def select(self, selection: Selection) -> Any:
         by_name = {str(label): label for label in self.data}
         return {by_name[name]: selection.cut(self.data[by_name[name]], name) for name in selection.kept}
+
+
+def _encode_each(named: Iterable[tuple[str, Any]], na: tuple[str, ...], n_rows: int) -> Iterable[Column]:
+    return in_threads(lambda column: encode_column(column[1], na, column[0]), named, n_rows)
 
 
 def _ints(labels: Iterable[Any]) -> frozenset[int]:

@@ -42,11 +42,6 @@ class Selection:
             return values
         return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
 
-    def places(self, names: Sequence[str]) -> list[int]:
-        """The places of the columns in a table."""
-        at = {name: place for place, name in enumerate(names)}
-        return [at[name] for name in self.kept]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows(ABC):
@@ -73,6 +68,11 @@ class Rows(ABC):
     def n_rows(self) -> int:
         """A lower bound on the number of rows, as far as known."""
         return 0
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Where these columns are in the table."""
+        at = {name: place for place, name in enumerate(self.names)}
+        return [at[name] for name in names]
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Give the columns their roles."""

@@ -86,7 +86,7 @@ class SparkRows(ClusterRows):
 
     def select(self, selection: Selection) -> Any:
         """Select columns, on the cluster."""
-        places = selection.places(self.names)
+        places = self.places(selection.kept)
         cuts = {at: selection.cuts[n] for at, n in zip(places, selection.kept, strict=True) if n in selection.cuts}
         return select_places(bin_places(self.data, cuts, selection.na, selection.decimal), places)
 
