@@ -148,13 +148,14 @@ def cut_columns(
 ) -> Iterator[Column]:
     """Cut those columns that are to be cut and hold numbers, one by one; cut points go into `cuts`.
 
+    Columns that have cut points already are left as they are.
     Columns of text that look like numbers but are not cut go into `left`, each with a value that is not a number; by
     default there is a warning about them. `classes` and `counts` are the decision and the count of every row.
     """
     found: dict[str, str] = {} if left is None else left
     for name, column in columns:
         rule = bins.rule(name)
-        if rule is not None:
+        if rule is not None and name not in cuts:
             try:
                 column, cuts[name] = bin_column(column, name, rule, classes, counts, decimal)
             except NoNumber:

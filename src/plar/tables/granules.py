@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from plar.bin_rules import Bins, parse_bins
-from plar.bins import cut_columns
+from plar.bin_rules import parse_bins
 from plar.coding.codes import Column, recode
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.roles import Roles
-from plar.tables.rows import Rows, Selection
+from plar.tables.rows import Rows, Selection, assembled
 from plar.text.numbers import written_number
 
 
@@ -69,30 +69,15 @@ class GranuleRows(Rows):
 def with_roles(granules: Granules, roles: Roles) -> Granules:
     """Granules over the conditions of these roles, with their policy for missing values and their bins."""
     made = granules if roles.conditions == granules.conditions else granules.coarsen(roles.conditions)
-    if roles.missing != "value" and made.n_missing:
-        made = _regrouped(made, *made.named_columns(), missing=roles.missing)
-    return made if roles.bins is None else _binned(made, roles.bins, roles.decimal)
-
-
-def _regrouped(
-    granules: Granules, conditions: list[tuple[str, Column]], decision: list[tuple[str, Column]], **options: Any
-) -> Granules:
-    kept: dict[str, Any] = {"names": granules.names, "cuts": granules.cuts, "text": granules.text}
-    return Granules.from_columns(conditions, decision, granules.counts, **(kept | options))
-
-
-def _binned(granules: Granules, bins: Bins, decimal: str) -> Granules:
-    """Cut the conditions that hold numbers, in text files as text, and are not cut yet."""
-    cuts = dict(granules.cuts)
-    for name in bins.columns:
-        if name in cuts:
+    if roles.bins is None and (roles.missing == "value" or not made.n_missing):
+        return made
+    for name in roles.bins.columns if roles.bins else ():
+        if name in made.cuts:
             raise TableError(f"Column {name!r} is already cut into bins. Leave it out of bins.")
-    conditions, decision = granules.named_columns()
-    left = {name: column for name, column in conditions if name not in cuts}
-    written = decimal if granules.text else None  # text in typed tables is not a number
-    cut = cut_columns(left.items(), bins, granules.classes, granules.counts, cuts, decimal=written)
-    made = dict(conditions) | dict(zip(left, cut, strict=True))
-    return _regrouped(granules, list(made.items()), decision, cuts=cuts)
+    conditions, decision = ([column for _, column in part] for part in made.named_columns())
+    decimal = roles.decimal if made.text else None  # text in typed tables is not a number
+    found = assembled(roles, lambda: conditions, decision, made.counts, decimal=decimal, cuts=made.cuts)
+    return replace(found, names=made.names, text=made.text)
 
 
 def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
@@ -101,7 +86,8 @@ def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Gran
         [(name, _numbers(column, name, decimal) if name in names else column) for name, column in part]
         for part in granules.named_columns()
     )
-    return _regrouped(granules, conditions, decision)
+    kept: dict[str, Any] = {"names": granules.names, "cuts": granules.cuts, "text": granules.text}
+    return Granules.from_columns(conditions, decision, granules.counts, **kept)
 
 
 def _numbers(column: Column, name: str, decimal: str) -> Column:

@@ -118,17 +118,19 @@ def assembled(
     *,
     decimal: str | None = None,
     grouped: bool = False,
+    cuts: Mapping[str, Cuts] | None = None,
 ) -> Granules:
     """Make granules of coded columns, with numbers cut into bins if asked for.
 
     `conditions` codes them one after another, and is called again only to find rows without missing values for bins.
-    `beside` are the decision, if it is in the table, and the weights. Text can be cut if `decimal` is given.
+    `beside` are the decision, if it is in the table, and the weights. Text can be cut if `decimal` is given. `cuts` are
+    those of columns that hold bins already.
     """
     beside = list(_beside_labels(beside, roles.labels))
     if roles.weights is not None:
         counts, grouped = row_weights(beside.pop(), counts), False
     decision = beside if roles.labels is None else [roles.labels]
-    columns, cuts = _beside_labels(conditions(), roles.labels), dict[str, Cuts]()
+    columns, cuts = _beside_labels(conditions(), roles.labels), dict(cuts or {})
     counted = counts
     if roles.bins is not None or roles.decision_bins is not None:
         grouped, counted = False, counts.copy()
