@@ -138,6 +138,12 @@ def test_bad_lines_of_ndjson(tmp_path: Path, second: bytes, message: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["*", "^s.*$"])
+def test_names_of_fractions_in_ndjson_are_not_patterns(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, "t.ndjson", f'{{"{name}":1.5,"s":"x","d":1}}\n{{"{name}":2.5,"s":"y","d":0}}\n')
+    assert read(path) == Counter({(1.5, "x", 1): 1, (2.5, "y", 0): 1})
+
+
 def test_ndjson_columns_that_are_not_used_may_be_mixed(tmp_path: Path) -> None:
     path = write(tmp_path, "t.ndjson", '{"a":"\\"z\\":1","d":0,"z":1}\n{"a":null,"d":1,"z":"1"}\n')
     assert read(path, "d", drop="z") == Counter({('"z":1', 0): 1, (None, 1): 1})

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from plar.coding.series import named
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.lazy_polars import pl
@@ -51,6 +52,8 @@ class JsonRows(FrameRows):
         schema = self.frame.collect_schema()
         texts = [name for name in names if schema[name] == pl.String]
         floats = [name for name in names if schema[name].is_float()]
+        largest = pl.max_horizontal(named(*floats).abs().max()) if floats else pl.lit(0)
+        large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
         # not text, or a lone surrogate, which polars reads as NUL
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
@@ -58,8 +61,6 @@ class JsonRows(FrameRows):
             if is_array(file):
                 continue
             mixed = texts and self.collect(pl.scan_lines(unmapped(file), glob=False).select(other.any())).item()
-            largest = pl.max_horizontal(pl.col(floats).abs().max()) if floats else pl.lit(0)
-            large = floats and (self.collect(self.frame.select(largest)).item() or 0) >= _EXACT
             if mixed or large:
                 with closing(_rows(file)) as rows:  # or a traceback would keep the file open
                     _check_types(rows, {*texts, *(floats if large else ())})
