@@ -588,6 +588,7 @@ def test_the_shell(tmp_path: Path) -> None:
         (["--costs", "top_left"], "Cannot read the costs 'top_left'"),
         (["--costs", "top_left=x"], "--costs takes a name and a whole number. Got 'top_left,x'"),
         (["--costs", "nothing=2"], "Unknown column 'nothing'"),
+        (["--costs", "top_left,top_right=2"], "Unknown column 'top_left,top_right'"),
     ]:
         assert said in plar_says(*asked, *words, code=2)[1]
     refused = plar_says("reduce", table, "-d", "x_wins", "--proof", proof, code=2)[1]

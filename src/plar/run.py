@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from plar.checkpoint import Journal
-from plar.columns import column_list
+from plar.columns import by_label, column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle
 from plar.errors import ParameterError, TableError
@@ -114,12 +114,13 @@ def prepared(
 
 def costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict[str, int]:
     """What the columns of a table cost, each by its name."""
-    found: dict[str, int] = {}
+    names, found = dict.fromkeys(table.names), dict[str, int]()
     for given, cost in (costs or {}).items():
-        name = table.columns([given])[0]
+        name = resolve(names, by_label(given, table.rows.labels), "column")
         if name in found:
             raise ParameterError(f"The 'costs' parameter names {name!r} twice. Name it once.")
         found[name] = cost
+    table.columns(list(found))  # only conditions have a cost
     return found
 
 
