@@ -26,7 +26,7 @@ from plar.lazy_polars import pl
 from plar.limits import check_memory
 from plar.parallel import in_threads
 from plar.roles import Roles
-from plar.tables.rows import Rows, Selection, assembled, granulate_columns, sink_frame
+from plar.tables.rows import Rows, Selection, assembled, sink_frame
 
 T = TypeVar("T")
 _WIDE = 200  # grouping by more columns than this is slower than coding each
@@ -73,7 +73,7 @@ class FrameRows(Rows):
         for low in range(0, len(names), step):
             block = self.collect(self.frame.select([named(name) for name in names[low : low + step]]))
             check_memory("Coding the columns", len(block) * (len(names) - low))  # at least a byte per cell
-            yield from in_threads(partial(encode_series, na=na, text=self.text), block, len(block))
+            yield from in_threads(partial(encode_series, na=na), block, len(block))
 
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, or code the columns."""
@@ -85,10 +85,10 @@ class FrameRows(Rows):
         if roles.labels is None and roles.bins is None and roles.decision_bins is None and narrow:
             return self._grouped(roles)
         if self.cells:
-            return granulate_columns(self, roles)
+            return Rows.granulate(self, roles)
         # a query may return its rows in another order each time
         held = self.collect(self.frame.select([named(name) for name in roles.read]))
-        return granulate_columns(FrameRows(held, self.names, text=self.text), roles)
+        return Rows.granulate(FrameRows(held, self.names), roles)
 
     def _grouped(self, roles: Roles) -> Granules:
         groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
@@ -96,7 +96,7 @@ class FrameRows(Rows):
             have = "have" if len(self.files) > 1 else "has"
             raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
         counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
-        columns = [encode_series(groups[name], roles.na, text=self.text) for name in roles.read]
+        columns = [encode_series(groups[name], roles.na) for name in roles.read]
         k = len(roles.conditions)
         try:
             return assembled(roles, lambda: columns[:k], columns[k:], counts, grouped=True)
@@ -111,10 +111,9 @@ class FrameRows(Rows):
         if self.files:
             frame = self.collect(frame)
         if isinstance(frame, pl.DataFrame):
-            return frame.with_columns(selection.cut(frame[name], name, text=self.text) for name in selection.cuts)
+            return frame.with_columns(selection.cut(frame[name], name) for name in selection.cuts)
         return frame.with_columns(
-            named(name).map_batches(partial(selection.cut, name=name, text=self.text), return_dtype=pl.Int64)
-            for name in selection.cuts
+            named(name).map_batches(partial(selection.cut, name=name), return_dtype=pl.Int64) for name in selection.cuts
         )
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
@@ -123,7 +122,7 @@ class FrameRows(Rows):
         frame = self.frame.select([named(name) for name in selection.kept])
         if selection.cuts:
             held = self.collect(frame)
-            frame = held.lazy().with_columns(selection.cut(held[name], name, text=self.text) for name in selection.cuts)
+            frame = held.lazy().with_columns(selection.cut(held[name], name) for name in selection.cuts)
         run(lambda: sink_frame(frame, path), self.explain)
 
 

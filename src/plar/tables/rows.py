@@ -83,8 +83,12 @@ class Rows(ABC):
         """Code these columns one after another; may be called again."""
 
     def granulate(self, roles: Roles) -> Granules:
-        """Read the rows and return the distinct ones with their counts."""
-        return granulate_columns(self, roles)
+        """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
+        check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
+        beside = list(self.encode(roles.read[len(roles.conditions) :], roles.na))
+        decided = beside[0] if roles.labels is None else roles.labels
+        counts = np.ones(len(decided.codes), np.int64)
+        return assembled(roles, lambda: self.encode(roles.conditions, roles.na), beside, counts)
 
     @abstractmethod
     def select(self, selection: Selection) -> Any:
@@ -100,16 +104,6 @@ class Rows(ABC):
         check_output(path, self.files)
 
 
-def granulate_columns(rows: Rows, roles: Roles) -> Granules:
-    """Code the columns one after another, and find equal rows."""
-    check_memory("Coding the columns", rows.n_rows * len(roles.used))  # at least a byte per cell
-    beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
-    decided = beside[0] if roles.labels is None else roles.labels
-    decimal = roles.decimal if rows.text else None  # text in typed tables is not a number
-    counts = np.ones(len(decided.codes), np.int64)
-    return assembled(roles, lambda: rows.encode(roles.conditions, roles.na), beside, counts, decimal=decimal)
-
-
 def assembled(
     roles: Roles,
     conditions: Callable[[], Iterable[Column]],
@@ -123,8 +117,8 @@ def assembled(
     """Make granules of coded columns, with numbers cut into bins if asked for.
 
     `conditions` codes them one after another, and is called again only to find rows without missing values for bins.
-    `beside` are the decision, if it is in the table, and the weights. Text can be cut if `decimal` is given. `cuts` are
-    those of columns that hold bins already.
+    `beside` are the decision, if it is in the table, and the weights. Text, which in typed tables is not a number, can
+    be cut if `decimal` is given. `cuts` are those of columns that hold bins already.
     """
     beside = list(_beside_labels(beside, roles.labels))
     if roles.weights is not None:
