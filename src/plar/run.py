@@ -145,16 +145,7 @@ class Searching:
         find = find_reduct
         if options.search == "smallest":  # its solver is imported only if needed
             from plar.smallest import find_smallest as find
-        return find(
-            granules,
-            engine=self.ready.engine,
-            options=options,
-            seconds=seconds,
-            source=self.ready.table.path,
-            settings=settings,
-            deadline=self.deadline,
-            **self.how,
-        )
+        return find(granules, options=options, seconds=seconds, settings=settings, **self.how)
 
 
 @contextmanager
@@ -183,8 +174,9 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)
-        how = {"measure": measure, "journal": journal, "equivalent": given["equivalent"], "progress": notify}
-        how |= {"on_step": notify_step, "watch": display.watch if display else None}
+        how = {"measure": measure, "engine": ready.engine, "source": ready.table.path, "journal": journal}
+        how |= {"deadline": deadline, "equivalent": given["equivalent"], "progress": notify, "on_step": notify_step}
+        how["watch"] = display.watch if display else None
         exclude, costs = ready.table.columns(options.exclude), costs_by_name(ready.table, options.costs)
         options = replace(options, include=ready.attributes, exclude=exclude, costs=costs)
         yield Searching(ready, options, deadline, seconds, how)
