@@ -118,7 +118,6 @@ class FrameRows(Rows):
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file, streaming if none is cut into bins."""
-        self.check_output(path)
         frame = self.frame.select([named(name) for name in selection.kept])
         if selection.cuts:
             held = self.collect(frame)

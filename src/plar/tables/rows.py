@@ -96,7 +96,6 @@ class Rows(ABC):
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write what `select` returns."""
-        self.check_output(path)
         sink_frame(self.select(selection).lazy(), path)
 
     def check_output(self, path: str | os.PathLike[str]) -> None:

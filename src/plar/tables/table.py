@@ -109,7 +109,9 @@ class DecisionTable:
 
         The file is written completely or not at all, and never replaces the input.
         """
-        self.rows.sink(self._selection(names, cuts), path)
+        selection = self._selection(names, cuts)
+        self.rows.check_output(path)
+        self.rows.sink(selection, path)
 
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
         decision = () if self.roles.labels is not None else self.decision
