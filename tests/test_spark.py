@@ -294,8 +294,9 @@ def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
     cached = spark.sparkContext._jsc.getPersistentRDDs().size()
     files = set(Path(SparkFiles.getRootDirectory()).iterdir())
     assert plar.reduce(rows, "d").attributes == ("a",)
-    with SparkEngine(session=spark) as engine:
-        plar.reduce({"a": [1, 2], "d": [0, 1]}, "d", engine=engine)
+    for layout in ("auto", "columns"):
+        with SparkEngine(session=spark, layout=layout) as engine:
+            plar.reduce({"a": [1, 2], "d": [0, 1]}, "d", engine=engine)
     assert rows.count() == 2
     assert (dict(spark.sparkContext.getConf().getAll()), spark.conf.get("spark.sql.shuffle.partitions")) == before
     assert spark.sparkContext._jsc.getPersistentRDDs().size() <= cached  # Spark itself drops what nobody holds

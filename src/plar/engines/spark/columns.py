@@ -123,9 +123,9 @@ class ColumnsEvaluation(LocalEvaluation):
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         held, blocks = self._held, self._gathered
         scorer = partial(Scorer, self._measure, held.n_objects, held.n_classes)
-        scores = blocks.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=blocks.offers)
-        self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
-        return [(a, theta) for a, theta, _ in scores]
+        now = self._now, self._found_runs()
+        scores, self._fetched.offered = blocks.scored(wanted, now, scorer, self.watch, offer=blocks.offers)
+        return scores
 
 
 def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
