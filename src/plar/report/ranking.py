@@ -33,23 +33,23 @@ def ranked(found: Reduct) -> list[dict[str, Any]]:
     [('a', 'core', None), ('b', 'step 1', None), ('copy', 'same as', 'b'), ('c', 'constant', None)]
     """
     first = found.steps[0].candidates if found.steps else {}
-    rows = [{"name": row["name"], "role": _role(row), "of": None, "gain": row["significance"]} for row in chosen(found)]
+    written = dict(zip(first, aligned(list(first.values())), strict=True))
     order = list(REASONS)
     rest = sorted(_not_chosen(found), key=lambda row: (order.index(row["role"]), -first.get(row["name"], 0.0)))
+    rows = [*_chosen(found), *rest]
     places = {name: place for place, name in enumerate(found.conditions, 1)}
-    for key, values in (("gain", {row["name"]: row["gain"] for row in rows}), ("first", first)):
-        known = {name: value for name, value in values.items() if value is not None}
-        written = dict(zip(known, aligned(list(known.values())), strict=True))
-        for row in (*rows, *rest):
-            row |= {key: known.get(row["name"]), f"{key}_written": written.get(row["name"], "–")}
-    for row in (*rows, *rest):
+    for row in rows:
         name = row["name"]
-        row |= {"place": places[name], "values": found.cardinalities.get(name), "missing": found.missing.get(name, 0)}
-    return [*rows, *rest]
+        row |= {"first": first.get(name), "first_written": written.get(name, "–"), "place": places[name]}
+        row |= {"values": found.cardinalities.get(name), "missing": found.missing.get(name, 0)}
+    return rows
 
 
-def _role(row: dict[str, Any]) -> str:
-    return f"{row['part']}, removable" if row["removable"] else str(row["part"])
+def _chosen(found: Reduct) -> Iterator[dict[str, Any]]:
+    for row in chosen(found):
+        role = f"{row['part']}, removable" if row["removable"] else row["part"]
+        gain = {"gain": row["significance"], "gain_written": row["written"]}
+        yield {"name": row["name"], "role": role, "of": None, **gain}
 
 
 def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
@@ -80,4 +80,4 @@ def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
             role = "chance"
         else:
             role = "not needed" if left else "not chosen"
-        yield {"name": name, "role": role, "of": of}
+        yield {"name": name, "role": role, "of": of, "gain": None, "gain_written": "–"}
