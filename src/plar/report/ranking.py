@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from plar.report.words import aligned, chosen
@@ -54,30 +54,23 @@ def _chosen(found: Reduct) -> Iterator[dict[str, Any]]:
 
 def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
     """Say why each of the other columns is not chosen."""
-    taken, core, left = set(found.attributes), set(found.core), found.certificate.preserved
-    excluded = set(found.settings.get("exclude") or ())
-    removed = {step.attribute for step in found.steps}
-    groups = [(set(group), next((name for name in group if name in taken), None)) for group in found.equivalent or ()]
+    taken = set(found.attributes)
+    groups = [(group, next((name for name in group if name in taken), None)) for group in found.equivalent or ()]
     same = {name: one for group, one in groups if one is not None for name in group}
     tied = {name: step.attribute for step in found.steps if step.attribute in taken for name in step.ties}
+    # a column has the first role that fits
+    columns_of: dict[str, Container[str]] = {
+        "constant": {name for name, n_values in found.cardinalities.items() if n_values == 1},
+        "excluded": set(found.settings.get("exclude") or ()),
+        "core, left out": set(found.core),
+        "removed": {step.attribute for step in found.steps},
+        "same as": same,
+        "as good as": tied,
+        "chance": found.rejected,
+    }
+    rest = "not needed" if found.certificate.preserved else "not chosen"
     for name in found.conditions:
-        if name in taken:
-            continue
-        of = None
-        if found.cardinalities.get(name) == 1:
-            role = "constant"
-        elif name in excluded:
-            role = "excluded"
-        elif name in core:
-            role = "core, left out"
-        elif name in removed:
-            role = "removed"
-        elif name in same:
-            role, of = "same as", same[name]
-        elif name in tied:
-            role, of = "as good as", tied[name]
-        elif name in found.rejected:
-            role = "chance"
-        else:
-            role = "not needed" if left else "not chosen"
-        yield {"name": name, "role": role, "of": of, "gain": None, "gain_written": "–"}
+        if name not in taken:
+            role = next((role for role, columns in columns_of.items() if name in columns), rest)
+            of = same[name] if role == "same as" else tied[name] if role == "as good as" else None
+            yield {"name": name, "role": role, "of": of, "gain": None, "gain_written": "–"}
