@@ -100,8 +100,7 @@ def page(found: Reduct, command: str | None = None) -> str:
 def reducts_page(found: Reducts) -> str:
     """Make the page of all reducts: how many of each size, how often each column is needed, which holds what."""
     shares = found.frequencies
-    columns = [_share(name, share, found) for name, share in shares.items()]
-    often = sorted(shares, key=lambda name: (-shares[name], found.conditions.index(name)))
+    often = sorted(shares, key=lambda name: -shares[name])
     used = [name for name in often if shares[name]]
     most = max(found.sizes.values(), default=0)
     return _filled(
@@ -109,8 +108,8 @@ def reducts_page(found: Reducts) -> str:
         found=found,
         seconds=shown_seconds(found.seconds),
         sizes=[(size, n, words.bar(n, most)) for size, n in found.sizes.items()],
-        columns=sorted(columns, key=lambda row: -row["share"])[:REDUCTS],
-        unshown=len(columns) - REDUCTS,
+        columns=[_share(name, shares[name], found) for name in often[:REDUCTS]],
+        unshown=len(often) - REDUCTS,
         unused=[name for name in shares if not shares[name]],
         matrix=used[:MATRIX],
         left_out=len(used) - MATRIX,
