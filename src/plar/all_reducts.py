@@ -22,9 +22,9 @@ from plar.clause_search import ClauseSearch, LimitReached
 from plar.columns import ColumnName as Column
 from plar.engines.base import Engine, GranuleHandle
 from plar.errors import Interrupted, ParameterError
+from plar.hitting_set_search import minimal_hitting_sets
 from plar.limits import as_bytes, as_seconds, memory_limited
 from plar.measures import OWN, Measure, as_measure
-from plar.minimal_hitting_sets import Enumeration
 from plar.options import ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
@@ -144,11 +144,12 @@ class _AllReducts:
         search, known = self.clauses, set[bytes]()
         always = np.array(sorted(search.include), np.int32)
         while True:
-            missed = [clause for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
-            enumeration = Enumeration([{*clause} - search.exclude for clause in missed], len(search.names), size)
-            n_clauses = len(search.answers)
-            for sets in enumeration.batches():
+            missed = search.hitting.holds[search.hitting.not_hit(search.include)]
+            missed[:, sorted(search.exclude)] = False
+            n_clauses, is_last = len(search.answers), False
+            for sets, larger in minimal_hitting_sets(missed, size):
                 search.check_time()
+                is_last = not larger
                 if not len(sets):
                     continue
                 keys = [row.tobytes() for row in sets]
@@ -168,7 +169,7 @@ class _AllReducts:
                 if len(failed) >= _FAILURES:
                     break
             if len(search.answers) == n_clauses:
-                return enumeration.is_last
+                return is_last
 
 
 def _result(

@@ -31,14 +31,13 @@ class ClauseSearch:
     deadline: float
     #: called with the new clauses
     keep: Callable[[Sequence[Answer]], None] = lambda answers: None
-    #: with the rows that prove it
+    #: each with the rows that prove it, in the order of the rows of `hitting.holds`
     answers: dict[tuple[int, ...], Answer] = field(default_factory=dict)
     #: seeds the orders in which the oracle adds attributes
     _turn: int = 0
 
     def __post_init__(self) -> None:
-        self.hitting = HittingSets(self.costs)
-        self.hitting.add(self.answers.keys())
+        self.hitting = HittingSets(self.costs, self.answers)
         both = sorted(self.include & self.exclude)
         if both:
             raise ParameterError(f"{self.names[both[0]]!r} is in 'include' and in 'exclude'. Choose one.")
@@ -96,7 +95,7 @@ class ClauseSearch:
             if one is not None and one.attributes not in self.answers:
                 new.setdefault(one.attributes, one)
         self.answers |= new
-        self.hitting.add(new.keys())
+        self.hitting.add(new)
         if new:
             self.keep(list(new.values()))
         return answers

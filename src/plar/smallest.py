@@ -17,7 +17,7 @@ from plar.coding.fingerprint import shown
 from plar.engines.base import Engine, GranuleHandle
 from plar.engines.oracle import Answer
 from plar.errors import Interrupted, ParameterError
-from plar.hitting_sets import HittingSets, Node
+from plar.hitting_sets import Node
 from plar.measures import OWN, Measure
 from plar.proof import Clause, Proof
 from plar.reduct import Certificate, Reduct
@@ -45,9 +45,8 @@ class _Smallest(Search):
     """The search for the smallest: clauses, the best set so far, and what is proven about all of them."""
 
     lower: int = 0
-    #: why nothing costs less, and the clauses that this refers to
+    #: why nothing costs less
     tree: Node | None = None
-    proven: Sequence[tuple[int, ...]] = ()
 
     def prepare(self) -> None:
         """Find the core, which every reduct holds, and begin with its clauses."""
@@ -104,15 +103,14 @@ class _Smallest(Search):
     def _at_most(
         self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
     ) -> frozenset[int] | None:
-        hitting = HittingSets(costs, self.clauses.hitting.clauses)
-        found = hitting.at_most(most, taken, left_out, self.deadline)
+        found = self.clauses.hitting.with_costs(costs).at_most(most, taken, left_out, self.deadline)
         self.clauses.check_time()
         return found
 
     def _prove(self, deadline: float) -> None:
         """Bound the cost of all sets that hit the clauses, as far as time allows."""
         found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline)
-        self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
+        self.lower, self.tree = found.bound, found.tree
         self._print()
         if deadline:
             self.clauses.check_time()
@@ -168,9 +166,8 @@ class _Smallest(Search):
         granules, names = self.granules, self.granules.conditions
         assert self.tree is not None
         nodes, used = _flat(self.tree, names)
-        clauses = []
-        for i in used:
-            answer = self.clauses.answers[self.proven[i]]
+        answers, clauses = list(self.clauses.answers.values()), []
+        for answer in (answers[i] for i in used):
             named = tuple(names[a] for a in answer.attributes)
             clauses.append(Clause(named, answer.row, tuple(answer.other[a] for a in answer.attributes)))
         return Proof(
@@ -201,9 +198,9 @@ def _flat(tree: Node, names: Sequence[str]) -> tuple[list[dict[str, Any]], list[
         if node.branches is not None:
             nodes.append({"attribute": names[node.attribute]})
             waiting += node.branches[::-1]
-        elif node.leaf.unhit is not None:
-            nodes.append({"unhit": numbers.setdefault(node.leaf.unhit, len(numbers))})
+        elif node.unhit is not None:
+            nodes.append({"unhit": numbers.setdefault(node.unhit, len(numbers))})
         else:
-            weights = [[numbers.setdefault(i, len(numbers)), weight] for i, weight in node.leaf.weights]
-            nodes.append({"scale": node.leaf.scale, "weights": weights})
+            weights = [[numbers.setdefault(i, len(numbers)), weight] for i, weight in node.weights]
+            nodes.append({"scale": node.scale, "weights": weights})
     return nodes, list(numbers)
