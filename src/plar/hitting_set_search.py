@@ -20,7 +20,7 @@ from plar.jit import inlined, jit
 
 Bits: TypeAlias = NDArray[np.uint64]
 
-#: sets per batch, and nodes of the search after which a batch is returned as it is
+#: sets per batch, and nodes after which a search gives up, or returns a batch as it is
 _BATCH, _NODES = 1 << 11, 1 << 16
 
 
@@ -121,7 +121,6 @@ def search_within(
     budget: int,
     unhit: Bits,
     free: Bits,
-    most_nodes: int,
     chosen: NDArray[np.int64],
 ) -> int:
     """Find attributes that hit all clauses within a cost: how many were chosen, -1 if none do, -2 if unknown.
@@ -136,7 +135,7 @@ def search_within(
     while depth >= 0:
         if not entered:
             nodes += 1
-            if nodes > most_nodes:
+            if nodes > _NODES:
                 return -2
             best = _narrowest(of_clause, unhit, free, depth)
             if best < 0:

@@ -27,8 +27,6 @@ _SCALES = 720_720, 1 << 40
 _FEW_CLAUSES = 300
 #: a linear program has this much time for the least bound, even when time is up
 _LEAST_SECONDS = 1.0
-#: nodes of a search on bits before the linear program is used
-_NODES = 1 << 16
 #: the bound of sets that can no longer hit some clause
 _NONE = 1 << 100
 
@@ -117,8 +115,8 @@ class HittingSets:
         unhit, free = (np.zeros((depths, bits.shape[1]), np.uint64) for bits in (of_attribute, of_clause))
         unhit[0], free[0] = as_bits(self.not_hit(taken)), as_bits(self._free(taken, left_out))
         costs, chosen = np.array(self.costs, np.int64), np.zeros(depths, np.int64)
-        found = search_within(of_clause, of_attribute, costs, rest, unhit, free, _NODES, chosen)
-        if found == -2:
+        found = search_within(of_clause, of_attribute, costs, rest, unhit, free, chosen)
+        if found == -2:  # too many nodes: the linear program bounds them better
             return self.cheapest(taken, left_out, deadline, cost).attributes
         return None if found < 0 else taken.union(chosen[:found].tolist())
 

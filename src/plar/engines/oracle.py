@@ -64,35 +64,6 @@ class Oracle(Protocol):
         """How many objects of each decision have the values of a row, as `written` spells them, in all attributes."""
 
 
-class LocalOracle:
-    """The oracle of granules on this machine."""
-
-    def __init__(self, granules: Granules, measure: Measure) -> None:
-        self._granules = granules
-        self._finder = ClauseFinder(granules.coded, label_granules(granules, measure).labels, self._rank)
-
-    def _rank(self, attribute: int, codes: Sequence[int]) -> list[bytes]:
-        return [written(self._granules.dictionaries[attribute][code]) for code in codes]
-
-    def assume(self, attributes: Collection[int]) -> None:
-        """Prepare for sets that hold these attributes."""
-        self._finder.assume(attributes)
-
-    def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
-        """Whether each of the sets preserves Θ."""
-        return list(in_threads(self._finder.preserves, sets, len(self._granules)))
-
-    def find(self, questions: Sequence[Question]) -> list[Answer | None]:
-        """For each set a clause that it does not hit, None if it preserves Θ."""
-        found = in_threads(lambda question: self._finder.find(*question), questions, len(self._granules))
-        return [None if one is None else with_values(one, self._granules.dictionaries) for one in found]
-
-    def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
-        """How many objects of each decision have the values of a row."""
-        g = self._granules
-        return decisions_of(g.coded, g.classes, g.counts, encoded(rows, g.dictionaries))
-
-
 def with_values(found: Answer, values: Sequence[Sequence[Any]]) -> Answer:
     """A clause with the values of its rows in place of their codes."""
     one, other = (tuple(plain(values[a][code]) for a, code in enumerate(codes)) for codes in (found.row, found.other))
@@ -169,7 +140,7 @@ class ClauseFinder:
             return bool(self._grown(mixed, others, first_only=True)[1])
         return not len(self._refined(mixed, others)[0])
 
-    def find(self, attributes: Iterable[int], order: Sequence[int]) -> Answer | None:
+    def find_clause(self, attributes: Iterable[int], order: Sequence[int]) -> Answer | None:
         """A clause that a set does not hit, by the order in which others are added to it; None if it preserves Θ."""
         held = set(attributes)
         mixed = self._refined(*self._beginning(held))
@@ -228,6 +199,31 @@ class ClauseFinder:
                 least = present[min(range(len(present)), key=ranks.__getitem__)]
                 rows = rows[codes[rows] == least]
         return int(rows[0])
+
+
+class LocalOracle(ClauseFinder):
+    """The oracle of granules on this machine."""
+
+    def __init__(self, granules: Granules, measure: Measure) -> None:
+        def rank(attribute: int, codes: Sequence[int]) -> list[bytes]:
+            return [written(granules.dictionaries[attribute][code]) for code in codes]
+
+        super().__init__(granules.coded, label_granules(granules, measure).labels, rank)
+        self._granules = granules
+
+    def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
+        """Whether each of the sets preserves Θ."""
+        return list(in_threads(self.preserves, sets, len(self._granules)))
+
+    def find(self, questions: Sequence[Question]) -> list[Answer | None]:
+        """For each set a clause that it does not hit, None if it preserves Θ."""
+        found = in_threads(lambda question: self.find_clause(*question), questions, len(self._granules))
+        return [None if one is None else with_values(one, self._granules.dictionaries) for one in found]
+
+    def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
+        """How many objects of each decision have the values of a row."""
+        g = self._granules
+        return decisions_of(g.coded, g.classes, g.counts, encoded(rows, g.dictionaries))
 
 
 @jit

@@ -135,7 +135,7 @@ def _preserves(number: int, columns: Any, labels: Index, sets: Sequence[tuple[in
 
 def _find(number: int, columns: Any, labels: Index, questions: Sequence[Question], ranks: Any) -> Answer | None:
     table = ranks.value
-    return ClauseFinder(columns, labels, lambda a, codes: table[a][codes].tolist()).find(*questions[number])
+    return ClauseFinder(columns, labels, lambda a, codes: table[a][codes].tolist()).find_clause(*questions[number])
 
 
 def _decisions(piece: Piece, coding: Coding, rows: Any) -> list[dict[int, int]]:
