@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.clauses import ClauseFinder, Found
 from plar.coding.fingerprint import written
-from plar.engines.oracle import Answer, Question, decisions_of, encoded, with_values
+from plar.engines.oracle import Answer, ClauseFinder, Question, decisions_of, encoded, with_values
 from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.errors import TableError
@@ -81,13 +80,13 @@ class SparkOracle:
                     found[number].append(result)
         return found
 
-    def _first(self, answers: Sequence[Found | None], order: Sequence[int]) -> Answer | None:
+    def _first(self, answers: Sequence[Answer | None], order: Sequence[int]) -> Answer | None:
         """Pick the clause that the whole table would give: the first by its attributes, then by its rows."""
         ranks = self._ranks.value
 
-        def key(found: Found) -> Any:
-            clause = set(found.clause)
-            rows = [[int(ranks[a][code]) for a, code in enumerate(row)] for row in found.rows]
+        def key(found: Answer) -> Any:
+            clause = set(found.attributes)
+            rows = [[int(ranks[a][code]) for a, code in enumerate(row)] for row in (found.row, found.other)]
             return [a in clause for a in order], rows
 
         found = min((one for one in answers if one is not None), key=key, default=None)
@@ -134,9 +133,9 @@ def _preserves(number: int, columns: Any, labels: Index, sets: Sequence[tuple[in
     return ClauseFinder(columns, labels, lambda a, codes: codes).preserves(sets[number])
 
 
-def _find(number: int, columns: Any, labels: Index, questions: Sequence[Question], ranks: Any) -> Found | None:
+def _find(number: int, columns: Any, labels: Index, questions: Sequence[Question], ranks: Any) -> Answer | None:
     table = ranks.value
-    return ClauseFinder(columns, labels, lambda a, codes: table[a][codes].tolist()).find(*questions[number])
+    return ClauseFinder(columns, labels, lambda a, codes: table[a][codes].tolist()).find_clause(*questions[number])
 
 
 def _decisions(piece: Piece, coding: Coding, rows: Any) -> list[dict[int, int]]:
