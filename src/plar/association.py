@@ -86,6 +86,15 @@ def _add(sums: Ints, which: int, term: float) -> None:
 
 
 @jit
+def _add_moments(sums: Ints, mean: float, variance: float) -> None:
+    _add(sums, 2, mean)
+    if variance >= 2.0**-_HIGH:
+        _add(sums, 3, variance)
+    elif variance > 0:
+        _add(sums, 4, variance * 2.0**_TINY)
+
+
+@jit
 def _product(a: int, b: int) -> tuple[float, float]:
     """Multiply numbers up to 2^40 without rounding: a float and its error."""
     x, y = np.float64(a), np.float64(b)
@@ -156,7 +165,7 @@ def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, sums: Ints) -
             _add_statistic(values, weights, begins, low, n_decisions, n, rooms, sums)
             sort_first(sizes, n_values)
             sort_first(decided, n_decisions)
-            _add_large_class(sizes, n_values, decided, n_decisions, n, sums)
+            _add_large_class(sizes, n_values, decided, n_decisions, np.float64(n), sums)
         for t in range(n_values):
             by_value[met[t]] = 0
             squares[met[t]] = 0
@@ -191,7 +200,7 @@ def _add_statistic(
 def _add_small_class(n_values: int, n_decisions: Any, n: int, rooms: Rooms, inverse: Ints, sums: Ints) -> None:
     """W, mean and variance of a small class, in whole numbers, which are exact in any order of summation."""
     by_value, squares, met, decided = rooms.by_value, rooms.squares, rooms.met, rooms.decided
-    over = 0
+    unit, over = 2.0**-50, 0
     for t in range(n_values):
         size = by_value[met[t]]
         over += inverse[size]
@@ -203,51 +212,45 @@ def _add_small_class(n_values: int, n_decisions: Any, n: int, rooms: Rooms, inve
         pairs += own * (own - 1)
         triples += own * (own - 1) * (own - 1)
     _add(sums, 1, np.float64(square) / np.float64(n))
-    h, skew = np.float64(over) * 2.0**-50, np.float64(n * triples - pairs * pairs) / np.float64(n)
-    _add_moments(n, n_values, h, n_values - h, np.float64(pairs), np.float64(n * n - square), skew, sums)
+    count, size = np.float64(n), np.float64(n_values)
+    two, h = count * (count - 1), np.float64(over) * unit
+    apart = np.float64(n * n - square)
+    mean, variance = (size - 1) * apart / two, 0.0
+    if n > 2:
+        spread, skew = h - size * size / count, np.float64(n * triples - pairs * pairs) / count
+        variance = 4 * spread * skew / ((count - 1) * (count - 2) * (count - 2))
+        if n > 3:
+            se = (size - h) - (count - size) ** 2 / two - 2 * spread / (count - 2)
+            sf = np.float64(pairs) * apart / two - 2 * skew / (count - 2)
+            variance += 2 * se * sf / (count * (count - 3))
+    _add_moments(sums, mean, variance)
 
 
 @jit
-def _add_large_class(sizes: Ints, n_values: int, decided: Ints, n_decisions: Any, n: int, sums: Ints) -> None:
+def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n: float, sums: Ints) -> None:
     """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
-    count, pairs, apart, skew = np.float64(n), 0.0, 0.0, 0.0
+    n_values, two = np.float64(n_sizes), n * (n - 1)
+    pairs, apart, inverse, inner = 0.0, 0.0, 0.0, 0.0
     for j in range(n_decisions):
         own = np.float64(decided[j])
         pairs += own * (own - 1)
-        apart += own * (count - own)
-    for j in range(n_decisions):
-        own = np.float64(decided[j])
-        skew += own * (own - 1 - pairs / count) ** 2
-    inverse, inner = 0.0, 0.0
-    for t in range(n_values):
+        apart += own * (n - own)
+    for t in range(n_sizes):
         size = np.float64(sizes[t])
         inverse += 1 / size
         inner += (size - 1) / size
-    _add_moments(n, n_values, inverse, inner, pairs, apart, skew, sums)
-
-
-@jit
-def _add_moments(
-    n_objects: int, n_values: int, inverse: float, inner: float, pairs: float, apart: float, skew: float, sums: Ints
-) -> None:
-    """Mean and variance of W of a class, from sums over its values, of sizes s, and over its decisions, of n objects.
-
-    inverse = Σ 1/s, inner = Σ (1 − 1/s), pairs = Σ n(n − 1), apart = Σ n(N − n), skew = Σ n(n − 1 − pairs/N)².
-    """
-    n, v = np.float64(n_objects), np.float64(n_values)
-    two, variance = n * (n - 1), 0.0
+    mean, variance = (n_values - 1) * apart / two, 0.0
     if n > 2:
-        spread = inverse - v * v / n
+        spread, skew = inverse - n_values * n_values / n, 0.0
+        for j in range(n_decisions):
+            own = np.float64(decided[j])
+            skew += own * (own - 1 - pairs / n) ** 2
         variance = 4 * spread * skew / ((n - 1) * (n - 2) ** 2)
         if n > 3:
-            se = inner - (n - v) ** 2 / two - 2 * spread / (n - 2)
+            se = inner - (n - n_values) ** 2 / two - 2 * spread / (n - 2)
             sf = pairs * apart / two - 2 * skew / (n - 2)
             variance += 2 * se * sf / (n * (n - 3))
-    _add(sums, 2, (v - 1) * apart / two)
-    if variance >= 2.0**-_HIGH:
-        _add(sums, 3, variance)
-    elif variance > 0:
-        _add(sums, 4, variance * 2.0**_TINY)
+    _add_moments(sums, mean, variance)
 
 
 @jit
