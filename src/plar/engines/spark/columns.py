@@ -16,7 +16,7 @@ from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
 from plar.engines.spark.core import Halves, leave_one_out, travellers
-from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes, itself
+from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.labels import label_granules
 from plar.measures import Measure
@@ -35,7 +35,7 @@ class GatheredBlocks(ColumnBlocks):
         super().__init__(pieces.context, coding, n_rows)
         halves = in_halves(range(len(coding.cardinalities)), coding.cardinalities)
         cut, n_tasks = partial(_cut, coding=coding, halves=halves, shares=self.shares), len(self.shares)
-        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(n_tasks + 1, itself)
+        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(n_tasks + 1, int)
         self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(store).cache()
         every = range(n_tasks + 1)  # the last partition holds the facts

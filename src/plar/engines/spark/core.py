@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, itself, joined_pieces
+from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
 from plar.partition import Index, distinct, in_halves
@@ -44,11 +44,11 @@ def leave_one_out(
         moved = held.pieces.mapPartitionsWithIndex(partial(_with_travellers, known=known)).flatMap(send)
     else:
         keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, halves=halves, n=n))
-        found = keys.partitionBy(2 * n, itself).mapPartitions(_shared).partitionBy(n, itself).values().glom()
+        found = keys.partitionBy(2 * n, int).mapPartitions(_shared).partitionBy(n, int).values().glom()
         moved = held.pieces.zip(found).flatMap(send)
     task = partial(_leave_out, coding=coding, halves=halves, measure=measure)
     with explained("find the core"):
-        parts = moved.partitionBy(2 * n, itself).mapPartitions(task).collect()
+        parts = moved.partitionBy(2 * n, int).mapPartitions(task).collect()
     change, unequal = dict.fromkeys(attributes, 0), set()
     for a, difference, settled in parts:
         change[a] += difference
@@ -124,8 +124,8 @@ def _send(
         chosen = [rows for side, rows in travellers if side == half]
         if chosen and halves[half]:
             some = piece.rows(np.sort(np.concatenate(chosen)))
-            for bucket, rows in dealt(hashes(some, coding, halves[1 - half]), n):
-                yield 2 * bucket + half, some.rows(rows)
+            for bucket, rows in dealt_out(some, coding, n, halves[1 - half]):
+                yield 2 * bucket + half, rows
 
 
 def _leave_out(

@@ -13,7 +13,6 @@ from plar.bin_rules import Bins, Cuts, Rule
 from plar.bins import cut_columns, cut_decision, warn_left
 from plar.coding.assemble import row_weights
 from plar.coding.codes import Column, combine, factorized, union
-from plar.engines.spark.pieces import itself
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.errors import NoRows
@@ -43,7 +42,7 @@ def with_cut_points(source: Source, roles: Roles, *, text: bool) -> Roles:
     wanted = [name for name in roles.conditions if not _rule(roles.bins, name).given]
     if wanted:
         n = -(-len(wanted) // _COLUMNS)
-        numbers = source.run(partial(_numbers, wanted=wanted, n=n, decimal=decimal), roles).partitionBy(n, itself)
+        numbers = source.run(partial(_numbers, wanted=wanted, n=n, decimal=decimal), roles).partitionBy(n, int)
         cut = partial(_cut, bins=roles.bins, decimal=decimal)
         with explained("count the numbers"):
             found = numbers.mapPartitions(cut).collect()

@@ -24,7 +24,7 @@ from plar.coding.fingerprint import Fingerprint, add_fingerprints, written
 from plar.engines.spark import parcels
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.parcels import Reported, dictionaries_of, facts_of
-from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, itself, joined_pieces, merged, pack
+from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.errors import NoRows, TableError
@@ -128,7 +128,7 @@ def _in_one_coding(
     if in_order and not _overlap([fact.keys for fact in facts]):
         pieces = recoded.glom().map(lambda held: joined_pieces(held, coding))
     else:
-        pieces = exchanged(recoded.flatMap(lambda piece: dealt_out(piece, coding, partitions)), coding, partitions)
+        pieces = exchanged(recoded, coding, partitions)
     n_rows = sum(fact.n_rows for fact in facts)
     decisions = some_values[-1]
     return Granulated(pieces, coding, n_rows, lacking, hashed, known[:-1], decisions, samples, made, shared)
@@ -183,17 +183,6 @@ def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Pi
     return gathered(context.parallelize(records, max(1, len(records))), coding, partitions), coding
 
 
-def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Gather the granules of each bucket into one piece."""
-    found = records.partitionBy(partitions, itself).glom()
-    return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
-
-
-def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Gather the granules of each bucket into one piece, and merge equal ones."""
-    return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))
-
-
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
@@ -213,12 +202,6 @@ def _recoded(
             for codes, values, book in coded
         )
         yield pack(columns, classes, granules.counts, coding)
-
-
-def dealt_out(piece: Piece, coding: Coding, n: int) -> Iterator[tuple[int, Piece]]:
-    """Deal granules into buckets by their conditions."""
-    for bucket, rows in dealt(hashes(piece, coding), n):
-        yield bucket, piece.rows(rows)
 
 
 def _overlap(keys: Sequence[Hashes | None]) -> bool:
@@ -244,14 +227,14 @@ def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, in
 def _numbered_on_cluster(made: RDD[Reported], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
     """Number the values of long dictionaries: the codes each partition needs, and the number of values by column."""
     asked = made.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
-    shares = asked.partitionBy(n, itself).mapPartitions(_share)
+    shares = asked.partitionBy(n, int).mapPartitions(_share)
     with explained("number the values"):
         sizes = shares.map(lambda share: {j: len(book) for j, book in share[1].items()}).collect()
     # share b is numbered from where share b - 1 ends
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
     count = made.getNumPartitions()
-    return answers.partitionBy(count, itself).values().glom(), {j: offsets[j][-1] for j in long}
+    return answers.partitionBy(count, int).values().glom(), {j: offsets[j][-1] for j in long}
 
 
 def _ask(partition: int, held: Iterable[Reported], long: list[int], n: int) -> Iterator[tuple[int, Any]]:

@@ -13,8 +13,7 @@ from plar.coding.assemble import check_objects
 from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint
 from plar.columns import positions_of
-from plar.engines.spark.granulate import dealt_out, exchanged
-from plar.engines.spark.pieces import Coding, Piece, projected
+from plar.engines.spark.pieces import Coding, Piece, exchanged, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.partition import count_distinct
@@ -128,11 +127,10 @@ class SparkGranules:
         kept = self.positions(attributes)
         n = len(self.sizes)
         fine, coding = self.coding, self.coding.of(kept)
-        records = self.pieces.flatMap(lambda piece: dealt_out(projected(piece, fine, kept), coding, n))
         conditions = tuple(self.conditions[a] for a in kept)
         lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
         cuts = {name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts}
-        pieces = exchanged(records, coding, n)
+        pieces = exchanged(self.pieces.map(lambda piece: projected(piece, fine, kept)), coding, n)
         values = tuple(self.dictionaries[a] for a in kept)
         names = conditions, self.decision, self.names
         coarse = SparkGranules(*names, pieces, coding, lacking, None, cuts, values, self.samples)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import RDD
 
 from plar.coding.factorize import mix
 from plar.granules import Granules
@@ -22,11 +23,6 @@ from plar.partition import Codes, Index, distinct
 Hashes = NDArray[np.uint64]
 
 _TYPES: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32)
-
-
-def itself(bucket: int) -> int:
-    """Send a record to the partition that its key names."""
-    return bucket
 
 
 @dataclass(frozen=True)
@@ -176,3 +172,23 @@ def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
     for bucket, (low, high) in enumerate(pairwise([0, *ends])):
         if high > low:
             yield bucket, order[low:high]
+
+
+def dealt_out(
+    piece: Piece, coding: Coding, n: int, attributes: Iterable[int] | None = None
+) -> Iterator[tuple[int, Piece]]:
+    """Deal granules into buckets by their values on some attributes, by default all."""
+    for bucket, rows in dealt(hashes(piece, coding, attributes), n):
+        yield bucket, piece.rows(rows)
+
+
+def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
+    """Gather the granules of each bucket into one piece."""
+    found = records.partitionBy(partitions, int).glom()
+    return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
+
+
+def exchanged(pieces: RDD[Piece], coding: Coding, partitions: int) -> RDD[Piece]:
+    """Bring granules with equal conditions together in one piece, and merge equal ones."""
+    records = pieces.flatMap(lambda piece: dealt_out(piece, coding, partitions))
+    return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))

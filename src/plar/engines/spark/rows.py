@@ -23,8 +23,7 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import gathered
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, itself
+from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, gathered, hashes
 from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
@@ -119,7 +118,7 @@ class RowsEvaluation:
         parts = [rdd.map(partial(_whole_scores, now=now, candidates=wanted)) for rdd in self._whole]
         if self._spread is not None:
             cells = self._spread.flatMap(partial(_tables, now=now, numbers=self._numbers, candidates=wanted, n=self._n))
-            parts.append(cells.partitionBy(self._n, itself).mapPartitions(partial(_added_up, now=now)))
+            parts.append(cells.partitionBy(self._n, int).mapPartitions(partial(_added_up, now=now)))
         job = self._held.pieces.context.union(parts)
         with explained("score the candidates"):
             done = run_watched(job, list, range(job.getNumPartitions()), self.watch, len(wanted))
@@ -373,5 +372,4 @@ def _buckets(piece: Piece, now: Now) -> NDArray[np.intp]:
 
 def _movers(piece: Piece, now: Now, large: Array, n: int) -> Iterator[tuple[int, Piece]]:
     some = piece.rows(~large[_buckets(piece, now)])
-    for bucket, rows in dealt(hashes(some, now.coding, now.selected), n):
-        yield bucket, some.rows(rows)
+    yield from dealt_out(some, now.coding, n, now.selected)
