@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -17,12 +17,13 @@ from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
-from pyspark import RDD, StorageLevel
+from pyspark import RDD, SparkContext, StorageLevel
 
 from plar.coding.codes import Column
-from plar.coding.fingerprint import Fingerprint, add_fingerprints, written
+from plar.coding.fingerprint import add_fingerprints, written
 from plar.engines.spark import parcels
 from plar.engines.spark.cut_points import cuts_of
+from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.parcels import Reported, dictionaries_of, facts_of
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
 from plar.engines.spark.session import explained
@@ -31,46 +32,23 @@ from plar.errors import NoRows, TableError
 from plar.granules import Granules, together
 from plar.partition import smallest_codes
 from plar.roles import Roles
+from plar.spark_calls import spark_call
+from plar.tables import DecisionTable
 from plar.text.numbers import warn_of_spellings
 
 #: a dictionary with more values than this, in one partition or in all, stays on the cluster
 LONG = 1 << 16
 LONG_IN_ALL = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class Granulated:
-    """The granules of a table in pieces, not computed yet, and what the driver knows about their values."""
-
-    pieces: RDD[Piece]
-    coding: Coding
-    #: upper bound on the number of granules
-    n_rows: int
-    #: number of objects with a missing value, by attribute or decision, where there are any
-    n_missing: dict[str, int]
-    hashed: Fingerprint
-    #: values by code of each condition, None where there are too many
-    dictionaries: tuple[Sequence[Any] | None, ...]
-    #: decisions by class, or a sample of them
-    decisions: Sequence[tuple[Any, ...]]
-    #: a sample of the values of each condition and decision
-    samples: dict[str, Sequence[Any]]
-    made: RDD[Reported]
-    #: the dictionaries, broadcast to the tasks
-    books: Any
-
-    def release(self) -> None:
-        """Free what the pieces are computed from; after this they cannot be recomputed."""
-        self.made.unpersist()
-        self.books.destroy()
+#: a piece of granules shipped out has at most about this many bytes
+_PIECE = 1 << 25
 
 
 def granulate(
-    source: Source, roles: Roles, partitions: int | None, *, text: bool, small: int = 0
-) -> Granulated | Granules:
+    source: Source, table: DecisionTable, roles: Roles, partitions: int | None, *, small: int, by_columns: int
+) -> SparkGranules | Granules:
     """Granulate rows in parcels, merge their dictionaries, and bring equal granules together in `partitions` pieces.
 
-    Parcels of at most `small` bytes in all are collected and become granules on this machine.
+    If they take at most `small` bytes, they are collected; if they are at most `by_columns`, they are laid out so.
     """
     token = uuid4().hex
     made = parcels.make_parcels(source, roles, token, long=LONG, small=small)
@@ -80,38 +58,45 @@ def granulate(
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
         here = [report for report in reports if isinstance(report, Granules)]
-        if len(here) < len(reports) and sum(_n_bytes(report) for report in reports) <= small:
+        if len(here) < len(reports) and sum(report.nbytes for report in reports) <= small:
             with explained("read the table"):
                 here = made.map(lambda one: one[1].load(remove=True)).collect()
+        text = table.rows.text
         if len(here) == len(reports):
             granules = together(here)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
             made.unpersist()
-            return granules
+            return replace(granules, names=table.names, text=text)
         facts = [facts_of(report, LONG) if isinstance(report, Granules) else report for report in reports]
         n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
-        found = _in_one_coding(made, facts, roles, n, text=text, in_order=source.can_be_read_again)
+        found = _in_one_coding(made, facts, table, roles, n, in_order=source.can_be_read_again)
         if small and len(roles.conditions) < parcels.WIDE:
-            return _collect_if_small(found, roles, small)
-        return found
+            whole = _collected(found, small, text=text)
+            if whole is not None:
+                return whole
+        n_rows = sum(fact.n_rows for fact in facts)
+        return found.computed(n_rows if n_rows <= by_columns else None)
     except BaseException:
         made.unpersist()
         parcels.remove_files(made.context, token)
         raise
 
 
-def _n_bytes(report: parcels.Facts | Granules) -> int:
-    return report.nbytes if isinstance(report, Granules) else report.n_bytes
-
-
 def _in_one_coding(
-    made: RDD[Reported], facts: Sequence[parcels.Facts], roles: Roles, partitions: int, *, text: bool, in_order: bool
-) -> Granulated:
+    made: RDD[Reported],
+    facts: Sequence[parcels.Facts],
+    table: DecisionTable,
+    roles: Roles,
+    partitions: int,
+    *,
+    in_order: bool,
+) -> SparkGranules:
+    """Merge the dictionaries; the pieces are not computed yet."""
     found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
     lacking = {name: found[name] for name in (*roles.conditions, *roles.decision) if name in found}
     books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     known = tuple(None if book is None else list(book) for book in books)
-    _check_values(lacking, known, roles, text=text)
+    _check_values(lacking, known, roles, text=table.rows.text)
     cardinalities = [len(book) if book is not None else 0 for book in books]
     joined: RDD[Any] = made.glom().map(lambda held: (held, []))
     if long := [j for j, book in enumerate(books) if book is None]:
@@ -121,43 +106,59 @@ def _in_one_coding(
     coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
     shared = made.context.broadcast(books)
     recoded = joined.flatMap(partial(_recoded, books=shared, coding=coding))
-    some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
-    samples = dict(zip(roles.conditions, some_values, strict=False))
-    samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
-    hashed = add_fingerprints(fact.fingerprint for fact in facts)
     if in_order and not _overlap([fact.keys for fact in facts]):
         pieces = recoded.glom().map(lambda held: joined_pieces(held, coding))
     else:
         pieces = exchanged(recoded, coding, partitions)
-    n_rows = sum(fact.n_rows for fact in facts)
-    decisions = some_values[-1]
-    return Granulated(pieces, coding, n_rows, lacking, hashed, known[:-1], decisions, samples, made, shared)
+    some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
+    samples = dict(zip(roles.conditions, some_values, strict=False))
+    samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
+
+    def release() -> None:
+        made.unpersist()
+        shared.destroy()
+
+    return SparkGranules(
+        conditions=roles.conditions,
+        decision=roles.decision,
+        names=table.names,
+        pieces=pieces,
+        coding=coding,
+        n_missing=lacking,
+        hashed=add_fingerprints(fact.fingerprint for fact in facts),
+        cuts=cuts_of(roles),
+        dictionaries=known[:-1],
+        samples=samples,
+        release=release,
+    )
 
 
-def _collect_if_small(found: Granulated, roles: Roles, small: int) -> Granulated | Granules:
+def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | None:
     """Collect the pieces if they are small once equal granules are merged; else leave them where they are."""
-    if any(values is None for values in found.dictionaries) or len(found.decisions) < found.coding.n_classes:
-        return found
+    decisions = tuple(list(found.samples[name]) for name in found.decision)
+    if any(values is None for values in found.dictionaries) or len(decisions[0]) < found.n_classes:
+        return None
     pieces = found.pieces.persist(StorageLevel.MEMORY_AND_DISK)
     share = small // pieces.getNumPartitions()
     with explained("granulate the table"):
         collected = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
     here = [piece for piece in collected if piece is not None]
     if len(here) < len(collected):
-        return found
+        return None
+    found.unpersist()
     whole = joined_pieces(here, found.coding)
-    pieces.unpersist()
-    found.release()
     return Granules(
-        conditions=roles.conditions,
+        conditions=found.conditions,
         columns=whole.columns(found.coding),
         dictionaries=tuple(values or () for values in found.dictionaries),
-        decision=roles.decision,
+        decision=found.decision,
         classes=whole.classes,
-        decision_values=tuple(map(list, zip(*found.decisions, strict=True))),
+        decision_values=decisions,
         counts=whole.counts,
         n_objects=int(whole.counts.sum()),
-        cuts=cuts_of(roles),
+        names=found.names,
+        cuts=found.cuts,
+        text=text,
     )
 
 
@@ -174,13 +175,19 @@ def _check_values(
         warn_of_spellings({n: Column(none, v) for n, v in known.items() if n not in roles.numeric})
 
 
-def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
+@spark_call
+def ship(granules: Granules, context: SparkContext, partitions: int | None) -> SparkGranules:
     """Ship granules from this machine to the cluster, for the rows layout."""
+    cores = context.defaultParallelism
+    n = int(partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores)))
     coding = Coding(granules.cardinalities, granules.n_classes)
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
-    records = list(dealt_out(whole, coding, partitions))
+    records = list(dealt_out(whole, coding, n))
     # shuffled, although each bucket is whole already: else every later task would carry its share of the data
-    return gathered(context.parallelize(records, max(1, len(records))), coding, partitions), coding
+    pieces = gathered(context.parallelize(records, max(1, len(records))), coding, n)
+    facts = granules.conditions, granules.decision, granules.names
+    values = tuple(granules.dictionaries)
+    return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values).computed()
 
 
 # -- tasks -------------------------------------------------------------------------------------------------

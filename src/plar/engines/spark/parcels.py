@@ -35,7 +35,7 @@ class Facts(NamedTuple):
     """What the driver needs to know about a parcel."""
 
     n_rows: int
-    n_bytes: int
+    nbytes: int
     n_missing: dict[str, int]
     fingerprint: Fingerprint
     #: values of each condition and, last, of the decision, and whether they are complete
