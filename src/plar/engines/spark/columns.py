@@ -38,9 +38,8 @@ class GatheredBlocks(ColumnBlocks):
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(n_tasks + 1, int)
         self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(store).cache()
-        every = range(n_tasks + 1)  # the last partition holds the facts
         with explained("lay the columns out"):
-            rows: list[RowFacts] = self.context.runJob(self.stored, _only_facts, every)
+            rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowFacts)).collect()
         self.sizes = [len(fact.classes) for fact in rows]
         self.classes: Index = np.concatenate([fact.classes for fact in rows])
         self.counts = np.concatenate([fact.counts for fact in rows])
@@ -110,14 +109,10 @@ class ColumnsEvaluation(LocalEvaluation):
     @spark_call
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
         """Cross-tabulate each candidate with the decisions; one job fetches the columns that are missing here."""
-        fetched = self._fetched
-        here = {a: codes for a, codes in (fetched.offered | fetched).items() if a in candidates}
-        if away := [a for a in candidates if a not in here]:
-            here |= self._gathered.fetch(away)
-        fetched.offered = here
+        self._fetched.fetch(candidates)
         tables = list(super().tables(candidates))
-        for a in candidates:  # not in R yet, so not kept
-            fetched.pop(a, None)
+        # not in R yet, so not kept
+        self._fetched.offered = {a: self._fetched.pop(a) for a in candidates}
         return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
@@ -130,18 +125,13 @@ class ColumnsEvaluation(LocalEvaluation):
 
 def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
     """U/C of all pieces, classes of one row first, as in each piece."""
-    singles, others, sizes, low = [], [], [], 0
-    for order, starts in parts:
-        widths = np.diff(starts)
-        n_alone = int((widths == 1).sum())
-        moved = order + np.uint32(low)
-        singles.append(moved[:n_alone])
-        others.append(moved[n_alone:])
-        sizes.append(widths[n_alone:])
-        low += len(order)
-    alone = np.concatenate(singles)
-    every = np.concatenate([np.ones(len(alone), np.uint32), *sizes])
-    return np.concatenate([alone, *others]), np.append(0, np.cumsum(every)).astype(np.uint32)
+    lows = np.cumsum([0, *(len(order) for order, _ in parts[:-1])], dtype=np.uint32)
+    order = np.concatenate([own + low for (own, _), low in zip(parts, lows, strict=True)])
+    sizes = np.concatenate([np.diff(starts) for _, starts in parts])
+    single = sizes == 1
+    of_single = np.repeat(single, sizes)
+    sizes = np.concatenate([sizes[single], sizes[~single]])
+    return np.concatenate([order[of_single], order[~of_single]]), np.append(0, np.cumsum(sizes)).astype(np.uint32)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
@@ -185,7 +175,3 @@ def _assemble(task: int, records: Iterable[tuple[int, Any]], shares: list[list[S
         columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
         share = shares[task][number]
         yield Block(share, [lanes.as_rows(columns)] if share.group.in_lanes else columns)
-
-
-def _only_facts(records: Iterable[Any]) -> list[RowFacts]:
-    return [record for record in records if isinstance(record, RowFacts)]
