@@ -206,6 +206,13 @@ def distinct(
     return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
 
 
+def class_numbers(order: Index, starts: Index) -> NDArray[np.uint64]:
+    """Give every row the number of its class."""
+    numbers = np.empty(len(order), np.uint64)
+    numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
+    return numbers
+
+
 def count_distinct(columns: Sequence[tuple[Codes, int]], n_rows: int) -> int:
     """How many rows differ by all columns together.
 

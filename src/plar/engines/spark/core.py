@@ -19,7 +19,7 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
-from plar.partition import Index, distinct, in_halves
+from plar.partition import Index, class_numbers, distinct, in_halves
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
@@ -61,10 +61,7 @@ def leave_one_out(
 
 def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]) -> list[list[Index]]:
     """Rows that share a key with a row of another class of U/C, by half and piece; `keys` are those of all rows."""
-    order, starts = partition
-    numbers = np.empty(len(order), np.uint64)
-    numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
-    ends = np.cumsum(sizes)[:-1]
+    numbers, ends = class_numbers(*partition), np.cumsum(sizes)[:-1]
     return [
         [np.flatnonzero(part).astype(np.uint32) for part in np.split(_meets_another(own, numbers), ends)]
         for own in keys
@@ -92,10 +89,7 @@ def _with_travellers(
 def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Any]]:
     """Hash each half of a row, and add the row's class of U/C."""
     for piece in pieces:
-        order, starts = distinct(piece.coded(coding), piece.n_rows)
-        numbers = np.empty(piece.n_rows, np.uint64)
-        numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
-        numbers += np.uint64(p << 32)
+        numbers = class_numbers(*distinct(piece.coded(coding), piece.n_rows)) + np.uint64(p << 32)
         for half in (0, 1):
             if halves[half]:
                 keys = hashes(piece, coding, halves[1 - half])

@@ -28,7 +28,7 @@ from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt,
 from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
-from plar.partition import Array, Index, distinct, smallest_codes
+from plar.partition import Array, Index, class_numbers, distinct, smallest_codes
 from plar.spark_calls import spark_call
 from plar.strata import Table
 
@@ -63,7 +63,7 @@ class Spread(NamedTuple):
     keys: list[tuple[int, ...]]
     labels: list[Any]
     #: counts by class and decision
-    of_class: Index
+    of_class: Hashes
     decisions: Index
     weights: NDArray[np.int64]
 
@@ -238,17 +238,15 @@ def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
         yield Spread(keys, labels, class_of[first], piece.classes[first], counts)
 
 
-def _classes(piece: Piece, now: Now) -> tuple[Index, list[tuple[int, ...]]]:
+def _classes(piece: Piece, now: Now) -> tuple[Hashes, list[tuple[int, ...]]]:
     """U/R in a piece: the class of every row, and the values of every class."""
     order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows)
-    class_of = np.empty(piece.n_rows, np.uint32)
-    class_of[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))
     firsts = order[starts[:-1]]
     values = [piece.column(now.coding, a)[firsts].tolist() for a in now.selected]
-    return class_of, list(zip(*values, strict=True)) if values else [()] * len(firsts)
+    return class_numbers(order, starts), list(zip(*values, strict=True)) if values else [()] * len(firsts)
 
 
-def _class_labels(p: int, piece: Piece, now: Now, class_of: Index, n: int) -> list[Any]:
+def _class_labels(p: int, piece: Piece, now: Now, class_of: Hashes, n: int) -> list[Any]:
     found = label_granules(as_granules(piece, now.coding), now.measure)
     least, largest = np.full(n, np.iinfo(np.uint32).max, np.uint32), np.zeros(n, np.uint32)
     np.minimum.at(least, class_of, found.labels)
@@ -264,7 +262,7 @@ def _class_labels(p: int, piece: Piece, now: Now, class_of: Index, n: int) -> li
     return [known_to_all(a) if a == b else None for a, b in zip(least.tolist(), largest.tolist(), strict=True)]
 
 
-def _counted(piece: Piece, now: Now, class_of: Index) -> tuple[Index, NDArray[np.int64]]:
+def _counted(piece: Piece, now: Now, class_of: Array) -> tuple[Index, NDArray[np.int64]]:
     """The first row of every decision in every class, and the number of objects."""
     cells, first = factorized(class_of.astype(np.uint64) * np.uint64(now.coding.n_classes) + piece.classes)
     return first, np.bincount(cells, piece.counts, len(first)).astype(np.int64)
@@ -315,7 +313,7 @@ def _cells(
         numbered = smallest_codes(numbered, int(numbered.max()) + 1)
         for a in candidates:
             codes, n_values = piece.column(coding, a), coding.cardinalities[a]
-            pairs, _ = factorized(class_of.astype(np.uint64) * np.uint64(n_values) + codes)
+            pairs, _ = factorized(class_of * np.uint64(n_values) + codes)
             first, counts = _counted(piece, now, pairs)
             cells = numbered[class_of[first]], codes[first].astype(np.uint32), piece.classes[first], counts
             if len(numbers) * n_values * coding.n_classes <= _FEW_CELLS:
