@@ -53,31 +53,27 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
     """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
     dialect = text.headers[0].dialect
-    headers = [[replace(header, dialect=dialect)] for header in text.headers]
     ranges = []
-    for number, (file, header) in enumerate(zip(text.files, text.headers, strict=True)):
+    for file, header in zip(text.files, text.headers, strict=True):
         end = _size(file)
         if can_be_divided(file, text.encoding) and end - header.size > 2 * size:
             ends = [*range(header.size, end - size // 2, size), end]
-            ranges += [(number, low, high) for low, high in pairwise(ends)]
+            ranges += [(file, low, high) for low, high in pairwise(ends)]
+    scanned: dict[Path, list[Any]] = {}
     if ranges:
-        scan = partial(_scan, files=text.files, dialect=dialect)
         with explained("read the table"):
-            scans = context.parallelize(ranges, len(ranges)).map(scan).collect()
-        for number in {number for number, _, _ in ranges}:
-            own = [(low, high, found) for (n, low, high), found in zip(ranges, scans, strict=True) if n == number]
-            headers[number] = divided(headers[number][0], own)
-    every = [(file, header) for file, own in zip(text.files, headers, strict=True) for header in own]
-    sizes = [(_size(file) if header.end is None else header.end) - header.size for file, header in every]
-    for group in _packed(sizes, size):
-        files = tuple(every[i][0] for i in group)
-        part = replace(text, files=files, headers=tuple(every[i][1] for i in group))
-        yield replace(rows, data=part, files=files)
-
-
-def _scan(asked: tuple[int, int, int], files: Sequence[Path], dialect: Any) -> Any:
-    number, low, high = asked
-    return scan_range(files[number], low, high, dialect)
+            scans = context.parallelize(ranges, len(ranges)).map(lambda one: scan_range(*one, dialect)).collect()
+        for (file, low, high), found in zip(ranges, scans, strict=True):
+            scanned.setdefault(file, []).append((low, high, found))
+    every, sizes = list[Any](), list[int]()
+    for file, header in zip(text.files, text.headers, strict=True):
+        whole = replace(header, dialect=dialect)
+        for part in divided(whole, scanned[file]) if file in scanned else [whole]:
+            every.append((file, part))
+            sizes.append((_size(file) if part.end is None else part.end) - part.size)
+    for group in _packed(every, sizes, size):
+        files, headers = zip(*group, strict=True)
+        yield replace(rows, data=replace(text, files=files, headers=headers), files=files)
 
 
 def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
@@ -92,8 +88,8 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
         pieces = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
         every += [(piece, file) for piece in pieces]
         sizes += [n_bytes // len(pieces)] * len(pieces)
-    for group in _packed(sizes, size):
-        frames, files = zip(*(every[i] for i in group), strict=True)
+    for group in _packed(every, sizes, size):
+        frames, files = zip(*group, strict=True)
         together = pl.concat(frames) if len(frames) > 1 else frames[0]
         yield replace(rows, data=together, files=tuple(dict.fromkeys(files)), frames=())
 
@@ -118,15 +114,15 @@ def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) 
     return ends
 
 
-def _packed(sizes: Sequence[int], size: int) -> Iterator[list[int]]:
+def _packed(every: Sequence[Any], sizes: Sequence[int], size: int) -> Iterator[list[Any]]:
     """Group neighbours of about `size` in all; a larger one is a group of its own."""
-    group: list[int] = []
+    group: list[Any] = []
     held = 0
-    for number, own in enumerate(sizes):
+    for one, own in zip(every, sizes, strict=True):
         if group and held + own > size + size // 2:
             yield group
             group, held = [], 0
-        group.append(number)
+        group.append(one)
         held += own
     if group:
         yield group
