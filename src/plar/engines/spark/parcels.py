@@ -121,14 +121,13 @@ def _remove_here(_: int, token: str) -> None:
 def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Reported]:
     for granules in _granulate(rows, roles):
         report = granules if granules.nbytes <= small else facts_of(granules, long)
-        if not token:
+        if not token or report is granules:
             yield report, Parcel(granules, roles)
             continue
         path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
-        if report is not granules:
-            with path.open("wb") as file:
-                for array in (*granules.columns, granules.classes, granules.counts):
-                    np.save(file, array)
+        with path.open("wb") as file:
+            for array in (*granules.columns, granules.classes, granules.counts):
+                np.save(file, array)
         none = np.empty(0, np.uint32)
         bare = replace(granules, columns=(), classes=none, counts=none.astype(np.int64))
         yield report, Parcel(bare, roles, rows, str(path))

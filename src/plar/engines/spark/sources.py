@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
@@ -32,21 +32,10 @@ _COUNT = "\0count"
 _CELLS = 1 << 24
 
 
-class Source(Protocol):
-    """All rows of a table, on a cluster."""
-
-    context: SparkContext
-    n_parts: int
-    #: whether a task can read a part again by itself
-    can_be_read_again: bool
-
-    def run(self, work: Work, roles: Roles) -> RDD[Any]:
-        """Run `work` on every part of the rows."""
-
-
 class FileSource:
     """Files, in parts that the tasks read."""
 
+    #: whether a task can read a part again by itself
     can_be_read_again = True
 
     def __init__(self, parts: Sequence[Rows], context: SparkContext) -> None:
@@ -81,6 +70,10 @@ class FrameSource:
         with explained("read the table"), quiet():
             found: RDD[Any] = numbered.mapInArrow(task, "found binary").rdd
         return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
+
+
+#: all rows of a table, on a cluster
+Source: TypeAlias = FileSource | FrameSource
 
 
 def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
