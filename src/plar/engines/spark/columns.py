@@ -15,12 +15,12 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
-from plar.engines.spark.core import Halves, leave_one_out, travellers
+from plar.engines.spark.core import leave_one_out, travellers
 from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.labels import label_granules
 from plar.measures import Measure
-from plar.partition import Array, Codes, Index, distinct, in_halves
+from plar.partition import Array, Codes, Index, distinct
 from plar.spark_calls import spark_call
 from plar.strata import Table
 
@@ -33,9 +33,8 @@ class GatheredBlocks(ColumnBlocks):
 
     def __init__(self, pieces: RDD[Piece], coding: Coding, n_rows: int) -> None:
         super().__init__(pieces.context, coding, n_rows)
-        halves = in_halves(range(len(coding.cardinalities)), coding.cardinalities)
-        cut, n_tasks = partial(_cut, coding=coding, halves=halves, shares=self.shares), len(self.shares)
-        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(n_tasks + 1, int)
+        cut = partial(_cut, coding=coding, shares=self.shares)
+        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(len(self.shares) + 1, int)
         self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(store).cache()
         with explained("lay the columns out"):
@@ -149,12 +148,10 @@ class RowFacts(NamedTuple):
     keys: tuple[Hashes, Hashes]
 
 
-def _cut(
-    p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, shares: list[list[Share]]
-) -> Iterator[tuple[int, Any]]:
+def _cut(p: int, pieces: Iterable[Piece], coding: Coding, shares: list[list[Share]]) -> Iterator[tuple[int, Any]]:
     """Cut a piece into its part of every block, and send the facts about its rows to the last partition."""
     for piece in pieces:
-        keys = hashes(piece, coding, halves[1]), hashes(piece, coding, halves[0])
+        keys = hashes(piece, coding, coding.halves[1]), hashes(piece, coding, coding.halves[0])
         facts = RowFacts(piece.classes, piece.counts, *distinct(piece.coded(coding), piece.n_rows), keys)
         yield len(shares), (-1, p, facts)
         for task, own in enumerate(shares):

@@ -18,7 +18,7 @@ from pyspark import RDD
 from plar.coding.factorize import mix
 from plar.granules import Granules
 from plar.jit import jit
-from plar.partition import Codes, Index, distinct
+from plar.partition import Codes, Index, distinct, in_halves
 
 Hashes = NDArray[np.uint64]
 
@@ -38,6 +38,11 @@ class Coding:
         rows = count(), count(), count()
         widths = [(n > 1 << 8) + (n > 1 << 16) for n in self.cardinalities]
         return tuple((width, next(rows[width])) for width in widths)
+
+    @cached_property
+    def halves(self) -> tuple[list[int], list[int]]:
+        """Two halves of the attributes: to leave out one of either half keeps the other half whole."""
+        return in_halves(range(len(self.cardinalities)), self.cardinalities)
 
     def of(self, attributes: Sequence[int]) -> Coding:
         """Coding of a subset of the attributes."""
