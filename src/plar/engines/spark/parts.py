@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pyspark import SparkContext
 
 from plar.engines.spark.session import explained
@@ -95,22 +96,18 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
 
 
 def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
-    """Row numbers after which a file is split, about `size` bytes apart."""
+    """Row numbers after which a file is split, about `size` bytes apart: in Parquet, where a row group ends."""
     import polars as pl
-
-    if file.suffix.lower() != ".parquet":
-        n = int(rows.collect(frame.select(pl.len())).item())
-        count = -(-n_bytes // size)
-        return [n * k // count for k in range(1, count + 1)]
     from pyarrow.parquet import read_metadata
 
-    metadata, ends, total, held = read_metadata(file), list[int](), 0, 0
-    for number in range(metadata.num_row_groups):
-        n = metadata.row_group(number).num_rows
-        total, held = total + n, held + n
-        if held * n_bytes >= size * metadata.num_rows or number == metadata.num_row_groups - 1:
-            ends.append(total)
-            held = 0
+    n_parts = -(-n_bytes // size)
+    if file.suffix.lower() != ".parquet":
+        n = int(rows.collect(frame.select(pl.len())).item())
+        return [n * k // n_parts for k in range(1, n_parts + 1)]
+    found = read_metadata(file)
+    groups = np.cumsum([0, *(found.row_group(number).num_rows for number in range(found.num_row_groups))])
+    wanted = [found.num_rows * k // n_parts for k in range(1, n_parts + 1)]
+    ends: list[int] = np.unique(groups[np.searchsorted(groups, wanted)]).tolist()
     return ends
 
 
