@@ -204,9 +204,9 @@ def _facts(piece: Piece, coding: Coding, measure: Measure) -> tuple[int, bool, l
     """Θ(D|C) of a piece, whether it is consistent, and its entropy as an exact sum."""
     granules = as_granules(piece, coding)
     labels = label_granules(granules, measure)
-    evaluation = LocalEvaluation(granules, measure, labels=labels)
+    theta = Scorer(measure, granules.n_objects, granules.n_classes).total_of_all(granules, labels)
     terms = labels.entropy_terms(granules.counts).tolist() if measure.kind == ENTROPY else []
-    return evaluation.theta_all, evaluation.consistent, _exact_parts(terms)
+    return theta, labels.consistent, _exact_parts(terms)
 
 
 def _exact_parts(terms: list[float]) -> list[float]:
