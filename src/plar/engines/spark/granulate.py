@@ -19,12 +19,11 @@ from zlib import crc32
 import numpy as np
 from pyspark import RDD, SparkContext, StorageLevel
 
-from plar.coding.codes import Column
 from plar.coding.fingerprint import add_fingerprints, written
 from plar.engines.spark import parcels
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.handle import SparkGranules
-from plar.engines.spark.parcels import Reported, dictionaries_of, facts_of
+from plar.engines.spark.parcels import Parcel, dictionaries_of, facts_of
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
@@ -54,13 +53,13 @@ def granulate(
     made = parcels.make_parcels(source, roles, token, long=LONG, small=small)
     try:
         with explained("read the table"):
-            reports = made.map(lambda one: one[0]).collect()
+            reports = made.map(lambda parcel: parcel.report).collect()
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
         here = [report for report in reports if isinstance(report, Granules)]
         if len(here) < len(reports) and sum(report.nbytes for report in reports) <= small:
             with explained("read the table"):
-                here = made.map(lambda one: one[1].load(remove=True)).collect()
+                here = made.map(lambda parcel: parcel.load(remove=True)).collect()
         text = table.rows.text
         if len(here) == len(reports):
             granules = together(here)
@@ -83,7 +82,7 @@ def granulate(
 
 
 def _in_one_coding(
-    made: RDD[Reported],
+    made: RDD[Parcel],
     facts: Sequence[parcels.Facts],
     table: DecisionTable,
     roles: Roles,
@@ -170,9 +169,8 @@ def _check_values(
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     if text and roles.bins is None:
-        known = {n: v for n, v in zip(roles.conditions, values, strict=False) if v is not None}
-        none = np.empty(0, np.uint8)
-        warn_of_spellings({n: Column(none, v) for n, v in known.items() if n not in roles.numeric})
+        named = zip(roles.conditions, values, strict=False)
+        warn_of_spellings({name: known for name, known in named if known is not None and name not in roles.numeric})
 
 
 @spark_call
@@ -194,14 +192,14 @@ def ship(granules: Granules, context: SparkContext, partitions: int | None) -> S
 
 
 def _recoded(
-    joined: tuple[list[Reported], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
+    joined: tuple[list[Parcel], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
 ) -> Iterator[Piece]:
     """Recode parcels with the merged dictionaries."""
     held, answers = joined
     complete = [{} if book is None else book for book in books.value]
     for j, book in answers:
         complete[j].update(book)
-    for _, parcel in held:
+    for parcel in held:
         granules = parcel.load(remove=True)
         coded = zip((*granules.columns, granules.classes), dictionaries_of(granules), complete, strict=True)
         *columns, classes = (
@@ -231,7 +229,7 @@ def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, in
     return book
 
 
-def _numbered_on_cluster(made: RDD[Reported], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
+def _numbered_on_cluster(made: RDD[Parcel], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
     """Number the values of long dictionaries: the codes each partition needs, and the number of values by column."""
     asked = made.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
     shares = asked.partitionBy(n, int).mapPartitions(_share)
@@ -244,8 +242,8 @@ def _numbered_on_cluster(made: RDD[Reported], long: list[int], n: int) -> tuple[
     return answers.partitionBy(count, int).values().glom(), {j: offsets[j][-1] for j in long}
 
 
-def _ask(partition: int, held: Iterable[Reported], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
-    for _, parcel in held:
+def _ask(partition: int, held: Iterable[Parcel], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
+    for parcel in held:
         dictionaries = dictionaries_of(parcel.load())
         for j in long:
             values = dictionaries[j]

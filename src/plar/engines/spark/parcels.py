@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -48,6 +48,8 @@ class Facts(NamedTuple):
 class Parcel:
     """Granules of one part of the rows. Their codes may be in a file; if it is missing, the rows are read again."""
 
+    #: what the driver gets to know; the granules themselves if they are small
+    report: Facts | Granules
     granules: Granules
     roles: Roles
     rows: Rows | None = None
@@ -67,11 +69,7 @@ class Parcel:
         return replace(self.granules, columns=tuple(columns), classes=classes, counts=counts)
 
 
-#: a report for the driver, which is the granules themselves if they are small, and the parcel
-Reported: TypeAlias = tuple[Facts | Granules, Parcel]
-
-
-def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Reported]:
+def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Parcel]:
     """Granulate every part of the rows; of dictionaries with more than `long` values only a sample is reported.
 
     File names begin with the token. A parcel of a file within its share of `small` bytes is reported whole.
@@ -118,11 +116,11 @@ def _remove_here(_: int, token: str) -> None:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Reported]:
+def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Parcel]:
     for granules in _granulate(rows, roles):
         report = granules if granules.nbytes <= small else facts_of(granules, long)
         if not token or report is granules:
-            yield report, Parcel(granules, roles)
+            yield Parcel(report, granules, roles)
             continue
         path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
         with path.open("wb") as file:
@@ -130,7 +128,7 @@ def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Ite
                 np.save(file, array)
         none = np.empty(0, np.uint32)
         bare = replace(granules, columns=(), classes=none, counts=none.astype(np.int64))
-        yield report, Parcel(bare, roles, rows, str(path))
+        yield Parcel(report, bare, roles, rows, str(path))
 
 
 def _granulate(rows: Rows, roles: Roles) -> Iterator[Granules]:
