@@ -81,7 +81,7 @@ class SparkOracle:
             some = numbered[low : low + _AT_ONCE]
             records = held.pieces.flatMap(partial(_dealt_for_each, coding=coding, sets=some, n=n))
             with explained("look at sets of attributes"):
-                for number, result in records.partitionBy(n, lambda key: key % n).mapPartitions(task).collect():
+                for number, result in records.partitionBy(n, int).mapPartitions(task).collect():
                     found[number].append(result)
         return found
 
@@ -101,9 +101,7 @@ class SparkOracle:
 def _ranks(values: Sequence[Any]) -> Index:
     """Rank of each value among those of a column."""
     order = sorted(range(len(values)), key=lambda code: written(values[code]))
-    ranks = np.empty(len(values), np.uint32)
-    ranks[order] = np.arange(len(values), dtype=np.uint32)
-    return ranks
+    return np.argsort(order).astype(np.uint32)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------

@@ -50,6 +50,8 @@ class Now(NamedTuple):
     n_objects: int
     #: R
     selected: tuple[int, ...]
+    #: a number for each spread class of U/R, by its values on R
+    numbers: dict[tuple[int, ...], int]
 
     def scorer(self) -> Scorer:
         """The scorer that sums θ."""
@@ -84,7 +86,7 @@ class RowsEvaluation:
         #: pieces whose classes of U/R are whole, and those, if any, whose classes are spread
         self._whole: list[RDD[Piece]] = [pieces] if self._n == 1 else []
         self._spread: list[RDD[Piece]] = [] if self._n == 1 else [pieces]
-        self._now = Now(held.coding, measure, held.n_objects, ())
+        self._now = Now(held.coding, measure, held.n_objects, (), {})
         self._survey()
 
     @property
@@ -119,7 +121,7 @@ class RowsEvaluation:
         """Θ(D|R∪{a}) for every candidate, in one job."""
         now, wanted, n = self._now, tuple(candidates), self._n
         parts: list[RDD[Any]] = [rdd.flatMap(partial(_scores, now=now, candidates=wanted)) for rdd in self._whole]
-        count = partial(_cells, now=now, numbers=self._numbers, candidates=wanted, n=n)
+        count = partial(_cells, now=now, candidates=wanted, n=n)
         for rdd in self._spread:
             cells = rdd.mapPartitionsWithIndex(count).partitionBy(n, int).values()
             parts.append(cells.mapPartitions(partial(_scores_of_cells, now=now)))
@@ -134,7 +136,7 @@ class RowsEvaluation:
     @spark_call
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
         """Cross-tabulate each candidate with the decisions, on the cluster, in one job."""
-        count = partial(_cells, now=self._now, numbers=self._numbers, candidates=tuple(candidates), n=1)
+        count = partial(_cells, now=self._now, candidates=tuple(candidates), n=1)
         job = self._held.pieces.context.union([*self._whole, *self._spread]).mapPartitionsWithIndex(count)
         with explained("test the candidates"):
             found = dict(_by_candidate(job.values().collect()))
@@ -148,7 +150,7 @@ class RowsEvaluation:
     @spark_call
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
-        self._now = self._now._replace(selected=(*self._now.selected, *attributes))
+        self._now = self._now._replace(selected=(*self._now.selected, *attributes), numbers={})
         self._move()
         self._survey()
         return self.theta
@@ -161,7 +163,8 @@ class RowsEvaluation:
             found = self._held.pieces.context.union(parts).collect()
         spread = [part for part in found if isinstance(part, Spread)]
         whole = [part for part in found if not isinstance(part, Spread)]
-        theta, unsettled, self._numbers = _merge_spread(spread, self._now) if spread else (0, 0, {})
+        theta, unsettled, numbers = _merge_spread(spread, self._now) if spread else (0, 0, {})
+        self._now = self._now._replace(numbers=numbers)
         self.theta: int = theta + sum(theta for theta, _ in whole)
         self._unsettled: int = unsettled + sum(unsettled for _, unsettled in whole)
 
@@ -296,16 +299,9 @@ def _partition(decisions: Index, *cells: Array) -> tuple[Index, Index]:
     return order.astype(np.uint32), np.append(np.flatnonzero(new), len(order)).astype(np.uint32)
 
 
-def _cells(
-    p: int,
-    pieces: Iterable[Piece],
-    now: Now,
-    numbers: dict[tuple[int, ...], int],
-    candidates: tuple[int, ...],
-    n: int,
-) -> Iterator[tuple[int, Any]]:
+def _cells(p: int, pieces: Iterable[Piece], now: Now, candidates: tuple[int, ...], n: int) -> Iterator[tuple[int, Any]]:
     """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
-    coding = now.coding
+    coding, numbers = now.coding, now.numbers
     for piece in pieces:
         class_of, keys = _classes(piece, now)
         # the classes of this piece alone have no number known to all
