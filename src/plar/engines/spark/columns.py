@@ -42,7 +42,7 @@ class GatheredBlocks(ColumnBlocks):
         self.sizes = [len(fact.classes) for fact in rows]
         self.classes: Index = np.concatenate([fact.classes for fact in rows])
         self.counts = np.concatenate([fact.counts for fact in rows])
-        self.partition = _whole_partition([(fact.order, fact.starts) for fact in rows])
+        self.partition = _whole_partition([fact.partition for fact in rows])
         self.shared = self.context.broadcast((self.classes, self.counts))
         #: rows of each piece that may become equal to others when a column of either half is left out
         keys = [np.concatenate([fact.keys[half] for fact in rows]) for half in (0, 1)]
@@ -53,10 +53,6 @@ class GatheredBlocks(ColumnBlocks):
         """Blocks from the pieces."""
         return self._blocks
 
-    def fetch(self, attributes: Sequence[int]) -> dict[int, Codes]:
-        """Columns of some attributes, in one job."""
-        return dict(self.run(partial(fetched, attributes=frozenset(attributes)), attributes, "fetch a column"))
-
 
 class _Fetched(dict[int, Codes]):
     """Columns by attribute, fetched on first use and kept, as they are those of R."""
@@ -66,10 +62,11 @@ class _Fetched(dict[int, Codes]):
         #: columns that the tasks sent along with the last scores
         self.offered: dict[int, Codes] = {}
 
-    def fetch(self, attributes: Iterable[int]) -> None:
+    def fetch(self, attributes: Sequence[int]) -> None:
+        """Fetch columns that are not here, in one job."""
         self.update({a: self.offered[a] for a in attributes if a in self.offered})
         if new := [a for a in attributes if a not in self]:
-            self.update(self._blocks.fetch(new))
+            self.update(self._blocks.run(partial(fetched, attributes=frozenset(new)), new, "fetch a column"))
 
     def __missing__(self, attribute: int) -> Codes:
         self.fetch([attribute])
@@ -142,8 +139,7 @@ class RowFacts(NamedTuple):
     classes: Index
     counts: Array
     #: U/C
-    order: Index
-    starts: Index
+    partition: tuple[Index, Index]
     #: hashes of the half that stays when an attribute of the other half is left out
     keys: tuple[Hashes, Hashes]
 
@@ -152,7 +148,7 @@ def _cut(p: int, pieces: Iterable[Piece], coding: Coding, shares: list[list[Shar
     """Cut a piece into its part of every block, and send the facts about its rows to the last partition."""
     for piece in pieces:
         keys = hashes(piece, coding, coding.halves[1]), hashes(piece, coding, coding.halves[0])
-        facts = RowFacts(piece.classes, piece.counts, *distinct(piece.coded(coding), piece.n_rows), keys)
+        facts = RowFacts(piece.classes, piece.counts, distinct(piece.coded(coding), piece.n_rows), keys)
         yield len(shares), (-1, p, facts)
         for task, own in enumerate(shares):
             for number, share in enumerate(own):

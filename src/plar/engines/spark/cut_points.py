@@ -15,7 +15,6 @@ from plar.coding.assemble import row_weights
 from plar.coding.codes import Column, combine, factorized, union
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
-from plar.errors import NoRows
 from plar.roles import Roles
 from plar.tables.rows import Rows
 
@@ -82,10 +81,7 @@ def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
 
 def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
     """How often each value of each decision column occurs."""
-    try:
-        decision, counts = _counted(rows, roles)
-    except NoRows:
-        return
+    decision, counts = _counted(rows, roles)
     sizes = [(column, len(column.values)) for column in decision]
     yield [
         (Column(np.arange(n, dtype=np.uint32), column.values), np.bincount(column.codes, counts, n).astype(np.int64))
@@ -96,10 +92,7 @@ def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
 def _numbers(rows: Rows, roles: Roles, wanted: Sequence[str], n: int, decimal: str | None) -> Iterator[tuple[int, Any]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
-    try:
-        decision, counts = _counted(rows, roles)
-    except NoRows:
-        return
+    decision, counts = _counted(rows, roles)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=decimal)

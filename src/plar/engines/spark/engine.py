@@ -25,7 +25,7 @@ from plar.engines.spark.cut_points import with_cut_points
 from plar.engines.spark.granulate import granulate, ship
 from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.oracle import SparkOracle
-from plar.engines.spark.parts import local_path, parts_of, write_parts
+from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, sent_once, start_session
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
@@ -39,10 +39,8 @@ from plar.parallel import usable_cores
 from plar.spark_calls import spark_call
 from plar.tables import DecisionTable
 from plar.tables.granules import GranuleRows
-from plar.tables.remote import RemoteFiles
 from plar.tables.rows import Rows
 from plar.tables.spark import ClusterRows, SharedFiles
-from plar.tables.table import open_rows
 
 _LAYOUTS = ("auto", "driver", "columns", "rows")
 #: granules of up to this many bytes are evaluated on the driver
@@ -126,8 +124,7 @@ class SparkEngine(Engine):
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Rows:
         """Open files for the tasks to read; files of granules are read on this machine."""
         context = self.spark().sparkContext
-        place, remote = local_path(path, context)
-        rows = RemoteFiles.open(place, options) if remote else open_rows(place, options)
+        rows = open_files(path, options, context)
         return rows if isinstance(rows, GranuleRows) else SharedFiles.open(rows, partial(write_parts, context))
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:

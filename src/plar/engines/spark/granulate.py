@@ -20,10 +20,9 @@ import numpy as np
 from pyspark import RDD, SparkContext, StorageLevel
 
 from plar.coding.fingerprint import add_fingerprints, written
-from plar.engines.spark import parcels
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.handle import SparkGranules
-from plar.engines.spark.parcels import Parcel, dictionaries_of, facts_of
+from plar.engines.spark.parcels import WIDE, Facts, Parcel, dictionaries_of, facts_of, make_parcels, remove_files
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
@@ -50,7 +49,7 @@ def granulate(
     If they take at most `small` bytes, they are collected; if they are at most `by_columns`, they are laid out so.
     """
     token = uuid4().hex
-    made = parcels.make_parcels(source, roles, token, long=LONG, small=small)
+    made = make_parcels(source, roles, token, long=LONG, small=small)
     try:
         with explained("read the table"):
             reports = made.map(lambda parcel: parcel.report).collect()
@@ -69,7 +68,7 @@ def granulate(
         facts = [facts_of(report, LONG) if isinstance(report, Granules) else report for report in reports]
         n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
         found = _in_one_coding(made, facts, table, roles, n, in_order=source.can_be_read_again)
-        if small and len(roles.conditions) < parcels.WIDE:
+        if small and len(roles.conditions) < WIDE:
             whole = _collected(found, small, text=text)
             if whole is not None:
                 return whole
@@ -77,18 +76,12 @@ def granulate(
         return found.computed(n_rows if n_rows <= by_columns else None)
     except BaseException:
         made.unpersist()
-        parcels.remove_files(made.context, token)
+        remove_files(made.context, token)
         raise
 
 
 def _in_one_coding(
-    made: RDD[Parcel],
-    facts: Sequence[parcels.Facts],
-    table: DecisionTable,
-    roles: Roles,
-    partitions: int,
-    *,
-    in_order: bool,
+    made: RDD[Parcel], facts: Sequence[Facts], table: DecisionTable, roles: Roles, n: int, *, in_order: bool
 ) -> SparkGranules:
     """Merge the dictionaries; the pieces are not computed yet."""
     found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
@@ -96,19 +89,19 @@ def _in_one_coding(
     books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     known = tuple(None if book is None else list(book) for book in books)
     _check_values(lacking, known, roles, text=table.rows.text)
-    cardinalities = [len(book) if book is not None else 0 for book in books]
+    sizes: dict[int, int] = {}
     joined: RDD[Any] = made.glom().map(lambda held: (held, []))
     if long := [j for j, book in enumerate(books) if book is None]:
-        answers, sizes = _numbered_on_cluster(made, long, partitions)
-        cardinalities = [sizes.get(j, n) for j, n in enumerate(cardinalities)]
+        answers, sizes = _numbered_on_cluster(made, long, n)
         joined = made.glom().zip(answers)
-    coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
+    *cardinalities, n_classes = (sizes[j] if book is None else len(book) for j, book in enumerate(books))
+    coding = Coding(tuple(cardinalities), n_classes)
     shared = made.context.broadcast(books)
     recoded = joined.flatMap(partial(_recoded, books=shared, coding=coding))
     if in_order and not _overlap([fact.keys for fact in facts]):
         pieces = recoded.glom().map(lambda held: joined_pieces(held, coding))
     else:
-        pieces = exchanged(recoded, coding, partitions)
+        pieces = exchanged(recoded, coding, n)
     some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
     samples = dict(zip(roles.conditions, some_values, strict=False))
     samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))

@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,12 @@ from pyspark import SparkContext
 
 from plar.engines.spark.session import explained
 from plar.errors import TableError
+from plar.options import ReadOptions
 from plar.spark_calls import spark_call
 from plar.tables.frames import FrameRows
 from plar.tables.remote import RemoteFiles
 from plar.tables.rows import Rows, Selection
+from plar.tables.table import open_rows
 from plar.tables.text import TextRows
 from plar.text.ranges import can_be_divided, divided, scan_range
 from plar.text.reader import TextFile
@@ -137,6 +138,11 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
         )
     folder = Path(path)
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
+
+    def write(part: tuple[int, Rows]) -> None:
+        number, rows = part
+        rows.sink(selection, folder / f"part-{number:05d}{suffix}")
+
     try:
         folder.mkdir()
     except FileExistsError:
@@ -146,26 +152,21 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
     try:
         parts = list(enumerate(parts_of(rows, context)))
         with explained(f"write {str(folder)!r}"):
-            context.parallelize(parts, len(parts)).foreach(partial(_write, selection, str(folder), suffix))
+            context.parallelize(parts, len(parts)).foreach(write)
         (folder / "_SUCCESS").touch()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _write(selection: Selection, folder: str, suffix: str, part: tuple[int, Rows]) -> None:
-    number, rows = part
-    rows.sink(selection, Path(folder, f"part-{number:05d}{suffix}"))
-
-
-def local_path(path: str | os.PathLike[str], context: SparkContext) -> tuple[str, bool]:
-    """A local path or an address on another file system, and whether it is the latter."""
+def open_files(path: str | os.PathLike[str], options: ReadOptions, context: SparkContext) -> Rows:
+    """Open local files, or those at an address on another file system, such as Hadoop's default one."""
     text = os.fspath(path)
     if text.startswith("file:"):
-        return "/" + text.removeprefix("file:").lstrip("/"), False
-    if "://" in text:
-        return text, True
-    default = str(context._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
-    if default.startswith("file:") or os.path.exists(text):
-        return text, False
-    return default.rstrip("/") + "/" + text.lstrip("/"), True
+        return open_rows("/" + text.removeprefix("file:").lstrip("/"), options)
+    if "://" not in text:
+        default = str(context._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
+        if default.startswith("file:") or os.path.exists(text):
+            return open_rows(text, options)
+        text = default.rstrip("/") + "/" + text.lstrip("/")
+    return RemoteFiles.open(text, options)

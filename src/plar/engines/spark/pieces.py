@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD
 
+from plar.coding.assemble import merge_equal
 from plar.coding.factorize import mix
 from plar.granules import Granules
 from plar.jit import jit
-from plar.partition import Codes, Index, distinct, in_halves
+from plar.partition import Codes, Index, in_halves
 
 Hashes = NDArray[np.uint64]
 
@@ -124,10 +125,9 @@ def projected(piece: Piece, coding: Coding, attributes: Sequence[int]) -> Piece:
 
 def merged(piece: Piece, coding: Coding) -> Piece:
     """Merge equal granules, in an order that depends on the rows alone: a lost piece is recomputed identically."""
-    order, starts = distinct([(piece.classes, coding.n_classes), *piece.coded(coding)], piece.n_rows)
-    if len(starts) - 1 < piece.n_rows:
-        first = order[starts[:-1]]
-        piece = piece.rows(first)._replace(counts=np.add.reduceat(piece.counts[order], starts[:-1].astype(np.intp)))
+    first, counts, _ = merge_equal(piece.coded(coding), [(piece.classes, coding.n_classes)], piece.counts)
+    if first is not None:
+        piece = piece.rows(first)._replace(counts=counts)
     return piece.rows(np.lexsort((piece.classes, hashes(piece, coding))))
 
 

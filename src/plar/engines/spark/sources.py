@@ -16,13 +16,14 @@ from pyspark.sql import DataFrame
 
 from plar.coding.assemble import BadWeight
 from plar.engines.spark.session import explained, quiet
+from plar.errors import NoRows
 from plar.parallel import threads
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.tables.rows import Rows
 from plar.tables.spark import select_places
 
-#: what a task does with some rows of the table, given the roles of their columns
+#: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
 Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
 
 #: up to this many columns Spark groups the rows of a DataFrame first, so that fewer reach Python
@@ -82,6 +83,8 @@ def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[A
     with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, for the whole table
         try:
             yield from work(rows, roles)
+        except NoRows:
+            return  # other parts may have some
         except BadWeight as error:
             if ", line " in str(error):
                 raise
