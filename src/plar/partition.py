@@ -206,13 +206,6 @@ def distinct(
     return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
 
 
-def class_numbers(order: Index, starts: Index) -> NDArray[np.uint64]:
-    """Give every row the number of its class."""
-    numbers = np.empty(len(order), np.uint64)
-    numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
-    return numbers
-
-
 def count_distinct(columns: Sequence[tuple[Codes, int]], n_rows: int) -> int:
     """How many rows differ by all columns together.
 
@@ -281,6 +274,13 @@ def _find_runs(decisions: Index, order: Index, starts: Index, runs: Index, class
     class_runs[len(starts) - 1] = made
     runs[made] = starts[len(starts) - 1]
     return int(made)
+
+
+def class_numbers(order: Index, starts: Index) -> NDArray[np.uint64]:
+    """Give every row the number of its class."""
+    numbers = np.empty(len(order), np.uint64)
+    numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
+    return numbers
 
 
 def in_halves(attributes: Iterable[int], n_values: Sequence[int]) -> tuple[list[int], list[int]]:
