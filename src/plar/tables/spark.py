@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plar.bin_rules import Cuts
 from plar.bins import NUMBER
 from plar.coding.codes import Column
 from plar.columns import check_names
@@ -86,9 +85,7 @@ class SparkRows(ClusterRows):
 
     def select(self, selection: Selection) -> Any:
         """Select columns, on the cluster."""
-        places = selection.places(self.names)
-        cuts = {at: selection.cuts[n] for at, n in zip(places, selection.kept, strict=True) if n in selection.cuts}
-        return select_places(bin_places(self.data, cuts, selection.na, selection.decimal), places)
+        return select_places(self.data, selection.places(self.names), selection)
 
     @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
@@ -107,38 +104,34 @@ class SparkRows(ClusterRows):
         _writer(path)
 
 
-def select_places(frame: Any, places: Sequence[int]) -> Any:
-    """Select columns by position: names may contain dots, or differ only in case."""
-    names = frame.columns
+def select_places(frame: Any, places: Sequence[int], selection: Selection | None = None) -> Any:
+    """Select columns by position, cut as the selection says: names may contain dots, or differ only in case."""
+    names, cuts = frame.columns, {} if selection is None else selection.cuts
     numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
-    return numbered.select(*(f"c{place}" for place in places)).toDF(*(names[place] for place in places))
+    chosen = [
+        _binned(numbered[f"c{place}"], frame.schema.fields[place], selection) if names[place] in cuts else f"c{place}"
+        for place in places
+    ]
+    return numbered.select(*chosen).toDF(*(names[place] for place in places))
 
 
-def bin_places(frame: Any, cuts: Mapping[int, Cuts], na: Sequence[str] = (), decimal: str = ".") -> Any:
-    """Replace values in these columns with bin numbers, null if missing; a value that is not a number fails."""
+def _binned(value: Any, field: Any, selection: Any) -> Any:
+    """Replace values with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 
-    if not cuts:
-        return frame
-    names, kinds = frame.columns, [f.dataType.typeName() for f in frame.schema.fields]
-    numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
-    columns = [numbered[f"c{place}"] for place in range(len(names))]
-    for place, points in cuts.items():
-        value, kind = columns[place], kinds[place]
-        present, number = value, value.cast("double")
-        if kind in ("float", "double"):
-            present = sql.when(~sql.isnan(value), value)
-            number = present.cast("double")
-        elif kind == "string":
-            present = sql.when(~value.isin(list(na)), value) if na else value
-            pointed = sql.translate(present, ".,", "?.") if decimal == "," else present
-            number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
-        odd = sql.raise_error(
-            sql.concat(sql.lit(f"Column {names[place]!r} is cut into bins, but holds a non-number: "), value)
-        )
-        bin_ = sql.when(number.isNotNull(), _tree(number, points, 0))
-        columns[place] = bin_.otherwise(sql.when(present.isNotNull(), odd.cast("int"))).alias(f"c{place}")
-    return numbered.select(*columns).toDF(*names)
+    kind, na = field.dataType.typeName(), list(selection.na)
+    present, number = value, value.cast("double")
+    if kind in ("float", "double"):
+        present = sql.when(~sql.isnan(value), value)
+        number = present.cast("double")
+    elif kind == "string":
+        present = sql.when(~value.isin(na), value) if na else value
+        pointed = sql.translate(present, ".,", "?.") if selection.decimal == "," else present
+        number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
+    said = sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: ")
+    odd = sql.raise_error(sql.concat(said, value)).cast("int")
+    found = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0))
+    return found.otherwise(sql.when(present.isNotNull(), odd))
 
 
 def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
