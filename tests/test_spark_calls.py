@@ -114,6 +114,8 @@ def test_results_errors_and_the_users_settings_pass(spark: Any) -> None:
 
 @pytest.mark.parametrize("layout", ["columns", "rows"] if TURNS > 1 else ["rows"])
 def test_a_time_limit_ends_a_pass_on_spark(spark: Any, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark import SparkFiles
+
     from plar.engines import SparkEngine
 
     def slow(counts: Any) -> int:
@@ -130,11 +132,13 @@ def test_a_time_limit_ends_a_pass_on_spark(spark: Any, layout: str, monkeypatch:
         clock.now = 10.0
 
     measure = plar.Measure("slow", slow, normaliser=lambda n: n)
-    before = set(spark.sparkContext._jsc.getPersistentRDDs())
+    before, files = set(spark.sparkContext._jsc.getPersistentRDDs()), Path(SparkFiles.getRootDirectory())
+    names = {path.name for path in files.iterdir()}
     with SparkEngine(session=spark, layout=layout, watch=watch) as engine:
         found = plar.reduce(table(100, 12), "d", measure=measure, engine=engine, time_limit=10)
     assert clock.now == 10
     assert set(spark.sparkContext._jsc.getPersistentRDDs()) <= before
+    assert {path.name for path in files.iterdir()} == names
     assert (found.steps, found.complete) == ((), False)
     assert_idle(spark)
 

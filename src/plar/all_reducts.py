@@ -20,21 +20,22 @@ from numpy.typing import NDArray
 
 from plar.clause_search import ClauseSearch, LimitReached
 from plar.columns import ColumnName as Column
-from plar.engines.base import Engine, GranuleHandle
+from plar.engines.base import Engine
 from plar.errors import Interrupted, ParameterError
+from plar.hitting_set_search import minimal_hitting_sets
 from plar.limits import as_bytes, as_seconds, memory_limited
 from plar.measures import OWN, Measure, as_measure
-from plar.minimal_hitting_sets import Enumeration
 from plar.options import Options, ReadOptions, shows_reading
 from plar.progress import followed
 from plar.reduct_list import Reducts
 from plar.run import costs_by_name, prepared
-from plar.search import Progress, core_of
+from plar.search import Progress
 
 __all__ = ["reducts"]
 
 #: when more sets of a batch fail, the enumeration starts over, with their clauses
 _FAILURES = 32
+_NO_LIMIT = 1 << 62
 
 
 @shows_reading
@@ -100,89 +101,81 @@ def reducts(
         followed(verbose, progress, None) as (notify, _, display),
         prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
-        granules, columns = ready.granules, ready.table.columns
-        priced = costs_by_name(ready.table, costs)
-        kept, dropped = (frozenset(granules.positions(names)) for names in (ready.attributes, columns(exclude)))
-        if notify:
-            notify("core", 0, len(granules.conditions))
-        evaluation = ready.engine.open(granules, chosen, ready.engine.watch or (display.watch if display else None))
-        core = core_of(evaluation.without_each(), evaluation.theta_all, chosen, granules.n_objects, 0.0)
-        oracle = ready.engine.oracle(granules, chosen)
-        each = [int(priced.get(name, 1)) for name in granules.conditions]
-        clauses = ClauseSearch(oracle, granules.conditions, each, kept, dropped, deadline)
-        search = _AllReducts(clauses, limit or 1 << 62, max_size or 1 << 62, notify)
+        priced, excluded = costs_by_name(ready.table, costs), ready.table.columns(exclude)
+        search = _AllReducts(
+            ready.granules,
+            chosen,
+            ready.engine,
+            Options(search="smallest", include=ready.attributes, exclude=excluded, costs=priced),
+            limit=limit or _NO_LIMIT,
+            max_size=max_size or _NO_LIMIT,
+            progress=notify,
+            watch=display.watch if display else None,
+            deadline=deadline,
+            began=began,
+        )
+        search.prepare()
         try:
-            search.run(core)
+            search.run()
         except KeyboardInterrupt:
-            raise Interrupted(_result(search, granules, chosen, core, perf_counter() - began)) from None
-        return _result(search, granules, chosen, core, perf_counter() - began)
+            raise Interrupted(search.result()) from None
+        return search.result()
 
 
 @dataclass
-class _AllReducts:
+class _AllReducts(ClauseSearch):
     """One search: reducts of one size after another."""
 
-    clauses: ClauseSearch
-    limit: int
-    max_size: int
-    progress: Progress | None
+    limit: int = _NO_LIMIT
+    max_size: int = _NO_LIMIT
     found: list[NDArray[np.int32]] = field(default_factory=list)
-    complete: bool = False
 
-    def run(self, core: Sequence[int]) -> None:
+    def run(self) -> None:
         """Find them all, or as many as the limits allow."""
-        search, size = self.clauses, len(set(core) - self.clauses.include)
+        size = len(set(self.core) - self.include)
         with suppress(LimitReached):
-            search.begin(core)
-            while not self.complete and size + len(search.include) <= self.max_size:
+            self.begin()
+            while not self.complete and size + len(self.include) <= self.max_size:
                 self.complete = self._find_all_of(size)
                 size += 1
 
     def _find_all_of(self, size: int) -> bool:
         """Find the reducts with this many columns beside `include`; return whether there are no larger ones."""
-        search, known = self.clauses, set[bytes]()
-        always = np.array(sorted(search.include), np.int32)
+        known, always = set[bytes](), np.array(sorted(self.include), np.int32)
         while True:
-            missed = [clause for clause in search.hitting.clauses if search.include.isdisjoint(clause)]
-            enumeration = Enumeration([{*clause} - search.exclude for clause in missed], len(search.names), size)
-            n_clauses = len(search.answers)
-            for sets in enumeration.batches():
-                search.check_time()
+            missed = self.hitting.holds[self.hitting.not_hit(self.include)]
+            missed[:, sorted(self.exclude)] = False
+            n_clauses, is_last = len(self.answers), False
+            for sets, larger in minimal_hitting_sets(missed, size):
+                self.check_time()
+                is_last = not larger
                 if not len(sets):
                     continue
                 keys = [row.tobytes() for row in sets]
                 new = [i for i, key in enumerate(keys) if key not in known]
-                candidates = [search.include.union(sets[i].tolist()) for i in new]
-                passed = search.oracle.preserve(candidates)
+                candidates = [self.include.union(sets[i].tolist()) for i in new]
+                passed = self.oracle.preserve(candidates)
                 for i, preserves in zip(new, passed, strict=True):
                     if preserves:
                         if len(self.found) >= self.limit:
                             raise LimitReached
                         known.add(keys[i])
                         self.found.append(np.sort(np.concatenate([always, sets[i]])))
-                if self.progress:
-                    self.progress("reducts", len(self.found), size + len(always))
+                self.notify("reducts", len(self.found), size + len(always))
                 failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
-                search.look_at_each(failed[:_FAILURES])
+                self.look_at_each(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
                     break
-            if len(search.answers) == n_clauses:
-                return enumeration.is_last
+            if len(self.answers) == n_clauses:
+                return is_last
 
-
-def _result(
-    search: _AllReducts, granules: GranuleHandle, measure: Measure, core: Sequence[int], seconds: float
-) -> Reducts:
-    names, costs = granules.conditions, np.array(search.clauses.costs)
-    return Reducts(
-        conditions=names,
-        decision=granules.decision,
-        core=tuple(names[a] for a in core),
-        measure=measure.name,
-        complete=search.complete,
-        members=tuple(sorted(search.found, key=lambda one: (int(costs[one].sum()), len(one), one.tolist()))),
-        include=tuple(names[a] for a in sorted(search.clauses.include)),
-        exclude=tuple(names[a] for a in sorted(search.clauses.exclude)),
-        costs={name: cost for name, cost in zip(names, search.clauses.costs, strict=True) if cost != 1},
-        seconds=seconds,
-    )
+    def result(self) -> Reducts:
+        """Say what was found."""
+        names, costs = self.granules.conditions, np.array(self.costs)
+        return Reducts(
+            **self.asked(),
+            core=tuple(names[a] for a in self.core),
+            complete=self.complete,
+            members=tuple(sorted(self.found, key=lambda one: (int(costs[one].sum()), len(one), one.tolist()))),
+            seconds=perf_counter() - self.began,
+        )

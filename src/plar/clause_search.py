@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 from time import perf_counter
+from typing import Any
 
-from plar.engines.oracle import Answer, Oracle, Question
+from plar.engines.oracle import Answer, Question
 from plar.errors import ParameterError
 from plar.hitting_sets import HittingSets
+from plar.search import Search
 
 #: chains of disjoint clauses searched at a time
 _CHAINS = 8
@@ -20,43 +22,44 @@ class LimitReached(Exception):
 
 
 @dataclass
-class ClauseSearch:
-    """The clauses known so far, of the sets of attributes that hold `include` and nothing of `exclude`."""
+class ClauseSearch(Search):
+    """A search that finds clauses as it needs them, of the sets that hold `include` and nothing of `exclude`."""
 
-    oracle: Oracle
-    names: Sequence[str]
-    costs: Sequence[int]
-    include: frozenset[int]
-    exclude: frozenset[int]
-    deadline: float
-    #: called with the new clauses
-    keep: Callable[[Sequence[Answer]], None] = lambda answers: None
-    #: with the rows that prove it
-    answers: dict[tuple[int, ...], Answer] = field(default_factory=dict)
-    #: seeds the orders in which the oracle adds attributes
-    _turn: int = 0
+    def prepare(self) -> None:
+        """Find the core, which every reduct holds, and take the clauses that the journal has."""
+        granules, names, costs = self.granules, self.granules.conditions, self.options.costs or {}
+        self.n, self.exclude = len(names), frozenset(granules.positions(self.options.exclude))
+        self.costs = [int(costs.get(name, 1)) for name in names]
+        self.open()
+        self.oracle = self.engine.oracle(granules, self.measure)
+        saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        #: by clause, in the order of the rows of `hitting.holds`
+        self.answers = {answer.attributes: answer for answer in saved}
+        self.hitting = HittingSets(self.costs, self.answers)
+        #: seeds the orders in which the oracle adds attributes
+        self._turn = 0
+        self._check_exclude()
 
-    def __post_init__(self) -> None:
-        self.hitting = HittingSets(self.costs)
-        self.hitting.add(self.answers.keys())
+    def _check_exclude(self) -> None:
+        names = self.granules.conditions
         both = sorted(self.include & self.exclude)
         if both:
-            raise ParameterError(f"{self.names[both[0]]!r} is in 'include' and in 'exclude'. Choose one.")
-        everything = range(len(self.names))
+            raise ParameterError(f"{names[both[0]]!r} is in 'include' and in 'exclude'. Choose one.")
+        everything = range(self.n)
         missed = self.oracle.find([(set(everything) - self.exclude, everything)])[0] if self.exclude else None
         if missed is not None:
-            listed = [repr(self.names[a]) for a in missed.attributes]
+            listed = [repr(names[a]) for a in missed.attributes]
             needed = f"{listed[0]} is" if len(listed) == 1 else f"One of {', '.join(listed)} is"
             raise ParameterError(
                 f"{needed} in every reduct, and 'exclude' leaves that out. Take it out of 'exclude', or out of the "
                 "table with 'drop', which changes what is preserved."
             )
 
-    def begin(self, core: Sequence[int]) -> None:
+    def begin(self) -> None:
         """Find the clauses of the core, then others until the greedy set that hits them all preserves Θ."""
-        everything = frozenset(range(len(self.names)))
-        self._ask([(everything - {a}, range(len(self.names))) for a in core if (a,) not in self.answers])
-        self.oracle.assume(self.include.union(core))
+        everything = frozenset(range(self.n))
+        self._ask([(everything - {a}, range(self.n)) for a in self.core if (a,) not in self.answers])
+        self.oracle.assume(self.include.union(self.core))
         while self.look(self.hitting.greedy(self.include, self.exclude)):
             pass
 
@@ -80,6 +83,18 @@ class ClauseSearch:
         """Ask for a clause that each set does not hit."""
         self._ask([(candidate, self._order()) for candidate in candidates])
 
+    def asked(self) -> dict[str, Any]:
+        """What the search is about, as its result and its proof say it."""
+        granules, names = self.granules, self.granules.conditions
+        return {
+            "measure": self.measure.name,
+            "conditions": names,
+            "decision": granules.decision,
+            "include": tuple(names[a] for a in sorted(self.include)),
+            "exclude": tuple(names[a] for a in sorted(self.exclude)),
+            "costs": {name: cost for name, cost in zip(names, self.costs, strict=True) if cost != 1},
+        }
+
     def check_time(self) -> None:
         """Stop the search at its deadline."""
         if perf_counter() >= self.deadline:
@@ -87,7 +102,7 @@ class ClauseSearch:
 
     def _order(self) -> list[int]:
         self._turn += 1
-        return Random(self._turn).sample(range(len(self.names)), len(self.names))
+        return Random(self._turn).sample(range(self.n), self.n)
 
     def _ask(self, questions: Sequence[Question]) -> list[Answer | None]:
         answers = self.oracle.find(questions)
@@ -96,7 +111,7 @@ class ClauseSearch:
             if one is not None and one.attributes not in self.answers:
                 new.setdefault(one.attributes, one)
         self.answers |= new
-        self.hitting.add(new.keys())
+        self.hitting.add(new)
         if new:
-            self.keep(list(new.values()))
+            self.journal.add_clauses(new.values())
         return answers

@@ -11,16 +11,15 @@ from __future__ import annotations
 import heapq
 import math
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bitsets import as_bits
-from plar.cheap_hitting_sets import search
+from plar.hitting_set_search import as_bits, search_within
 
 #: weights of the dual program are multiples of 1/720720, as most of its solutions are; otherwise of 1/2^40
 _SCALES = 720_720, 1 << 40
@@ -28,34 +27,25 @@ _SCALES = 720_720, 1 << 40
 _FEW_CLAUSES = 300
 #: a linear program has this much time for the least bound, even when time is up
 _LEAST_SECONDS = 1.0
-#: nodes of a search on bits before the linear program is used
-_NODES = 1 << 16
 #: the bound of sets that can no longer hit some clause
 _NONE = 1 << 100
 
 
-class Leaf(NamedTuple):
-    """Why the sets of a node are not cheaper than its bound."""
+@dataclass(slots=True)
+class Node:
+    """Sets that hold some attributes and not others: why none is cheaper than the bound, or how they are branched."""
 
     bound: int
     #: by clause, as multiples of 1/scale; empty if a clause can no longer be hit
-    weights: tuple[tuple[int, int], ...]
-    scale: int
+    weights: tuple[tuple[int, int], ...] = ()
+    scale: int = 1
     unhit: int | None = None
-
-
-@dataclass(slots=True)
-class Node:
-    """Sets that hold some attributes and not others; a leaf, or branched on a further attribute."""
-
-    leaf: Leaf
     #: the attribute that is branched on, the sets with it and those without
     attribute: int = -1
     branches: tuple[Node, Node] | None = None
 
 
-@dataclass(slots=True)
-class Solution:
+class Solution(NamedTuple):
     """The cheapest set found, if any, and a lower bound for all sets with its tree."""
 
     attributes: frozenset[int] | None
@@ -63,17 +53,31 @@ class Solution:
     tree: Node
 
 
-@dataclass(slots=True)
 class HittingSets:
-    """Sets that hit all of some clauses; each attribute has a cost."""
+    """Sets that hit all of some clauses, of which none should contain another one; each attribute has a cost."""
 
-    costs: Sequence[int]
-    clauses: list[tuple[int, ...]] = field(default_factory=list)
-    _holds: NDArray[np.bool_] | None = None
+    def __init__(self, costs: Sequence[int], clauses: Collection[tuple[int, ...]] = ()) -> None:
+        self.costs = costs
+        #: whether a clause, by row, holds an attribute, by column
+        self.holds = np.zeros((0, len(costs)), np.bool_)
+        self.add(clauses)
 
-    def add(self, clauses: Iterable[tuple[int, ...]]) -> None:
-        """Add clauses, of which none should contain another one."""
-        self.clauses = [*self.clauses, *clauses]
+    def add(self, clauses: Collection[tuple[int, ...]]) -> None:
+        """Add clauses."""
+        new = np.zeros((len(clauses), len(self.costs)), np.bool_)
+        for row, clause in zip(new, clauses, strict=True):
+            row[[*clause]] = True
+        self.holds = np.concatenate([self.holds, new])
+
+    def with_costs(self, costs: Sequence[int]) -> HittingSets:
+        """The same clauses at other costs."""
+        other = HittingSets(costs)
+        other.holds = self.holds
+        return other
+
+    def not_hit(self, attributes: Collection[int]) -> NDArray[np.bool_]:
+        """Which clauses a set does not hit."""
+        return np.logical_not(self.holds[:, sorted(attributes)].any(axis=1))
 
     def cost(self, attributes: Collection[int]) -> int:
         """What a set costs."""
@@ -81,8 +85,7 @@ class HittingSets:
 
     def greedy(self, taken: frozenset[int], left_out: frozenset[int], like: Any = None) -> frozenset[int]:
         """Take what hits most per cost, breaking ties by `like`, until all clauses are hit."""
-        holds, chosen = self._matrix(), set(taken)
-        unhit = ~holds[:, sorted(chosen)].any(axis=1)
+        holds, chosen, unhit = self.holds, set(taken), self.not_hit(taken)
         costs = np.array(self.costs, float)
         likes = np.zeros(len(costs)) if like is None else like
         barred = sorted(left_out)
@@ -104,20 +107,16 @@ class HittingSets:
         self, cost: int, taken: frozenset[int], left_out: frozenset[int], deadline: float
     ) -> frozenset[int] | None:
         """A set within a cost that holds `taken` but not `left_out`; None if there is none, or at the deadline."""
-        n, rest = len(self.costs), cost - self.cost(taken)
+        rest = cost - self.cost(taken)
         if rest < 0:
             return None
-        holds = self._matrix()
-        of_clause, of_attribute = as_bits(holds), as_bits(holds.T)
-        depths = min(n, len(self.clauses)) + 2
+        of_clause, of_attribute = as_bits(self.holds), as_bits(self.holds.T)
+        depths = min(self.holds.shape) + 2
         unhit, free = (np.zeros((depths, bits.shape[1]), np.uint64) for bits in (of_attribute, of_clause))
-        may = np.ones((1, n), np.bool_)
-        may[0, sorted(taken | left_out)] = False
-        unhit[0], free[0] = as_bits(np.atleast_2d(~holds[:, sorted(taken)].any(axis=1)))[0], as_bits(may)[0]
-        chosen = np.zeros(depths, np.int64)
-        costs = np.array(self.costs, np.int64)
-        found = search(of_clause, of_attribute, costs, rest, unhit, free, _NODES, chosen)
-        if found == -2:
+        unhit[0], free[0] = as_bits(self.not_hit(taken)), as_bits(self._free(taken, left_out))
+        costs, chosen = np.array(self.costs, np.int64), np.zeros(depths, np.int64)
+        found = search_within(of_clause, of_attribute, costs, rest, unhit, free, chosen)
+        if found == -2:  # too many nodes: the linear program bounds them better
             return self.cheapest(taken, left_out, deadline, cost).attributes
         return None if found < 0 else taken.union(chosen[:found].tolist())
 
@@ -131,9 +130,8 @@ class HittingSets:
         found: frozenset[int] | None = None
         cost = _NONE if at_most is None else at_most + 1
         enough = -1 if at_most is None else at_most
-        leaf, likes = self._leaf(taken, left_out, deadline)
-        root = Node(leaf)
-        waiting = [(leaf.bound, 0, root, taken, left_out, likes)]
+        root, likes = self._bounded(taken, left_out, deadline)
+        waiting = [(root.bound, 0, root, taken, left_out, likes)]
         count, out_of_time = 0, False
         while waiting and waiting[0][0] < cost and cost > enough:
             _, _, node, held, barred, likes = waiting[0]
@@ -147,57 +145,50 @@ class HittingSets:
             heapq.heappop(waiting)
             fractions = np.minimum(likes, 1 - likes)
             fractions[sorted(held | barred)] = -1
-            hits = self._matrix()[~self._matrix()[:, sorted(held)].any(axis=1)].sum(axis=0)
+            hits = self.holds[self.not_hit(held)].sum(axis=0)
             node.attribute = a = int(np.lexsort((-np.arange(len(likes)), hits, np.round(fractions, 6)))[-1])
             ways = (held | {a}, barred), (held, barred | {a})
-            leaves = [self._leaf(*way, deadline) for way in ways]
-            node.branches = Node(leaves[0][0]), Node(leaves[1][0])
-            for branch, way, (leaf, likes) in zip(node.branches, ways, leaves, strict=True):
+            bounded = [self._bounded(*way, deadline) for way in ways]
+            node.branches = bounded[0][0], bounded[1][0]
+            for (branch, likes), way in zip(bounded, ways, strict=True):
                 count += 1
-                heapq.heappush(waiting, (leaf.bound, count, branch, *way, likes))
+                heapq.heappush(waiting, (branch.bound, count, branch, *way, likes))
         least = min([cost, *(bound for bound, *_ in waiting)])
         return Solution(None if out_of_time else found, least, root)
 
-    def _leaf(
+    def _bounded(
         self, taken: frozenset[int], left_out: frozenset[int], deadline: float
-    ) -> tuple[Leaf, NDArray[np.float64]]:
+    ) -> tuple[Node, NDArray[np.float64]]:
         """Bound the sets that hold some attributes and not others; also return a fractional solution."""
-        holds, n, cost = self._matrix(), len(self.costs), self.cost(taken)
-        likes = np.zeros(n)
+        holds, cost = self.holds, self.cost(taken)
+        likes = np.zeros(len(self.costs))
         likes[sorted(taken)] = 1
-        rows = np.flatnonzero(~holds[:, sorted(taken)].any(axis=1))
+        rows = np.flatnonzero(self.not_hit(taken))
         if not len(rows):
-            return Leaf(cost, (), 1), likes
+            return Node(cost), likes
         if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some clauses give a bound too, and faster
             rows = rows[np.argsort(holds[rows].sum(axis=1), kind="stable")[:_FEW_CLAUSES]]
-        free = np.ones(n, np.bool_)
-        free[sorted(taken | left_out)] = False
-        columns = np.flatnonzero(free & holds[rows].any(axis=0))
+        columns = np.flatnonzero(self._free(taken, left_out) & holds[rows].any(axis=0))
         part = holds[np.ix_(rows, columns)]
         if not part.any(axis=1).all():
-            return Leaf(_NONE, (), 1, unhit=int(rows[~part.any(axis=1)][0])), likes
+            return Node(_NONE, unhit=int(rows[~part.any(axis=1)][0])), likes
         costs = [self.costs[a] for a in columns.tolist()]
         fractions, weights = _relaxed(part, costs, deadline)
         likes[columns] = np.clip(fractions, 0, 1)
-        best = Leaf(cost, (), 1)
+        best = Node(cost)
         for scale in _SCALES:
             whole = _rounded_down(part, costs, weights, scale)
             bound = cost - (-sum(whole) // scale)
             if bound > best.bound:
-                best = Leaf(bound, tuple((int(i), w) for i, w in zip(rows, whole, strict=True) if w), scale)
+                best = Node(bound, tuple((int(i), w) for i, w in zip(rows, whole, strict=True) if w), scale)
             if bound >= math.ceil(cost + weights.sum() - 1e-6):
                 break
         return best, likes
 
-    def _matrix(self) -> NDArray[np.bool_]:
-        known = self._holds if self._holds is not None else np.zeros((0, len(self.costs)), np.bool_)
-        if len(known) < len(self.clauses):
-            new = np.zeros((len(self.clauses) - len(known), len(self.costs)), np.bool_)
-            for row, clause in zip(new, self.clauses[len(known) :], strict=True):
-                row[[*clause]] = True
-            known = np.concatenate([known, new])
-        self._holds = known
-        return known
+    def _free(self, taken: frozenset[int], left_out: frozenset[int]) -> NDArray[np.bool_]:
+        free = np.ones(len(self.costs), np.bool_)
+        free[sorted(taken | left_out)] = False
+        return free
 
 
 def _relaxed(

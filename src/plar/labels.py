@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from plar.granules import Granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
-from plar.partition import Codes, Index, distinct
-from plar.strata import Strata
+from plar.partition import Index, distinct
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,20 +46,6 @@ class Labels:
         if measure.kind != ENTROPY or self.consistent:
             return measure.value(theta, granules.n_objects)
         return math.fsum(self.entropy_terms(granules.counts)) / granules.n_objects
-
-    def strata(self, granules: Granules) -> Strata:
-        """The classes of U/R in which chance is tested; a class of U/C that is not pure cannot be split further."""
-
-        def classes() -> Index:
-            numbers, sizes = granules.classes.astype(np.uint32), np.diff(self.starts[self.n_pure :])
-            impure = np.repeat(np.arange(len(sizes), dtype=np.uint32), sizes)
-            numbers[self.order[self.n_pure :]] = np.uint32(granules.n_classes) + impure
-            return numbers
-
-        def column(attribute: int) -> tuple[Codes, int]:
-            return granules.columns[attribute], len(granules.dictionaries[attribute])
-
-        return Strata(granules.classes, granules.counts, classes, column)
 
     def entropy_terms(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """|D|·ln(|E|/|D|) for the decisions D of the impure classes E; their sum is |U|·SCE, since L is rounded."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from plar.errors import ParameterError, PlarError
 from plar.report.words import chosen, counted, number, p_values_of, shortened, start_words, thetas
 
-if TYPE_CHECKING:
+try:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ImportError:
+    raise PlarError("A plot needs matplotlib, which is not installed. Try: pip install 'plar[report]'.") from None
 
+if TYPE_CHECKING:
     from plar.reduct import Reduct
 
 #: the most columns in a picture, and characters of their names
@@ -26,12 +31,17 @@ LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad"
 LEGEND |= {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 
 
+class NotebookFigure(Figure):
+    """A figure that pyplot does not know: nothing stays in memory, and Jupyter shows it without any magic."""
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=self.dpi)
+        return file.getvalue()
+
+
 def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     """Draw how Θ(D|R) fell, and the gain of each chosen column; see `Reduct.plot`."""
-    try:
-        from plar.report.figure import NotebookFigure
-    except ImportError:
-        raise PlarError("A plot needs matplotlib, which is not installed. Try: pip install 'plar[report]'.") from None
     axes: list[Any]
     if ax is None:
         rows = min(len(found.attributes), MOST)
@@ -49,12 +59,10 @@ def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     _curve(found, axes[0])
     if len(axes) == 2:
         _bars(found, axes[1])
-    return cast("Figure", axes[0].figure)
+    return cast(Figure, axes[0].figure)
 
 
 def _curve(found: Reduct, ax: Any) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     values = thetas(found)
     marker: Any = {"marker": "o", "markersize": 5 if len(values) <= 30 else 2.5, "color": CURVE}
     ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from plar.report.html import Page
+    from plar.report import Page
 
 __all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
@@ -226,8 +226,7 @@ class Reduct:
         shows the chosen columns, how they were found, what is proven about them, and every candidate of every step.
         `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
         """
-        from plar.report import page
-        from plar.report.html import save_or_return
+        from plar.report import page, save_or_return
 
         return save_or_return(page(self, command), path)
 

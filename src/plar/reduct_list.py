@@ -16,7 +16,7 @@ from plar.errors import ParameterError, printable
 from plar.files import as_path, replacing
 
 if TYPE_CHECKING:
-    from plar.report.html import Page
+    from plar.report import Page
 
 __all__ = ["Member", "Reducts"]
 
@@ -174,7 +174,6 @@ class Reducts(Sequence[Member]):
 
         Without a path the page is returned: text that a notebook shows as a page.
         """
-        from plar.report.html import save_or_return
-        from plar.report.reducts_page import page
+        from plar.report import reducts_page, save_or_return
 
-        return save_or_return(page(self), path)
+        return save_or_return(reducts_page(self), path)

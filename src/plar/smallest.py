@@ -15,14 +15,12 @@ from typing import Any
 from plar.clause_search import ClauseSearch, LimitReached
 from plar.coding.fingerprint import shown
 from plar.engines.base import Engine, GranuleHandle
-from plar.engines.oracle import Answer
 from plar.errors import Interrupted, ParameterError
-from plar.hitting_sets import HittingSets, Node
+from plar.hitting_sets import Node
 from plar.measures import OWN, Measure
 from plar.options import Options
 from plar.proof import Clause, Proof
 from plar.reduct import Certificate, Reduct
-from plar.search import Search
 
 
 def find_smallest(granules: GranuleHandle, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
@@ -41,31 +39,22 @@ def find_smallest(granules: GranuleHandle, measure: Measure, engine: Engine, opt
 
 
 @dataclass
-class _Smallest(Search):
-    """The search for the smallest: clauses, the best set so far, and what is proven about all of them."""
+class _Smallest(ClauseSearch):
+    """The search for the smallest: the best set so far, and what is proven about all of them."""
 
     lower: int = 0
-    #: why nothing costs less, and the clauses that this refers to
+    #: why nothing costs less
     tree: Node | None = None
-    proven: Sequence[tuple[int, ...]] = ()
 
     def prepare(self) -> None:
-        """Find the core, which every reduct holds, and begin with its clauses."""
-        granules, measure, names = self.granules, self.measure, self.granules.conditions
-        if measure.kind == OWN:
+        """Find the core; the best set so far is all that may be held."""
+        if self.measure.kind == OWN:
             raise ParameterError(
-                f"search='smallest' supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}; use "
+                f"search='smallest' supports the measures PR, SCE, LCE and CCE. Got {self.measure.name!r}; use "
                 "search='greedy' for it."
             )
-        self.n, self.exclude = len(names), frozenset(granules.positions(self.options.exclude))
-        priced = self.options.costs or {}
-        self.costs = [int(priced.get(name, 1)) for name in names]
-        self.fingerprint = shown(granules.fingerprint())  # needed for the proof
-        self.open()
-        saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
-        known, keep = {answer.attributes: answer for answer in saved}, self.journal.add_clauses
-        oracle = self.engine.oracle(granules, measure)
-        self.clauses = ClauseSearch(oracle, names, self.costs, self.include, self.exclude, self.deadline, keep, known)
+        self.fingerprint = shown(self.granules.fingerprint())  # needed for the proof
+        super().prepare()
         #: the best set so far, which preserves Θ
         self.best = frozenset(range(self.n)) - self.exclude
         self.end("core")
@@ -73,10 +62,9 @@ class _Smallest(Search):
     def run(self) -> None:
         """Find clauses until they prove the cheapest set."""
         self._print()
-        self.clauses.begin(self.core)
-        hitting = self.clauses.hitting
-        candidate = hitting.greedy(self.include, self.exclude)
-        if hitting.cost(candidate) < hitting.cost(self.best):  # it preserves Θ
+        self.begin()
+        candidate = self.hitting.greedy(self.include, self.exclude)
+        if self.hitting.cost(candidate) < self.hitting.cost(self.best):  # it preserves Θ
             self.best = candidate
             self._print()
         self._prove(deadline=0.0)
@@ -97,25 +85,24 @@ class _Smallest(Search):
             found = self._at_most(most, costs, self.include, self.exclude)
             if found is None:
                 return
-            if not self.clauses.look(found):
+            if not self.look(found):
                 self.best = found
                 self._print()
 
     def _at_most(
         self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
     ) -> frozenset[int] | None:
-        hitting = HittingSets(costs, self.clauses.hitting.clauses)
-        found = hitting.at_most(most, taken, left_out, self.deadline)
-        self.clauses.check_time()
+        found = self.hitting.with_costs(costs).at_most(most, taken, left_out, self.deadline)
+        self.check_time()
         return found
 
     def _prove(self, deadline: float) -> None:
         """Bound the cost of all sets that hit the clauses, as far as time allows."""
-        found = self.clauses.hitting.cheapest(self.include, self.exclude, deadline)
-        self.lower, self.tree, self.proven = found.bound, found.tree, self.clauses.hitting.clauses
+        found = self.hitting.cheapest(self.include, self.exclude, deadline)
+        self.lower, self.tree = found.bound, found.tree
         self._print()
         if deadline:
-            self.clauses.check_time()
+            self.check_time()
 
     def _choose_first(self, costs: Sequence[int]) -> None:
         """Among the sets as good as the best one, take the first by position."""
@@ -128,12 +115,12 @@ class _Smallest(Search):
                 found = self._at_most(most, costs, taken | {a}, left_out)
                 if found is None:
                     left_out |= {a}
-                elif not self.clauses.look(found):
+                elif not self.look(found):
                     self.best = found
             taken |= self.best & {a}
 
     def _print(self) -> None:
-        self.notify("smallest", self.lower, self.clauses.hitting.cost(self.best))
+        self.notify("smallest", self.lower, self.hitting.cost(self.best))
 
     def result(self) -> Reduct:
         """Say what was found, and what is proven about it."""
@@ -141,13 +128,13 @@ class _Smallest(Search):
         self.journal.flush()
         if self.tree is None:  # stopped before the first bound
             self._prove(deadline=0.0)
-        if self.lower != self.clauses.hitting.cost(self.best):
+        if self.lower != self.hitting.cost(self.best):
             self._thin_out()
-        self.complete = self.lower == self.clauses.hitting.cost(self.best)
+        self.complete = self.lower == self.hitting.cost(self.best)
         chosen = sorted(self.best)
         self.end("search")
         self.notify("certificate", 0, len(chosen))
-        removable = self.clauses.oracle.preserve([self.best - {a} for a in chosen])
+        removable = self.oracle.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()
         found = {"certificate": Certificate(True, redundant, not redundant), "proof": proof}
@@ -160,7 +147,7 @@ class _Smallest(Search):
             falling = sorted(self.best - self.include, key=lambda a: (-self.costs[a], -a))
             for low in range(0, len(falling), size):
                 fewer = self.best.difference(falling[low : low + size])
-                if self.clauses.oracle.preserve([fewer])[0]:
+                if self.oracle.preserve([fewer])[0]:
                     self.best = fewer
             size //= 2
 
@@ -168,23 +155,17 @@ class _Smallest(Search):
         granules, names = self.granules, self.granules.conditions
         assert self.tree is not None
         nodes, used = _flat(self.tree, names)
-        clauses = []
-        for i in used:
-            answer = self.clauses.answers[self.proven[i]]
+        answers, clauses = list(self.answers.values()), []
+        for answer in (answers[i] for i in used):
             named = tuple(names[a] for a in answer.attributes)
             clauses.append(Clause(named, answer.row, tuple(answer.other[a] for a in answer.attributes)))
         return Proof(
-            measure=self.measure.name,
-            conditions=names,
-            decision=granules.decision,
+            **self.asked(),
             n_objects=granules.n_objects,
             fingerprint=self.fingerprint,
             cuts=dict(granules.cuts),
-            include=tuple(names[a] for a in sorted(self.include)),
-            exclude=tuple(names[a] for a in sorted(self.exclude)),
-            costs={name: cost for name, cost in zip(names, self.costs, strict=True) if cost != 1},
             attributes=tuple(names[a] for a in sorted(self.best)),
-            cost=self.clauses.hitting.cost(self.best),
+            cost=self.hitting.cost(self.best),
             lower_bound=self.lower,
             clauses=tuple(clauses),
             tree=tuple(nodes),
@@ -201,9 +182,9 @@ def _flat(tree: Node, names: Sequence[str]) -> tuple[list[dict[str, Any]], list[
         if node.branches is not None:
             nodes.append({"attribute": names[node.attribute]})
             waiting += node.branches[::-1]
-        elif node.leaf.unhit is not None:
-            nodes.append({"unhit": numbers.setdefault(node.leaf.unhit, len(numbers))})
+        elif node.unhit is not None:
+            nodes.append({"unhit": numbers.setdefault(node.unhit, len(numbers))})
         else:
-            weights = [[numbers.setdefault(i, len(numbers)), weight] for i, weight in node.leaf.weights]
-            nodes.append({"scale": node.leaf.scale, "weights": weights})
+            weights = [[numbers.setdefault(i, len(numbers)), weight] for i, weight in node.weights]
+            nodes.append({"scale": node.scale, "weights": weights})
     return nodes, list(numbers)

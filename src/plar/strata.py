@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
+from plar.granules import Granules
+from plar.labels import Labels, label_granules
+from plar.measures import LCE
 from plar.partition import Codes, Index, Ints, Runs, find_runs, in_order, joined, smallest_codes, split
 
 
@@ -33,28 +36,20 @@ class Table(NamedTuple):
 class Strata:
     """The classes of U/R for a growing R that another attribute can still split, without those of a single decision.
 
-    `decisions` and `counts` are by granule; `classes` gives, by granule, numbers of U/C, but one number for all classes
-    of one decision; `column` gives codes of an attribute and its number of values. Nothing is computed until a table is
-    asked for.
+    A class of U/C that is not pure cannot be split further. Nothing is computed until a table is asked for.
 
     Examples
     --------
-    >>> decisions, counts = np.array([0, 1, 0], np.uint32), np.array([5, 5, 5])
-    >>> columns = [(np.array([0, 0, 1], np.uint8), 2), (np.array([0, 1, 1], np.uint8), 2)]
-    >>> strata = Strata(decisions, counts, lambda: decisions, columns.__getitem__)
+    >>> import plar
+    >>> granules = plar.granulate({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 0]}, "d")
+    >>> strata = Strata(granules, label_granules(granules, plar.measures.SCE))
     >>> strata.select(0)
     >>> [table.values.tolist() for table in strata.tables([1])]
     [[0, 1]]
     """
 
-    def __init__(
-        self,
-        decisions: Index,
-        counts: Ints,
-        classes: Callable[[], Index],
-        column: Callable[[int], tuple[Codes, int]],
-    ) -> None:
-        self._decisions, self._counts, self._of_all, self._column = decisions, counts, classes, column
+    def __init__(self, granules: Granules, labels: Labels) -> None:
+        self._granules, self._of_all = granules, (labels.order, labels.starts)
         self._partition: tuple[Index, Index] | None = None
         self._new: list[int] = []
 
@@ -64,21 +59,25 @@ class Strata:
 
     def tables(self, candidates: Iterable[int]) -> Iterator[Table]:
         """How the values of each candidate meet the decisions."""
-        order, starts = self._refined()
-        runs = find_runs(self._decisions, self._counts, order, starts)
+        g, (order, starts) = self._granules, self._refined()
+        runs = find_runs(g.classes, g.counts, order, starts)
         for a in candidates:
             values, n_values = self._column(a)
             yield Table(in_order(values, order), n_values, runs)
 
     def _refined(self) -> tuple[Index, Index]:
         if self._partition is None:
-            self._classes = self._of_all()
-            order = by_decision(self._decisions)
-            several = bool((self._classes != self._classes[0]).any())
+            # every impure class of U/C has its own label under LCE
+            self._labels = label_granules(self._granules, LCE, self._of_all).labels
+            order = by_decision(self._granules.classes)
+            several = bool((self._labels != self._labels[0]).any())
             self._partition = order if several else order[:0], np.array([0, len(order)][: 1 + several], np.uint32)
         for group in joined(map(self._column, self._new)):
             order, starts = self._partition
             if len(order):
-                self._partition = split(group, self._classes, order, starts)[:2]
+                self._partition = split(group, self._labels, order, starts)[:2]
         self._new = []
         return self._partition
+
+    def _column(self, attribute: int) -> tuple[Codes, int]:
+        return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])

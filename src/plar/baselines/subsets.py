@@ -22,7 +22,7 @@ from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, Measure, f_of
 from plar.reduct import Reduct
-from plar.strata import Table
+from plar.strata import Strata, Table
 
 Subset = tuple[int, ...]
 #: a cell of a list takes at least 8 bytes
@@ -66,7 +66,7 @@ class SubsetEvaluation(ABC):
             raise TableError(f"The paper's systems know PR, SCE, LCE and CCE, not {measure.name!r}. Use plar.reduce.")
         self._granules, self._measure = granules, measure
         self._labels = label_granules(granules, measure)
-        self._strata = self._labels.strata(granules)
+        self._strata = Strata(granules, self._labels)
         self.consistent = self._labels.consistent
         self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_classes)
         self._chosen: Subset = ()

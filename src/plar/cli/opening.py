@@ -81,7 +81,7 @@ def check_targets(
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
-    from plar.report.html import check_name
+    from plar.report import check_name
     from plar.tables.rows import check_output
 
     output, kind = writing.output, writing.output_format

@@ -30,7 +30,7 @@ from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
 from plar.parallel import threads, usable_cores
 from plar.partition import Codes, Index, Runs, Split, find_runs, in_halves, in_order, joined, leaving_out_each, split
-from plar.strata import Table, by_decision
+from plar.strata import Strata, Table, by_decision
 from plar.tables import DecisionTable
 
 T = TypeVar("T")
@@ -127,7 +127,7 @@ class LocalEvaluation:
         self._root = self._now = self._one_class()
         #: Θ(D|R), and the objects in classes of U/R of more than one label
         self.theta, self.unsettled = self._theta_of(self._root), self._mixed(self._root)
-        self._strata = self._labels.strata(granules)
+        self._strata = Strata(granules, self._labels)
         #: Θ(D|R∪{a}) of the candidates for the current R, as far as known
         self._known: dict[int, int] = {}
         #: runs of U/R, once it has been scored

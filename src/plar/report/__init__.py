@@ -1,55 +1,134 @@
-"""A reduct as one self-contained HTML page: no network, light and dark, on a phone and on paper."""
+"""Results as self-contained HTML pages: no network, light and dark, on a phone and on paper."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
+import os
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from plar.errors import PlarError
-from plar.limits import shown_seconds
+from plar.errors import PlarError, TableError
+from plar.files import as_path, replacing
+from plar.limits import shown_bytes, shown_seconds
+from plar.report import words
 from plar.report.curve import curve
 from plar.report.ranking import ranked
 from plar.report.reproduce import changed_settings, python_call, shell_command
-from plar.report.words import (
-    LONGEST,
-    MEASURES,
-    aligned,
-    bar,
-    bounds_words,
-    chance_words,
-    chosen,
-    counted,
-    level_of,
-    nothing_words,
-    number,
-    p_values_of,
-    p_words,
-    per_combination,
-    percent,
-    shortened,
-    visible,
-    words_of,
-)
 
 if TYPE_CHECKING:
     from plar.reduct import Reduct, Step
+    from plar.reduct_list import Reducts
 
 #: rows of a table shown initially
 ROWS = 50
 #: names shown of a list and of the runners-up, and values of a setting
 NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
+#: rows of a table of reducts, and columns of the matrix
+REDUCTS, MATRIX = 100, 40
 #: what the script knows of each column
 _KEYS = ("place", "role", "of", "gain", "first", "values", "missing")
 
 
+class Page(str):
+    """The text of an HTML page; a notebook shows it in a frame.
+
+    >>> Page("<!doctype html><p>text")
+    <HTML page of 22 bytes>
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<HTML page of {shown_bytes(len(self.encode()))}>"
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{html.escape(self)}" style="width:100%;height:40em;border:0"></iframe>'
+
+
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Refuse names of other formats; a name without a suffix is taken."""
+    suffix = as_path(path).suffix
+    if suffix.lower() not in ("", ".html", ".htm"):
+        raise TableError(
+            f"A report is an HTML page. Got {os.fspath(path)!r}; name it .html, or print it from a browser."
+        )
+
+
+def save_or_return(text: str, path: str | os.PathLike[str] | None) -> Page | None:
+    """Write a page to a file, whole or not at all; without a path, return it."""
+    if path is None:
+        return Page(text)
+    check_name(path)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return None
+
+
+def page(found: Reduct, command: str | None = None) -> str:
+    """Make the page of a reduct."""
+    columns, inside = ranked(found), set(found.attributes)
+    in_first_round = [row for row in columns if row["first"] is not None]
+    settings = {"measure": found.measure, "engine": found.engine, **changed_settings(found)}
+    groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
+    return _filled(
+        "page.html.j2",
+        r=found,
+        seconds=shown_seconds(sum(found.seconds.values())),
+        data=_data(found, columns),
+        wide=curve(found),
+        narrow=curve(found, 340, 260),
+        rejected=_rejected(found),
+        steps=_steps(found),
+        columns=columns[:ROWS],
+        first_round=sorted(in_first_round, key=lambda row: (-row["first"], row["place"]))[:ROWS],
+        groups=groups,
+        removed=[step.attribute for step in found.steps if step.attribute not in inside],
+        settings=[(name, _shown(value)) for name, value in settings.items()],
+        python=python_call(found),
+        shell=words.visible(command) if command else shell_command(found),
+        rows=ROWS,
+        names=NAMES,
+    )
+
+
+def reducts_page(found: Reducts) -> str:
+    """Make the page of all reducts: how many of each size, how often each column is needed, which holds what."""
+    shares = found.frequencies
+    often = sorted(shares, key=lambda name: -shares[name])
+    used = [name for name in often if shares[name]]
+    most = max(found.sizes.values(), default=0)
+    return _filled(
+        "reducts.html.j2",
+        found=found,
+        seconds=shown_seconds(found.seconds),
+        sizes=[(size, n, words.bar(n, most)) for size, n in found.sizes.items()],
+        columns=[_share(name, shares[name], found) for name in often[:REDUCTS]],
+        unshown=len(often) - REDUCTS,
+        unused=[name for name in shares if not shares[name]],
+        matrix=used[:MATRIX],
+        left_out=len(used) - MATRIX,
+        shown=[(i, one, set(one.attributes)) for i, one in enumerate(found[:REDUCTS], 1)],
+    )
+
+
+def _filled(name: str, **values: Any) -> str:
+    """Fill in a page; its Content-Security-Policy allows only this style and this script, by their hashes."""
+    here = files("plar.report")
+    style, script = (here.joinpath(file).read_text(encoding="utf-8") for file in ("page.css", "page.js"))
+    hashes = {"style_hash": _content_hash(style), "script_hash": _content_hash(script)}
+    common = {"version": version("plar"), "words": words, "style": style, "script": script, **hashes}
+    made: str = _template(name).render(**common, **values)
+    return made
+
+
 @cache
-def template(name: str = "page.html.j2") -> Any:
+def _template(name: str) -> Any:
     """A page to fill in; compiling it takes longer than all the rest, so it is kept."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -57,64 +136,19 @@ def template(name: str = "page.html.j2") -> Any:
         raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.") from None
     how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=PackageLoader("plar.report", "."), **how)
-    environment.filters.update(number=number, short=shortened, visible=visible, counted=counted, breakable=_breakable)
+    shown = {"number": words.number, "short": words.shortened, "visible": words.visible, "counted": words.counted}
+    environment.filters.update(shown, breakable=_breakable)
     return environment.get_template(name)
 
 
-def page(found: Reduct, command: str | None = None) -> str:
-    """Make the page."""
-    here, whole = files("plar.report"), template()
-    style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    columns, dropped = ranked(found), len(found.conditions) - len(found.attributes)
-    settings = {"measure": found.measure, "engine": found.engine, **changed_settings(found)}
-    inside = set(found.attributes)
-    groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
-    made: str = whole.render(
-        r=found,
-        version=version("plar"),
-        seconds=shown_seconds(sum(found.seconds.values())),
-        style=style,
-        script=script,
-        style_hash=content_hash(style),
-        script_hash=content_hash(script),
-        data=_data(found, columns),
-        wide=curve(found),
-        narrow=curve(found, 340, 260),
-        chosen=chosen(found),
-        chance=chance_words(found),
-        nothing=nothing_words(found),
-        bounds=bounds_words(found),
-        level=level_of(found),
-        begins=found.settings.get("start", "core"),
-        per_combination=per_combination(found),
-        rejected=_rejected(found),
-        steps=_steps(found),
-        columns=columns[:ROWS],
-        first_round=_first_round(found)[:ROWS],
-        groups=groups,
-        dropped=dropped,
-        saved=percent(dropped, len(found.conditions)),
-        removed=[step.attribute for step in found.steps if step.attribute not in inside],
-        about=MEASURES.get(found.measure, "a measure of the user's own"),
-        settings=[(name, _shown(value)) for name, value in settings.items()],
-        python=python_call(found),
-        shell=visible(command) if command else shell_command(found),
-        rows=ROWS,
-        names=NAMES,
-        longest=LONGEST,
-    )
-    return made
-
-
-def content_hash(text: str) -> str:
-    """The name by which a Content-Security-Policy allows a script or a style."""
+def _content_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _data(found: Reduct, columns: list[dict[str, Any]]) -> str:
     """The contents of the sortable tables, as JSON that is safe between script tags."""
     data = {
-        "names": [visible(name) for name in found.conditions],
+        "names": [words.visible(name) for name in found.conditions],
         "columns": [[row[key] for key in _KEYS] for row in columns],
         "rounds": [[step.candidates.get(name) for name in found.conditions] for step in found.steps],
         "taken": [found.conditions.index(step.attribute) for step in found.steps],
@@ -125,8 +159,7 @@ def _data(found: Reduct, columns: list[dict[str, Any]]) -> str:
 
 
 def _steps(found: Reduct) -> list[dict[str, Any]]:
-    thetas = aligned([step.theta for step in found.steps])
-    p_values = p_values_of(found) or [("", False)] * len(found.steps)
+    thetas, p_values = words.aligned([step.theta for step in found.steps]), words.p_values_of(found)
     passed = [_passed_over(step) if found.settings.get("alpha") else [] for step in found.steps]
     return [
         {
@@ -144,7 +177,7 @@ def _steps(found: Reduct) -> list[dict[str, Any]]:
 def _rejected(found: Reduct) -> list[tuple[str, str, float]]:
     """The remaining columns that came close to beating chance, the closest first."""
     near = sorted((p, name) for name, p in found.rejected.items() if p < 1)
-    return [(name, p_words(p, level_of(found)), p) for p, name in near]
+    return [(name, words.p_words(p, words.level_of(found)), p) for p, name in near]
 
 
 def _passed_over(step: Step) -> list[str]:
@@ -155,34 +188,14 @@ def _passed_over(step: Step) -> list[str]:
 
 def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tuple[str, str, float]]:
     best = sorted((-value, name) for name, value in candidates.items() if name not in left_out and value)
-    return [(name, number(-value), -value) for value, name in best[:RUNNERS_UP]]
-
-
-def _first_round(found: Reduct) -> list[dict[str, Any]]:
-    """The candidates of the first round, best first, as the page shows them initially."""
-    if not found.steps:
-        return []
-    places = {name: k for k, name in enumerate(found.conditions, 1)}
-    values = found.steps[0].candidates
-    best = sorted(values, key=lambda name: (-values[name], places[name]))
-    return [
-        {
-            "name": name,
-            "place": places[name],
-            "value": values[name],
-            "written": text,
-            "bar": bar(values[name], values[best[0]]),
-            "taken": name == found.steps[0].attribute,
-        }
-        for name, text in zip(best, aligned([values[name] for name in best]), strict=True)
-    ]
+    return [(name, words.number(-value), -value) for value, name in best[:RUNNERS_UP]]
 
 
 def _breakable(name: str) -> Any:
     """Let a browser break the line between the words of a name, and nowhere else."""
     from markupsafe import Markup, escape
 
-    return Markup("<wbr>").join(map(escape, words_of(name)))
+    return Markup("<wbr>").join(map(escape, words.words_of(name)))
 
 
 def _shown(value: Any) -> str:
@@ -190,9 +203,17 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if not isinstance(value, (Mapping, list, tuple)):
-        return shortened(str(value), 200)
-    words = [shortened(str(item)) for item in value]
+        return words.shortened(str(value), 200)
+    shown = [words.shortened(str(item)) for item in value]
     if isinstance(value, Mapping):
-        words = [f"{visible(str(key))}: {item}" for key, item in value.items()]
-    more = [f"and {len(words) - SETTINGS:,} more"] if len(words) > SETTINGS else []
-    return ", ".join(words[:SETTINGS] + more)
+        shown = [f"{words.visible(str(key))}: {item}" for key, item in value.items()]
+    more = [f"and {len(shown) - SETTINGS:,} more"] if len(shown) > SETTINGS else []
+    return ", ".join(shown[:SETTINGS] + more)
+
+
+def _share(name: str, share: float, found: Reducts) -> dict[str, Any]:
+    """A column of the page of all reducts."""
+    held = round(share * len(found))
+    part = "core" if name in found.core else "in none" if found.complete and not held else ""
+    written = words.percent(held, max(len(found), 1))
+    return {"name": name, "share": share, "written": written, "held": held, "part": part}

@@ -67,7 +67,7 @@ def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
     lines.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     radius = 4.5 if len(values) <= 30 else 2.5
     names = ["start", *(shortened(step.attribute) for step in found.steps)]
-    p_values = [("", False), *(p_values_of(found) or [("", False)] * len(found.steps))]
+    p_values = [("", False), *p_values_of(found)]
     lines += [
         f'<circle class="dot{" chance" * by_chance}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"><title>'
         f"{k}: {escape(name)}, Θ = {value!r}{f', p-value {escape(p)}' if p else ''}</title></circle>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
 from plar.report.words import aligned, chosen
@@ -33,51 +33,44 @@ def ranked(found: Reduct) -> list[dict[str, Any]]:
     [('a', 'core', None), ('b', 'step 1', None), ('copy', 'same as', 'b'), ('c', 'constant', None)]
     """
     first = found.steps[0].candidates if found.steps else {}
-    rows = [{"name": row["name"], "role": _role(row), "of": None, "gain": row["significance"]} for row in chosen(found)]
+    written = dict(zip(first, aligned(list(first.values())), strict=True))
     order = list(REASONS)
     rest = sorted(_not_chosen(found), key=lambda row: (order.index(row["role"]), -first.get(row["name"], 0.0)))
+    rows = [*_chosen(found), *rest]
     places = {name: place for place, name in enumerate(found.conditions, 1)}
-    for key, values in (("gain", {row["name"]: row["gain"] for row in rows}), ("first", first)):
-        known = {name: value for name, value in values.items() if value is not None}
-        written = dict(zip(known, aligned(list(known.values())), strict=True))
-        for row in (*rows, *rest):
-            row |= {key: known.get(row["name"]), f"{key}_written": written.get(row["name"], "–")}
-    for row in (*rows, *rest):
+    for row in rows:
         name = row["name"]
-        row |= {"place": places[name], "values": found.cardinalities.get(name), "missing": found.missing.get(name, 0)}
-    return [*rows, *rest]
+        row |= {"first": first.get(name), "first_written": written.get(name, "–"), "place": places[name]}
+        row |= {"values": found.cardinalities.get(name), "missing": found.missing.get(name, 0)}
+    return rows
 
 
-def _role(row: dict[str, Any]) -> str:
-    return f"{row['part']}, removable" if row["removable"] else str(row["part"])
+def _chosen(found: Reduct) -> Iterator[dict[str, Any]]:
+    for row in chosen(found):
+        role = f"{row['part']}, removable" if row["removable"] else row["part"]
+        gain = {"gain": row["significance"], "gain_written": row["written"]}
+        yield {"name": row["name"], "role": role, "of": None, **gain}
 
 
 def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
     """Say why each of the other columns is not chosen."""
-    taken, core, left = set(found.attributes), set(found.core), found.certificate.preserved
-    excluded = set(found.settings.get("exclude") or ())
-    removed = {step.attribute for step in found.steps}
-    groups = [(set(group), next((name for name in group if name in taken), None)) for group in found.equivalent or ()]
+    taken = set(found.attributes)
+    groups = [(group, next((name for name in group if name in taken), None)) for group in found.equivalent or ()]
     same = {name: one for group, one in groups if one is not None for name in group}
     tied = {name: step.attribute for step in found.steps if step.attribute in taken for name in step.ties}
+    # a column has the first role that fits
+    columns_of: dict[str, Container[str]] = {
+        "constant": {name for name, n_values in found.cardinalities.items() if n_values == 1},
+        "excluded": set(found.settings.get("exclude") or ()),
+        "core, left out": set(found.core),
+        "removed": {step.attribute for step in found.steps},
+        "same as": same,
+        "as good as": tied,
+        "chance": found.rejected,
+    }
+    rest = "not needed" if found.certificate.preserved else "not chosen"
     for name in found.conditions:
-        if name in taken:
-            continue
-        of = None
-        if found.cardinalities.get(name) == 1:
-            role = "constant"
-        elif name in excluded:
-            role = "excluded"
-        elif name in core:
-            role = "core, left out"
-        elif name in removed:
-            role = "removed"
-        elif name in same:
-            role, of = "same as", same[name]
-        elif name in tied:
-            role, of = "as good as", tied[name]
-        elif name in found.rejected:
-            role = "chance"
-        else:
-            role = "not needed" if left else "not chosen"
-        yield {"name": name, "role": role, "of": of}
+        if name not in taken:
+            role = next((role for role, columns in columns_of.items() if name in columns), rest)
+            of = same[name] if role == "same as" else tied[name] if role == "as good as" else None
+            yield {"name": name, "role": role, "of": of, "gain": None, "gain_written": "–"}

@@ -129,7 +129,7 @@ def _groups(found: Reduct) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def notebook_table(found: Reduct) -> str:
     """Write the table as HTML; names are escaped."""
-    known = bool(p_values_of(found))
+    known = any(p for p, _ in p_values_of(found))
     rows = [_row("th", "#", "column", "chosen as", "gain", *["p-value"] * known, "values")]
     for i, row in enumerate(chosen(found)[:MOST], 1):
         gain = "" if row["significance"] is None else row["significance"]

@@ -121,9 +121,11 @@ def level_of(found: Reduct) -> float:
 
 
 def p_values_of(found: Reduct) -> list[tuple[str, bool]]:
-    """The p-value of each step in words, and whether chance does as well; empty for results of earlier versions."""
+    """The p-value of each step in words, and whether chance does as well; no words in results of earlier versions."""
     known, level = [step.p_value for step in found.steps if step.p_value is not None], level_of(found)
-    return [(p_words(p, level), p > level) for p in known] if len(known) == len(found.steps) else []
+    if len(known) < len(found.steps):
+        return [("", False)] * len(found.steps)
+    return [(p_words(p, level), p > level) for p in known]
 
 
 def chance_words(found: Reduct) -> list[str]:

@@ -36,8 +36,7 @@ class RemoteFiles(Rows):
         system, paths = _find(address)
         found = RemoteFiles(tuple(paths), (), system=system, options=options)
         with found._copied(paths[0]) as rows:
-            facts: dict[str, Any] = {"names": rows.names, "text": rows.text, "declared": rows.declared}
-            return replace(found, types=_types(rows), **facts)
+            return replace(found, names=rows.names, text=rows.text, declared=rows.declared, types=_types(rows))
 
     def parts(self) -> list[Rows]:
         """Each file as a part of its own."""

@@ -105,33 +105,33 @@ class SparkRows(ClusterRows):
 
 
 def select_places(frame: Any, places: Sequence[int], selection: Selection | None = None) -> Any:
-    """Select columns by position, since names may contain dots, or differ only in case; a selection may cut them."""
-    names = frame.columns
+    """Select columns by position, cut as the selection says: names may contain dots, or differ only in case."""
+    names, cuts = frame.columns, {} if selection is None else selection.cuts
     numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
-    columns: list[Any] = [f"c{place}" for place in places]
-    for j, place in enumerate(places):
-        if selection and names[place] in selection.cuts:
-            columns[j] = _bins(numbered[f"c{place}"], frame.schema.fields[place], selection)
-    return numbered.select(*columns).toDF(*(names[place] for place in places))
+    chosen = [
+        _binned(numbered[f"c{place}"], frame.schema.fields[place], selection) if names[place] in cuts else f"c{place}"
+        for place in places
+    ]
+    return numbered.select(*chosen).toDF(*(names[place] for place in places))
 
 
-def _bins(value: Any, field: Any, selection: Selection) -> Any:
-    """Bin numbers in place of the values of a column, null if missing; a value that is not a number fails."""
+def _binned(value: Any, field: Any, selection: Any) -> Any:
+    """Replace values with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 
-    kind, present, number = field.dataType.typeName(), value, value.cast("double")
+    kind, na = field.dataType.typeName(), list(selection.na)
+    present, number = value, value.cast("double")
     if kind in ("float", "double"):
         present = sql.when(~sql.isnan(value), value)
         number = present.cast("double")
     elif kind == "string":
-        present = sql.when(~value.isin(list(selection.na)), value) if selection.na else value
+        present = sql.when(~value.isin(na), value) if na else value
         pointed = sql.translate(present, ".,", "?.") if selection.decimal == "," else present
         number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
-    odd = sql.raise_error(
-        sql.concat(sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: "), value)
-    )
-    bin_ = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0))
-    return bin_.otherwise(sql.when(present.isNotNull(), odd.cast("int")))
+    said = sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: ")
+    odd = sql.raise_error(sql.concat(said, value)).cast("int")
+    found = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0))
+    return found.otherwise(sql.when(present.isNotNull(), odd))
 
 
 def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:

@@ -41,7 +41,7 @@ class TextRows(Rows):
                     raise BadWeight(value, found.where(len(columns) - 1, code) + ",")
         if roles.bins is None:
             named = zip(roles.used, columns, strict=False)  # weights come after them
-            warn_of_spellings({name: column for name, column in named if name not in roles.numeric})
+            warn_of_spellings({name: column.values for name, column in named if name not in roles.numeric})
         conditions, beside = deque(columns[:k]), columns[k:]
         distinct = found.distinct and not any(column.merged for column in columns)
         columns.clear()

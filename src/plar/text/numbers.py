@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from plar.coding.codes import Column
 from plar.errors import warn
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -55,9 +55,9 @@ def _twice(values: Sequence[str | None]) -> tuple[str, str] | None:
     return None
 
 
-def warn_of_spellings(columns: Mapping[str, Column]) -> None:
-    """Warn of columns that spell one number in several ways, which are different values as text."""
-    found = {name: ways for name, column in columns.items() if (ways := _twice(column.values))}
+def warn_of_spellings(columns: Mapping[str, Sequence[Any]]) -> None:
+    """Warn of columns, given by their values, that spell one number in several ways: as text these differ."""
+    found = {name: ways for name, values in columns.items() if (ways := _twice(values))}
     if not found:
         return
     first, (one, other) = next(iter(found.items()))

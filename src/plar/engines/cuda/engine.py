@@ -29,7 +29,7 @@ from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
 from plar.partition import Array, joined, leaving_out_each, smallest_codes
-from plar.strata import Table
+from plar.strata import Strata, Table
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -144,7 +144,7 @@ class CudaEvaluation:
         most_values = _SHARED // shared_bytes(32, 1, self._counter)
         self._columns = Columns(granules, most_values, free - needed if memory is None else min(memory, free - needed))
         labels = label_granules(granules, measure)
-        self._strata = labels.strata(granules)
+        self._strata = Strata(granules, labels)
         self.consistent = labels.consistent
         scorer = Scorer(measure, granules.n_objects, granules.n_classes)
         self.theta_all = scorer.total_of_all(granules, labels)

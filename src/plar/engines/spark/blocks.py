@@ -23,9 +23,9 @@ from plar.engines import lanes
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Pass
 from plar.engines.spark.pieces import Coding
-from plar.engines.spark.session import explained, run_watched
+from plar.engines.spark.session import explained, on_one_machine, run_watched
 from plar.engines.spark.warm import forget_zip_files
-from plar.partition import Array, Codes, Runs
+from plar.partition import Array, Codes, Index, Runs
 from plar.spark_calls import spark_call
 
 
@@ -93,6 +93,8 @@ class ColumnBlocks(ABC):
         """Run a function on the shares of these attributes; blocks whose files a task cannot see are rebuilt."""
         wanted = set(attributes)
         tasks = sorted({s.task for s in chain(*self.shares) if not wanted.isdisjoint(s.group.attributes)})
+        if len(tasks) == len(self.shares):  # a partition without blocks may follow, but a whole RDD is faster to run
+            tasks = list(range(self.stored.getNumPartitions()))
         task = partial(_answers, function=function)
         with explained(doing):
             done = run_watched(self.stored, task, tasks, watch, len(attributes))
@@ -104,13 +106,14 @@ class ColumnBlocks(ABC):
 
     def scored(
         self, wanted: set[int], now: tuple[Any, Runs], scorer: Any, watch: Watch | None, *, offer: bool
-    ) -> list[tuple[int, int, Codes | None]]:
-        """Parts of Θ(D|R∪{a}), to be added up by candidate, over the rows still in U/R, in one job.
+    ) -> tuple[Iterable[tuple[int, int]], dict[int, Codes]]:
+        """Parts of Θ(D|R∪{a}), to be added up by candidate, over the rows still in U/R, in one job; columns on offer.
 
         U/R is given as a partition and its runs, whose weights the tasks have.
         """
         partition, runs = now
-        sent = self.context.broadcast((partition.order, partition.starts, runs.begins, runs.first))
+        arrays = partition.order, partition.starts, runs.begins, runs.first
+        sent = _ArraysInFile(arrays) if on_one_machine(self.context) else self.context.broadcast(arrays)
         task = partial(
             _scores,
             shared=self.shared,
@@ -121,9 +124,11 @@ class ColumnBlocks(ABC):
             offer=offer,
         )
         try:
-            return self.run(task, wanted, "score the candidates", watch)
+            answers = self.run(task, wanted, "score the candidates", watch)
         finally:
             sent.destroy()
+        offered = {a: codes for _, columns in answers for a, codes in columns}
+        return chain.from_iterable(scores for scores, _ in answers), offered
 
     @spark_call
     def unpersist(self) -> None:
@@ -193,6 +198,27 @@ def remove(stored: Any) -> None:
         Path(str(path)).unlink(missing_ok=True)
 
 
+class _ArraysInFile:
+    """Arrays of one step in a file that tasks on this machine map; a broadcast would copy them for each worker."""
+
+    def __init__(self, arrays: Sequence[Index]) -> None:
+        self._path = Path(SparkFiles.getRootDirectory(), f"plar-{uuid4().hex}")
+        self._ends = list(accumulate(map(len, arrays)))
+        with self._path.open("wb") as file:
+            for array in arrays:
+                file.write(array.data)
+
+    @property
+    def value(self) -> list[Index]:
+        """The arrays; their pages are shared by all workers."""
+        whole = np.memmap(self._path, np.uint32, "c")
+        return [whole[begin:end] for begin, end in pairwise([0, *self._ends])]
+
+    def destroy(self) -> None:
+        """Remove the file."""
+        self._path.unlink(missing_ok=True)
+
+
 #: files that this worker has mapped; every block has its own file names
 _mapped: dict[str, Array] = {}
 _MOST_MAPPED = 4096
@@ -203,20 +229,21 @@ def _map(path: str) -> Array:
     if path not in _mapped:
         if len(_mapped) >= _MOST_MAPPED or not all(map(os.path.exists, list(_mapped)[:1])):
             _mapped.clear()  # their blocks may have been removed
-        _mapped[path] = np.load(path, mmap_mode="r")
+        _mapped[path] = np.load(path, mmap_mode="c")  # numba compiles anew for arrays that are read-only
     return _mapped[path]
 
 
-def _answers(records: Iterable[Block], function: Any) -> Iterator[tuple[int, list[Any] | None]]:
-    """Map the files into memory and run the function; None where they are missing."""
+def _answers(records: Iterable[Any], function: Any) -> list[tuple[int, list[Any] | None]]:
+    """Map the files of a task's blocks into memory and run the function on each; None if a file is missing."""
     forget_zip_files()
-    for share, held in records:
+    answers: dict[int, list[Any]] = {}
+    for share, held in (record for record in records if isinstance(record, Block)):
         try:
             arrays = [_map(array) if isinstance(array, str) else array for array in held]
         except OSError:
-            yield share.task, None
-        else:
-            yield share.task, list(function(share, arrays))
+            return [(share.task, None)]
+        answers.setdefault(share.task, []).extend(function(share, arrays))
+    return list(answers.items())
 
 
 def fetched(share: Share, arrays: Sequence[Array], attributes: Collection[int]) -> Iterable[tuple[int, Codes]]:
@@ -245,7 +272,7 @@ def _room(n_rows: int) -> lanes.Rows:
 
 def _scores(
     share: Share, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
-) -> list[tuple[int, int, Codes | None]]:
+) -> list[tuple[list[tuple[int, int]], list[tuple[int, Codes]]]]:
     """Θ(D|R∪{a}) of a share's candidates over the rows still in U/R; `offer` adds the column of the best one."""
     if token not in _present:
         _present.clear()
@@ -262,6 +289,5 @@ def _scores(
         n_values = {a: n for a, n in zip(group.attributes, group.n_values, strict=True) if a in wanted}
         columns = _columns(group, arrays, n_values)
         scores = [(a, over.column(codes, n_values[a], part)) for a, codes in columns]
-    best = min(scores, key=lambda score: (score[1], score[0]))[0] if offer and scores else None
-    offered = {} if best is None else dict(_columns(group, arrays, [best]))
-    return [(a, theta, offered.get(a)) for a, theta in scores]
+    best = [min(scores, key=lambda score: (score[1], score[0]))[0]] if offer and scores else []
+    return [(scores, list(_columns(group, arrays, best)))]

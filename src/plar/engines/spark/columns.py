@@ -15,12 +15,12 @@ from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
-from plar.engines.spark.core import Halves, leave_one_out, travellers
-from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes, itself
+from plar.engines.spark.core import leave_one_out, travellers
+from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.labels import label_granules
 from plar.measures import Measure
-from plar.partition import Array, Codes, Index, distinct, in_halves
+from plar.partition import Array, Codes, Index, distinct
 from plar.spark_calls import spark_call
 from plar.strata import Table
 
@@ -33,18 +33,16 @@ class GatheredBlocks(ColumnBlocks):
 
     def __init__(self, pieces: RDD[Piece], coding: Coding, n_rows: int) -> None:
         super().__init__(pieces.context, coding, n_rows)
-        halves = in_halves(range(len(coding.cardinalities)), coding.cardinalities)
-        cut, n_tasks = partial(_cut, coding=coding, halves=halves, shares=self.shares), len(self.shares)
-        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(n_tasks + 1, itself)
+        cut = partial(_cut, coding=coding, shares=self.shares)
+        parts = pieces.mapPartitionsWithIndex(cut).partitionBy(len(self.shares) + 1, int)
         self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(store).cache()
-        every = range(n_tasks + 1)  # the last partition holds the facts
         with explained("lay the columns out"):
-            rows: list[RowFacts] = self.context.runJob(self.stored, _only_facts, every)
+            rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowFacts)).collect()
         self.sizes = [len(fact.classes) for fact in rows]
         self.classes: Index = np.concatenate([fact.classes for fact in rows])
         self.counts = np.concatenate([fact.counts for fact in rows])
-        self.partition = _whole_partition([(fact.order, fact.starts) for fact in rows])
+        self.partition = _whole_partition([fact.partition for fact in rows])
         self.shared = self.context.broadcast((self.classes, self.counts))
         #: rows of each piece that may become equal to others when a column of either half is left out
         keys = [np.concatenate([fact.keys[half] for fact in rows]) for half in (0, 1)]
@@ -55,10 +53,6 @@ class GatheredBlocks(ColumnBlocks):
         """Blocks from the pieces."""
         return self._blocks
 
-    def fetch(self, attributes: Sequence[int]) -> dict[int, Codes]:
-        """Columns of some attributes, in one job."""
-        return dict(self.run(partial(fetched, attributes=frozenset(attributes)), attributes, "fetch a column"))
-
 
 class _Fetched(dict[int, Codes]):
     """Columns by attribute, fetched on first use and kept, as they are those of R."""
@@ -68,10 +62,11 @@ class _Fetched(dict[int, Codes]):
         #: columns that the tasks sent along with the last scores
         self.offered: dict[int, Codes] = {}
 
-    def fetch(self, attributes: Iterable[int]) -> None:
+    def fetch(self, attributes: Sequence[int]) -> None:
+        """Fetch columns that are not here, in one job."""
         self.update({a: self.offered[a] for a in attributes if a in self.offered})
         if new := [a for a in attributes if a not in self]:
-            self.update(self._blocks.fetch(new))
+            self.update(self._blocks.run(partial(fetched, attributes=frozenset(new)), new, "fetch a column"))
 
     def __missing__(self, attribute: int) -> Codes:
         self.fetch([attribute])
@@ -110,38 +105,29 @@ class ColumnsEvaluation(LocalEvaluation):
     @spark_call
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
         """Cross-tabulate each candidate with the decisions; one job fetches the columns that are missing here."""
-        fetched = self._fetched
-        here = {a: codes for a, codes in (fetched.offered | fetched).items() if a in candidates}
-        if away := [a for a in candidates if a not in here]:
-            here |= self._gathered.fetch(away)
-        fetched.offered = here
+        self._fetched.fetch(candidates)
         tables = list(super().tables(candidates))
-        for a in candidates:  # not in R yet, so not kept
-            fetched.pop(a, None)
+        # not in R yet, so not kept
+        self._fetched.offered = {a: self._fetched.pop(a) for a in candidates}
         return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         held, blocks = self._held, self._gathered
         scorer = partial(Scorer, self._measure, held.n_objects, held.n_classes)
-        scores = blocks.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=blocks.offers)
-        self._fetched.offered = {a: codes for a, _, codes in scores if codes is not None}
-        return [(a, theta) for a, theta, _ in scores]
+        now = self._now, self._found_runs()
+        scores, self._fetched.offered = blocks.scored(wanted, now, scorer, self.watch, offer=blocks.offers)
+        return scores
 
 
 def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
     """U/C of all pieces, classes of one row first, as in each piece."""
-    singles, others, sizes, low = [], [], [], 0
-    for order, starts in parts:
-        widths = np.diff(starts)
-        n_alone = int((widths == 1).sum())
-        moved = order + np.uint32(low)
-        singles.append(moved[:n_alone])
-        others.append(moved[n_alone:])
-        sizes.append(widths[n_alone:])
-        low += len(order)
-    alone = np.concatenate(singles)
-    every = np.concatenate([np.ones(len(alone), np.uint32), *sizes])
-    return np.concatenate([alone, *others]), np.append(0, np.cumsum(every)).astype(np.uint32)
+    lows = np.cumsum([0, *(len(order) for order, _ in parts[:-1])], dtype=np.uint32)
+    order = np.concatenate([own + low for (own, _), low in zip(parts, lows, strict=True)])
+    sizes = np.concatenate([np.diff(starts) for _, starts in parts])
+    single = sizes == 1
+    of_single = np.repeat(single, sizes)
+    sizes = np.concatenate([sizes[single], sizes[~single]])
+    return np.concatenate([order[of_single], order[~of_single]]), np.append(0, np.cumsum(sizes)).astype(np.uint32)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
@@ -153,19 +139,16 @@ class RowFacts(NamedTuple):
     classes: Index
     counts: Array
     #: U/C
-    order: Index
-    starts: Index
+    partition: tuple[Index, Index]
     #: hashes of the half that stays when an attribute of the other half is left out
     keys: tuple[Hashes, Hashes]
 
 
-def _cut(
-    p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, shares: list[list[Share]]
-) -> Iterator[tuple[int, Any]]:
+def _cut(p: int, pieces: Iterable[Piece], coding: Coding, shares: list[list[Share]]) -> Iterator[tuple[int, Any]]:
     """Cut a piece into its part of every block, and send the facts about its rows to the last partition."""
     for piece in pieces:
-        keys = hashes(piece, coding, halves[1]), hashes(piece, coding, halves[0])
-        facts = RowFacts(piece.classes, piece.counts, *distinct(piece.coded(coding), piece.n_rows), keys)
+        keys = hashes(piece, coding, coding.halves[1]), hashes(piece, coding, coding.halves[0])
+        facts = RowFacts(piece.classes, piece.counts, distinct(piece.coded(coding), piece.n_rows), keys)
         yield len(shares), (-1, p, facts)
         for task, own in enumerate(shares):
             for number, share in enumerate(own):
@@ -185,7 +168,3 @@ def _assemble(task: int, records: Iterable[tuple[int, Any]], shares: list[list[S
         columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
         share = shares[task][number]
         yield Block(share, [lanes.as_rows(columns)] if share.group.in_lanes else columns)
-
-
-def _only_facts(records: Iterable[Any]) -> list[RowFacts]:
-    return [record for record in records if isinstance(record, RowFacts)]

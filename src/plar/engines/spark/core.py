@@ -16,39 +16,37 @@ from numpy.typing import NDArray
 
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, itself, joined_pieces
+from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, hashes, joined_pieces
 from plar.engines.spark.session import explained
 from plar.measures import OWN, Measure
-from plar.partition import Index, distinct, in_halves
+from plar.partition import Index, class_numbers, distinct
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules
 
 
-Halves: TypeAlias = tuple[Sequence[int], Sequence[int]]
 #: a half, and the rows of a piece that have to be sent for it
 Travellers: TypeAlias = tuple[int, Index]
 
 
 def leave_one_out(
-    held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[Sequence[Index]] | None = None
+    held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[list[Travellers]] | None = None
 ) -> list[Inner]:
-    """Leave out each condition in turn; `known` are the rows to send, by half and piece, if already found."""
+    """Leave out each condition in turn; `known` are the rows to send, by piece, if already found."""
     coding, n = held.coding, len(held.sizes)
     attributes = range(len(coding.cardinalities))
-    halves = in_halves(attributes, coding.cardinalities)
-    send = partial(_send, coding=coding, halves=halves, n=n)
     if known is not None:
-        if not any(len(rows) for half in known for rows in half):
+        if not any(len(rows) for own in known for _, rows in own):
             return [Inner(theta_all, True) for _ in attributes]
-        moved = held.pieces.mapPartitionsWithIndex(partial(_with_travellers, known=known)).flatMap(send)
+        joined = held.pieces.mapPartitionsWithIndex(lambda p, pieces: ((piece, known[p]) for piece in pieces))
     else:
-        keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, halves=halves, n=n))
-        found = keys.partitionBy(2 * n, itself).mapPartitions(_shared).partitionBy(n, itself).values().glom()
-        moved = held.pieces.zip(found).flatMap(send)
-    task = partial(_leave_out, coding=coding, halves=halves, measure=measure)
+        keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, n=n))
+        found = keys.partitionBy(2 * n, int).mapPartitions(_shared).partitionBy(n, int).values().glom()
+        joined = held.pieces.zip(found)
+    moved = joined.flatMap(partial(_send, coding=coding, n=n))
+    task = partial(_leave_out, coding=coding, measure=measure)
     with explained("find the core"):
-        parts = moved.partitionBy(2 * n, itself).mapPartitions(task).collect()
+        parts = moved.partitionBy(2 * n, int).mapPartitions(task).collect()
     change, unequal = dict.fromkeys(attributes, 0), set()
     for a, difference, settled in parts:
         change[a] += difference
@@ -59,16 +57,14 @@ def leave_one_out(
     return [Inner(theta_all + change[a], False) if a in unequal else Inner(theta_all, True) for a in attributes]
 
 
-def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]) -> list[list[Index]]:
-    """Rows that share a key with a row of another class of U/C, by half and piece; `keys` are those of all rows."""
-    order, starts = partition
-    numbers = np.empty(len(order), np.uint64)
-    numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
-    ends = np.cumsum(sizes)[:-1]
-    return [
-        [np.flatnonzero(part).astype(np.uint32) for part in np.split(_meets_another(own, numbers), ends)]
-        for own in keys
-    ]
+def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]) -> list[list[Travellers]]:
+    """Rows of each piece that share a key with a row of another class of U/C; `keys` are those of all rows, by half."""
+    numbers, ends = class_numbers(*partition), np.cumsum(sizes)[:-1]
+    found: list[list[Travellers]] = [[] for _ in sizes]
+    for half, own in enumerate(keys):
+        for p, part in enumerate(np.split(_meets_another(own, numbers), ends)):
+            found[p].append((half, np.flatnonzero(part).astype(np.uint32)))
+    return found
 
 
 def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
@@ -82,23 +78,13 @@ def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
     return found
 
 
-def _with_travellers(
-    p: int, pieces: Iterable[Piece], known: Sequence[Sequence[Index]]
-) -> Iterator[tuple[Piece, list[Travellers]]]:
-    for piece in pieces:
-        yield piece, [(half, known[half][p]) for half in (0, 1)]
-
-
-def _keys(p: int, pieces: Iterable[Piece], coding: Coding, halves: Halves, n: int) -> Iterator[tuple[int, Any]]:
+def _keys(p: int, pieces: Iterable[Piece], coding: Coding, n: int) -> Iterator[tuple[int, Any]]:
     """Hash each half of a row, and add the row's class of U/C."""
     for piece in pieces:
-        order, starts = distinct(piece.coded(coding), piece.n_rows)
-        numbers = np.empty(piece.n_rows, np.uint64)
-        numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
-        numbers += np.uint64(p << 32)
+        numbers = class_numbers(*distinct(piece.coded(coding), piece.n_rows)) + np.uint64(p << 32)
         for half in (0, 1):
-            if halves[half]:
-                keys = hashes(piece, coding, halves[1 - half])
+            if coding.halves[half]:
+                keys = hashes(piece, coding, coding.halves[1 - half])
                 for bucket, rows in dealt(keys, n):
                     yield 2 * bucket + half, (p, rows, keys[rows], numbers[rows])
 
@@ -116,20 +102,18 @@ def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Traveller
         low += len(rows)
 
 
-def _send(
-    joined: tuple[Piece, list[Travellers]], coding: Coding, halves: Halves, n: int
-) -> Iterator[tuple[int, Piece]]:
+def _send(joined: tuple[Piece, list[Travellers]], coding: Coding, n: int) -> Iterator[tuple[int, Piece]]:
     piece, travellers = joined
     for half in (0, 1):
         chosen = [rows for side, rows in travellers if side == half]
-        if chosen and halves[half]:
+        if chosen and coding.halves[half]:
             some = piece.rows(np.sort(np.concatenate(chosen)))
-            for bucket, rows in dealt(hashes(some, coding, halves[1 - half]), n):
-                yield 2 * bucket + half, some.rows(rows)
+            for bucket, rows in dealt_out(some, coding, n, coding.halves[1 - half]):
+                yield 2 * bucket + half, rows
 
 
 def _leave_out(
-    records: Iterable[tuple[int, Piece]], coding: Coding, halves: Halves, measure: Measure
+    records: Iterable[tuple[int, Piece]], coding: Coding, measure: Measure
 ) -> Iterator[tuple[int, int, bool]]:
     """How much Θ changes here when an attribute is left out, and whether all classes stay settled."""
     met = list(records)
@@ -137,6 +121,6 @@ def _leave_out(
         return
     half = met[0][0] % 2
     evaluation = LocalEvaluation(as_granules(joined_pieces([piece for _, piece in met], coding), coding), measure)
-    for a, (theta, settled) in evaluation.leave_out(halves[half], halves[1 - half]).items():
+    for a, (theta, settled) in evaluation.leave_out(coding.halves[half], coding.halves[1 - half]).items():
         if theta != evaluation.theta_all or not settled:
             yield a, theta - evaluation.theta_all, settled

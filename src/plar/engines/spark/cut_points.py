@@ -13,10 +13,8 @@ from plar.bin_rules import Bins, Cuts, Rule
 from plar.bins import cut_columns, cut_decision, warn_left
 from plar.coding.assemble import row_weights
 from plar.coding.codes import Column, combine, factorized, union
-from plar.engines.spark.pieces import itself
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
-from plar.errors import NoRows
 from plar.roles import Roles
 from plar.tables.rows import Rows
 
@@ -43,7 +41,7 @@ def with_cut_points(source: Source, roles: Roles, *, text: bool) -> Roles:
     wanted = [name for name in roles.conditions if not _rule(roles.bins, name).given]
     if wanted:
         n = -(-len(wanted) // _COLUMNS)
-        numbers = source.run(partial(_numbers, wanted=wanted, n=n, decimal=decimal), roles).partitionBy(n, itself)
+        numbers = source.run(partial(_numbers, wanted=wanted, n=n, decimal=decimal), roles).partitionBy(n, int)
         cut = partial(_cut, bins=roles.bins, decimal=decimal)
         with explained("count the numbers"):
             found = numbers.mapPartitions(cut).collect()
@@ -83,10 +81,7 @@ def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
 
 def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
     """How often each value of each decision column occurs."""
-    try:
-        decision, counts = _counted(rows, roles)
-    except NoRows:
-        return
+    decision, counts = _counted(rows, roles)
     sizes = [(column, len(column.values)) for column in decision]
     yield [
         (Column(np.arange(n, dtype=np.uint32), column.values), np.bincount(column.codes, counts, n).astype(np.int64))
@@ -97,10 +92,7 @@ def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
 def _numbers(rows: Rows, roles: Roles, wanted: Sequence[str], n: int, decimal: str | None) -> Iterator[tuple[int, Any]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
-    try:
-        decision, counts = _counted(rows, roles)
-    except NoRows:
-        return
+    decision, counts = _counted(rows, roles)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=decimal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -21,11 +21,11 @@ from plar.engines.local import LocalEngine
 from plar.engines.oracle import Oracle
 from plar.engines.progress_hooks import Watch
 from plar.engines.spark.columns import ColumnsEvaluation
-from plar.engines.spark.cut_points import cuts_of, with_cut_points
-from plar.engines.spark.granulate import granulate, in_pieces
+from plar.engines.spark.cut_points import with_cut_points
+from plar.engines.spark.granulate import granulate, ship
 from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.oracle import SparkOracle
-from plar.engines.spark.parts import local_path, parts_of, write_parts
+from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import check_session, sent_once, start_session
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
@@ -39,18 +39,14 @@ from plar.parallel import usable_cores
 from plar.spark_calls import spark_call
 from plar.tables import DecisionTable
 from plar.tables.granules import GranuleRows
-from plar.tables.remote import RemoteFiles
 from plar.tables.rows import Rows
 from plar.tables.spark import ClusterRows, SharedFiles
-from plar.tables.table import open_rows
 
 _LAYOUTS = ("auto", "driver", "columns", "rows")
 #: granules of up to this many bytes are evaluated on the driver
 _SMALL = 1 << 27
 #: class ids of up to this many granules are broadcast
 _BROADCAST = 1 << 24
-#: a piece of granules shipped out has at most about this many bytes
-_PIECE = 1 << 25
 
 
 @dataclass(eq=False)
@@ -128,8 +124,7 @@ class SparkEngine(Engine):
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Rows:
         """Open files for the tasks to read; files of granules are read on this machine."""
         context = self.spark().sparkContext
-        place, remote = local_path(path, context)
-        rows = RemoteFiles.open(place, options) if remote else open_rows(place, options)
+        rows = open_files(path, options, context)
         return rows if isinstance(rows, GranuleRows) else SharedFiles.open(rows, partial(write_parts, context))
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
@@ -138,29 +133,13 @@ class SparkEngine(Engine):
 
     @spark_call
     def _granulate(self, table: DecisionTable) -> Granules | SparkGranules:
-        source, roles, text = self._source(table), table.roles, table.rows.text
+        source, roles = self._source(table), table.roles
         warm_workers(source.context)
         if roles.bins is not None or roles.decision_bins is not None:
-            roles = with_cut_points(source, roles, text=text)
+            roles = with_cut_points(source, roles, text=table.rows.text)
         small = {"auto": _SMALL, "driver": sys.maxsize}.get(self.layout, 0)
-        found = granulate(source, roles, self.partitions, text=text, small=small)
-        if isinstance(found, Granules):
-            return replace(found, names=table.names, text=text)
-        return SparkGranules(
-            table.conditions,
-            table.decision,
-            table.names,
-            found.pieces,
-            found.coding,
-            found.n_missing,
-            found.hashed,
-            cuts_of(roles),
-            found.dictionaries,
-            found.samples,
-            found.release,
-            by_columns=self.layout != "rows" and found.n_rows <= _BROADCAST,
-            n_rows=found.n_rows,
-        )
+        by_columns = 0 if self.layout == "rows" else _BROADCAST
+        return granulate(source, table, roles, self.partitions, small=small, by_columns=by_columns)
 
     def _source(self, table: DecisionTable) -> Source:
         if isinstance(table.rows, SharedFiles):
@@ -220,7 +199,7 @@ class SparkEngine(Engine):
         others = [one for one in self._shipped if one[1] is not found]
         if found is None:
             warm_workers(context)
-            found = ShippedBlocks(granules, context) if columns else _in_rows(granules, context, self.partitions)
+            found = ShippedBlocks(granules, context) if columns else ship(granules, context, self.partitions)
             while len(others) > 1:
                 others.pop(0)[1].unpersist()
         self._shipped = [*others, (granules, found)]
@@ -231,13 +210,3 @@ def _is_flat(kind: DataType) -> bool:
     """Whether values of a type can be compared and passed to Python."""
     nested = isinstance(kind, (ArrayType, MapType, StructType, UserDefinedType))
     return not nested and kind.typeName() not in ("variant", "interval", "daytimeinterval", "yearmonthinterval")
-
-
-@spark_call
-def _in_rows(granules: Granules, context: SparkContext, partitions: int | None) -> SparkGranules:
-    cores = context.defaultParallelism
-    n = partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores))
-    pieces, coding = in_pieces(granules, context, int(n))
-    values = tuple(granules.dictionaries)
-    facts = granules.conditions, granules.decision, granules.names
-    return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values)

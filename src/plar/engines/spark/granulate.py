@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any
@@ -17,147 +17,140 @@ from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
-from pyspark import RDD, StorageLevel
+from pyspark import RDD, SparkContext, StorageLevel
 
-from plar.coding.codes import Column
-from plar.coding.fingerprint import Fingerprint, add_fingerprints, written
-from plar.engines.spark import parcels
+from plar.coding.fingerprint import add_fingerprints, written
 from plar.engines.spark.cut_points import cuts_of
-from plar.engines.spark.parcels import Reported, dictionaries_of, facts_of
-from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, hashes, itself, joined_pieces, merged, pack
+from plar.engines.spark.handle import SparkGranules
+from plar.engines.spark.parcels import WIDE, Facts, Parcel, dictionaries_of, facts_of, make_parcels, remove_files
+from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.errors import NoRows, TableError
 from plar.granules import Granules, together
 from plar.partition import smallest_codes
 from plar.roles import Roles
+from plar.spark_calls import spark_call
+from plar.tables import DecisionTable
 from plar.text.numbers import warn_of_spellings
 
 #: a dictionary with more values than this, in one partition or in all, stays on the cluster
 LONG = 1 << 16
 LONG_IN_ALL = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class Granulated:
-    """The granules of a table in pieces, not computed yet, and what the driver knows about their values."""
-
-    pieces: RDD[Piece]
-    coding: Coding
-    #: upper bound on the number of granules
-    n_rows: int
-    #: number of objects with a missing value, by attribute or decision, where there are any
-    n_missing: dict[str, int]
-    hashed: Fingerprint
-    #: values by code of each condition, None where there are too many
-    dictionaries: tuple[Sequence[Any] | None, ...]
-    #: decisions by class, or a sample of them
-    decisions: Sequence[tuple[Any, ...]]
-    #: a sample of the values of each condition and decision
-    samples: dict[str, Sequence[Any]]
-    made: RDD[Reported]
-    #: the dictionaries, broadcast to the tasks
-    books: Any
-
-    def release(self) -> None:
-        """Free what the pieces are computed from; after this they cannot be recomputed."""
-        self.made.unpersist()
-        self.books.destroy()
+#: a piece of granules shipped out has at most about this many bytes
+_PIECE = 1 << 25
 
 
 def granulate(
-    source: Source, roles: Roles, partitions: int | None, *, text: bool, small: int = 0
-) -> Granulated | Granules:
+    source: Source, table: DecisionTable, roles: Roles, partitions: int | None, *, small: int, by_columns: int
+) -> SparkGranules | Granules:
     """Granulate rows in parcels, merge their dictionaries, and bring equal granules together in `partitions` pieces.
 
-    Parcels of at most `small` bytes in all are collected and become granules on this machine.
+    If they take at most `small` bytes, they are collected; if they are at most `by_columns`, they are laid out so.
     """
     token = uuid4().hex
-    made = parcels.make_parcels(source, roles, token, long=LONG, small=small)
+    made = make_parcels(source, roles, token, long=LONG, small=small)
     try:
         with explained("read the table"):
-            reports = made.map(lambda one: one[0]).collect()
+            reports = made.map(lambda parcel: parcel.report).collect()
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
         here = [report for report in reports if isinstance(report, Granules)]
-        if len(here) < len(reports) and sum(_n_bytes(report) for report in reports) <= small:
+        if len(here) < len(reports) and sum(report.nbytes for report in reports) <= small:
             with explained("read the table"):
-                here = made.map(lambda one: one[1].load(remove=True)).collect()
+                here = made.map(lambda parcel: parcel.load(remove=True)).collect()
+        text = table.rows.text
         if len(here) == len(reports):
             granules = together(here)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
             made.unpersist()
-            return granules
+            return replace(granules, names=table.names, text=text)
         facts = [facts_of(report, LONG) if isinstance(report, Granules) else report for report in reports]
         n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
-        found = _in_one_coding(made, facts, roles, n, text=text, in_order=source.can_be_read_again)
-        if small and len(roles.conditions) < parcels.WIDE:
-            return _collect_if_small(found, roles, small)
-        return found
+        found = _in_one_coding(made, facts, table, roles, n, in_order=source.can_be_read_again)
+        if small and len(roles.conditions) < WIDE:
+            whole = _collected(found, small, text=text)
+            if whole is not None:
+                return whole
+        n_rows = sum(fact.n_rows for fact in facts)
+        return found.computed(n_rows if n_rows <= by_columns else None)
     except BaseException:
         made.unpersist()
-        parcels.remove_files(made.context, token)
+        remove_files(made.context, token)
         raise
 
 
-def _n_bytes(report: parcels.Facts | Granules) -> int:
-    return report.nbytes if isinstance(report, Granules) else report.n_bytes
-
-
 def _in_one_coding(
-    made: RDD[Reported], facts: Sequence[parcels.Facts], roles: Roles, partitions: int, *, text: bool, in_order: bool
-) -> Granulated:
+    made: RDD[Parcel], facts: Sequence[Facts], table: DecisionTable, roles: Roles, n: int, *, in_order: bool
+) -> SparkGranules:
+    """Merge the dictionaries; the pieces are not computed yet."""
     found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
     lacking = {name: found[name] for name in (*roles.conditions, *roles.decision) if name in found}
     books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     known = tuple(None if book is None else list(book) for book in books)
-    _check_values(lacking, known, roles, text=text)
-    cardinalities = [len(book) if book is not None else 0 for book in books]
+    _check_values(lacking, known, roles, text=table.rows.text)
+    sizes: dict[int, int] = {}
     joined: RDD[Any] = made.glom().map(lambda held: (held, []))
     if long := [j for j, book in enumerate(books) if book is None]:
-        answers, sizes = _numbered_on_cluster(made, long, partitions)
-        cardinalities = [sizes.get(j, n) for j, n in enumerate(cardinalities)]
+        answers, sizes = _numbered_on_cluster(made, long, n)
         joined = made.glom().zip(answers)
-    coding = Coding(tuple(cardinalities[:-1]), cardinalities[-1])
+    *cardinalities, n_classes = (sizes[j] if book is None else len(book) for j, book in enumerate(books))
+    coding = Coding(tuple(cardinalities), n_classes)
     shared = made.context.broadcast(books)
     recoded = joined.flatMap(partial(_recoded, books=shared, coding=coding))
-    some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
-    samples = dict(zip(roles.conditions, some_values, strict=False))
-    samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
-    hashed = add_fingerprints(fact.fingerprint for fact in facts)
     if in_order and not _overlap([fact.keys for fact in facts]):
         pieces = recoded.glom().map(lambda held: joined_pieces(held, coding))
     else:
-        pieces = exchanged(recoded.flatMap(lambda piece: dealt_out(piece, coding, partitions)), coding, partitions)
-    n_rows = sum(fact.n_rows for fact in facts)
-    decisions = some_values[-1]
-    return Granulated(pieces, coding, n_rows, lacking, hashed, known[:-1], decisions, samples, made, shared)
+        pieces = exchanged(recoded, coding, n)
+    some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
+    samples = dict(zip(roles.conditions, some_values, strict=False))
+    samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
+
+    def release() -> None:
+        made.unpersist()
+        shared.destroy()
+
+    return SparkGranules(
+        conditions=roles.conditions,
+        decision=roles.decision,
+        names=table.names,
+        pieces=pieces,
+        coding=coding,
+        n_missing=lacking,
+        hashed=add_fingerprints(fact.fingerprint for fact in facts),
+        cuts=cuts_of(roles),
+        dictionaries=known[:-1],
+        samples=samples,
+        release=release,
+    )
 
 
-def _collect_if_small(found: Granulated, roles: Roles, small: int) -> Granulated | Granules:
+def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | None:
     """Collect the pieces if they are small once equal granules are merged; else leave them where they are."""
-    if any(values is None for values in found.dictionaries) or len(found.decisions) < found.coding.n_classes:
-        return found
+    decisions = tuple(list(found.samples[name]) for name in found.decision)
+    if any(values is None for values in found.dictionaries) or len(decisions[0]) < found.n_classes:
+        return None
     pieces = found.pieces.persist(StorageLevel.MEMORY_AND_DISK)
     share = small // pieces.getNumPartitions()
     with explained("granulate the table"):
         collected = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
     here = [piece for piece in collected if piece is not None]
     if len(here) < len(collected):
-        return found
+        return None
+    found.unpersist()
     whole = joined_pieces(here, found.coding)
-    pieces.unpersist()
-    found.release()
     return Granules(
-        conditions=roles.conditions,
+        conditions=found.conditions,
         columns=whole.columns(found.coding),
         dictionaries=tuple(values or () for values in found.dictionaries),
-        decision=roles.decision,
+        decision=found.decision,
         classes=whole.classes,
-        decision_values=tuple(map(list, zip(*found.decisions, strict=True))),
+        decision_values=decisions,
         counts=whole.counts,
         n_objects=int(whole.counts.sum()),
-        cuts=cuts_of(roles),
+        names=found.names,
+        cuts=found.cuts,
+        text=text,
     )
 
 
@@ -169,43 +162,37 @@ def _check_values(
         some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
         raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
     if text and roles.bins is None:
-        known = {n: v for n, v in zip(roles.conditions, values, strict=False) if v is not None}
-        none = np.empty(0, np.uint8)
-        warn_of_spellings({n: Column(none, v) for n, v in known.items() if n not in roles.numeric})
+        named = zip(roles.conditions, values, strict=False)
+        warn_of_spellings({name: known for name, known in named if known is not None and name not in roles.numeric})
 
 
-def in_pieces(granules: Granules, context: Any, partitions: int) -> tuple[RDD[Piece], Coding]:
+@spark_call
+def ship(granules: Granules, context: SparkContext, partitions: int | None) -> SparkGranules:
     """Ship granules from this machine to the cluster, for the rows layout."""
+    cores = context.defaultParallelism
+    n = int(partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores)))
     coding = Coding(granules.cardinalities, granules.n_classes)
     whole = pack(granules.columns, granules.classes, granules.counts, coding)
-    records = list(dealt_out(whole, coding, partitions))
+    records = list(dealt_out(whole, coding, n))
     # shuffled, although each bucket is whole already: else every later task would carry its share of the data
-    return gathered(context.parallelize(records, max(1, len(records))), coding, partitions), coding
-
-
-def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Gather the granules of each bucket into one piece."""
-    found = records.partitionBy(partitions, itself).glom()
-    return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
-
-
-def exchanged(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
-    """Gather the granules of each bucket into one piece, and merge equal ones."""
-    return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))
+    pieces = gathered(context.parallelize(records, max(1, len(records))), coding, n)
+    facts = granules.conditions, granules.decision, granules.names
+    values = tuple(granules.dictionaries)
+    return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values).computed()
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
 def _recoded(
-    joined: tuple[list[Reported], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
+    joined: tuple[list[Parcel], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
 ) -> Iterator[Piece]:
     """Recode parcels with the merged dictionaries."""
     held, answers = joined
     complete = [{} if book is None else book for book in books.value]
     for j, book in answers:
         complete[j].update(book)
-    for _, parcel in held:
+    for parcel in held:
         granules = parcel.load(remove=True)
         coded = zip((*granules.columns, granules.classes), dictionaries_of(granules), complete, strict=True)
         *columns, classes = (
@@ -213,12 +200,6 @@ def _recoded(
             for codes, values, book in coded
         )
         yield pack(columns, classes, granules.counts, coding)
-
-
-def dealt_out(piece: Piece, coding: Coding, n: int) -> Iterator[tuple[int, Piece]]:
-    """Deal granules into buckets by their conditions."""
-    for bucket, rows in dealt(hashes(piece, coding), n):
-        yield bucket, piece.rows(rows)
 
 
 def _overlap(keys: Sequence[Hashes | None]) -> bool:
@@ -241,21 +222,21 @@ def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, in
     return book
 
 
-def _numbered_on_cluster(made: RDD[Reported], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
+def _numbered_on_cluster(made: RDD[Parcel], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
     """Number the values of long dictionaries: the codes each partition needs, and the number of values by column."""
     asked = made.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
-    shares = asked.partitionBy(n, itself).mapPartitions(_share)
+    shares = asked.partitionBy(n, int).mapPartitions(_share)
     with explained("number the values"):
         sizes = shares.map(lambda share: {j: len(book) for j, book in share[1].items()}).collect()
     # share b is numbered from where share b - 1 ends
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
     count = made.getNumPartitions()
-    return answers.partitionBy(count, itself).values().glom(), {j: offsets[j][-1] for j in long}
+    return answers.partitionBy(count, int).values().glom(), {j: offsets[j][-1] for j in long}
 
 
-def _ask(partition: int, held: Iterable[Reported], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
-    for _, parcel in held:
+def _ask(partition: int, held: Iterable[Parcel], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
+    for parcel in held:
         dictionaries = dictionaries_of(parcel.load())
         for j in long:
             values = dictionaries[j]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from pyspark import RDD, StorageLevel
 
@@ -13,16 +13,13 @@ from plar.coding.assemble import check_objects
 from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint
 from plar.columns import positions_of
-from plar.engines.spark.granulate import dealt_out, exchanged
-from plar.engines.spark.pieces import Coding, Piece, projected
+from plar.engines.spark.columns import GatheredBlocks
+from plar.engines.spark.pieces import Coding, Piece, exchanged, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.partition import count_distinct
 from plar.roles import Roles
 from plar.spark_calls import spark_call
-
-if TYPE_CHECKING:
-    from plar.engines.spark.columns import GatheredBlocks
 
 
 @dataclass(eq=False)
@@ -33,7 +30,7 @@ class SparkGranules:
     decision: tuple[str, ...]
     #: all columns of the table
     names: tuple[str, ...]
-    #: one per partition, computed at once and kept in the cluster's memory and on its disks
+    #: one per partition
     pieces: RDD[Piece]
     coding: Coding
     #: number of objects with a missing value, by attribute or decision, where there are any
@@ -48,10 +45,7 @@ class SparkGranules:
     samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     #: frees what the pieces are computed from
     release: Callable[[], None] | None = None
-    #: whether to build the columns layout at once, for at most `n_rows` granules
-    by_columns: bool = False
-    n_rows: int = 0
-    #: granules in each piece
+    #: granules in each piece, and objects in all, once they are computed
     sizes: list[int] = field(init=False)
     n_objects: int = field(init=False)
     #: the columns layout, once it is built
@@ -60,12 +54,14 @@ class SparkGranules:
     moved: list[RDD[Piece]] = field(default_factory=list, init=False)
     coarse: list[SparkGranules] = field(default_factory=list, init=False)
 
-    def __post_init__(self) -> None:
-        from plar.engines.spark.columns import GatheredBlocks
+    def computed(self, by_columns: int | None = None) -> Self:
+        """Compute the pieces, and keep them in the cluster's memory and on its disks.
 
+        Of at most `by_columns` granules, if given, only the columns layout is kept.
+        """
         try:
-            if self.by_columns:
-                self.blocks = GatheredBlocks(self.pieces, self.coding, self.n_rows)
+            if by_columns is not None:
+                self.blocks = GatheredBlocks(self.pieces, self.coding, by_columns)
                 self.sizes, self.n_objects = self.blocks.sizes, int(self.blocks.counts.sum())
             else:
                 with explained("granulate the table"):
@@ -76,6 +72,7 @@ class SparkGranules:
         except BaseException:
             self.unpersist()
             raise
+        return self
 
     def __repr__(self) -> str:
         """The sizes on one line, without values."""
@@ -125,18 +122,23 @@ class SparkGranules:
     @spark_call
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
-        kept = self.positions(attributes)
-        n = len(self.sizes)
-        fine, coding = self.coding, self.coding.of(kept)
-        records = self.pieces.flatMap(lambda piece: dealt_out(projected(piece, fine, kept), coding, n))
+        kept, fine = self.positions(attributes), self.coding
+        coding = fine.of(kept)
         conditions = tuple(self.conditions[a] for a in kept)
-        lacking = {name: self.n_missing[name] for name in (*conditions, *self.decision) if name in self.n_missing}
-        cuts = {name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts}
-        pieces = exchanged(records, coding, n)
-        values = tuple(self.dictionaries[a] for a in kept)
-        names = conditions, self.decision, self.names
-        coarse = SparkGranules(*names, pieces, coding, lacking, None, cuts, values, self.samples)
-        self.coarse.append(coarse)
+        names = *conditions, *self.decision
+        projections = self.pieces.map(lambda piece: projected(piece, fine, kept))
+        coarse = replace(
+            self,
+            conditions=conditions,
+            pieces=exchanged(projections, coding, len(self.sizes)),
+            coding=coding,
+            n_missing={name: self.n_missing[name] for name in names if name in self.n_missing},
+            hashed=None,
+            cuts={name: self.cuts[name] for name in names if name in self.cuts},
+            dictionaries=tuple(self.dictionaries[a] for a in kept),
+            release=None,
+        )
+        self.coarse.append(coarse.computed())
         return coarse
 
     @spark_call

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.clauses import ClauseFinder, Found
 from plar.coding.fingerprint import written
-from plar.engines.oracle import Answer, Question, decisions_of, encoded, with_values
-from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt, hashes, joined_pieces
+from plar.engines.oracle import Answer, ClauseFinder, Question, decisions_of, encoded, with_values
+from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt_out, joined_pieces
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.labels import label_granules
@@ -48,46 +47,50 @@ class SparkOracle:
     @spark_call
     def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
         """Whether each of the sets preserves Θ."""
-        found = self._ask(sets, partial(_preserves, sets=[tuple(one) for one in sets]))
-        return [all(answers) for answers in found]
+        asked = [tuple(one) for one in sets]
+        return [all(answers) for answers in self._ask(asked, lambda finder, i: finder.preserves(asked[i]))]
 
     @spark_call
     def find(self, questions: Sequence[Question]) -> list[Answer | None]:
         """For each set, a clause that it does not hit, or None if it preserves Θ."""
         asked = [(tuple(held), tuple(order)) for held, order in questions]
-        found = self._ask([held for held, _ in asked], partial(_find, questions=asked, ranks=self._ranks))
+        found = self._ask([held for held, _ in asked], lambda finder, i: finder.find_clause(*asked[i]))
         return [self._first(answers, order) for answers, (_, order) in zip(found, asked, strict=True)]
 
     @spark_call
     def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
         """How many objects of each decision have the values of a row."""
         coding, codes = self._held.coding, encoded(rows, self._values)
-        count = partial(_decisions, coding=coding, rows=codes)
+
+        def count(piece: Piece) -> list[dict[int, int]]:
+            return decisions_of(list(piece.coded(coding)), piece.classes, piece.counts, codes)
+
         with explained("look rows up"):
             parts = self._held.pieces.map(count).collect()
         # rows with equal conditions are in one piece
         return [next((part[i] for part in parts if part[i]), {}) for i in range(len(rows))]
 
-    def _ask(self, sets: Sequence[Collection[int]], answer: Callable[..., Any]) -> list[list[Any]]:
+    def _ask(self, sets: Sequence[tuple[int, ...]], answer: Callable[[ClauseFinder, int], Any]) -> list[list[Any]]:
         """The tasks' answers for each set; each task answers for rows that may be equal on it."""
         held, found = self._held, [list[Any]() for _ in sets]
         coding, n = held.coding, len(held.sizes)
+        task = partial(_answers, n=n, coding=coding, measure=self._measure, ranks=self._ranks, answer=answer)
+        numbered = list(enumerate(sets))
         for low in range(0, len(sets), _AT_ONCE):
-            some = [tuple(one) for one in sets[low : low + _AT_ONCE]]
+            some = numbered[low : low + _AT_ONCE]
             records = held.pieces.flatMap(partial(_dealt_for_each, coding=coding, sets=some, n=n))
-            task = partial(_answers, n=n, coding=coding, measure=self._measure, low=low, answer=answer)
             with explained("look at sets of attributes"):
-                for number, result in records.partitionBy(n, lambda key: key % n).mapPartitions(task).collect():
+                for number, result in records.partitionBy(n, int).mapPartitions(task).collect():
                     found[number].append(result)
         return found
 
-    def _first(self, answers: Sequence[Found | None], order: Sequence[int]) -> Answer | None:
+    def _first(self, answers: Sequence[Answer | None], order: Sequence[int]) -> Answer | None:
         """Pick the clause that the whole table would give: the first by its attributes, then by its rows."""
         ranks = self._ranks.value
 
-        def key(found: Found) -> Any:
-            clause = set(found.clause)
-            rows = [[int(ranks[a][code]) for a, code in enumerate(row)] for row in found.rows]
+        def key(found: Answer) -> Any:
+            clause = set(found.attributes)
+            rows = [[int(ranks[a][code]) for a, code in enumerate(row)] for row in (found.row, found.other)]
             return [a in clause for a in order], rows
 
         found = min((one for one in answers if one is not None), key=key, default=None)
@@ -97,21 +100,19 @@ class SparkOracle:
 def _ranks(values: Sequence[Any]) -> Index:
     """Rank of each value among those of a column."""
     order = sorted(range(len(values)), key=lambda code: written(values[code]))
-    ranks = np.empty(len(values), np.uint32)
-    ranks[order] = np.arange(len(values), dtype=np.uint32)
-    return ranks
+    return np.argsort(order).astype(np.uint32)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
 def _dealt_for_each(
-    piece: Piece, coding: Coding, sets: Sequence[tuple[int, ...]], n: int
+    piece: Piece, coding: Coding, sets: Iterable[tuple[int, tuple[int, ...]]], n: int
 ) -> Iterator[tuple[int, Piece]]:
-    """Deal rows into buckets by their values on each of the sets."""
-    for i, attributes in enumerate(sets):
-        for bucket, rows in dealt(hashes(piece, coding, attributes), n):
-            yield i * n + bucket, piece.rows(rows)
+    """Deal rows into buckets by their values on each of the sets, which come with their numbers."""
+    for number, attributes in sets:
+        for bucket, rows in dealt_out(piece, coding, n, attributes):
+            yield number * n + bucket, rows
 
 
 def _answers(
@@ -119,25 +120,15 @@ def _answers(
     n: int,
     coding: Coding,
     measure: Measure,
-    low: int,
-    answer: Callable[..., Any],
+    ranks: Any,
+    answer: Callable[[ClauseFinder, int], Any],
 ) -> Iterator[tuple[int, Any]]:
+    """Answer for each set, by its number, from the rows of it that meet here."""
     met: dict[int, list[Piece]] = {}
     for key, piece in records:
         met.setdefault(key // n, []).append(piece)
     for number, pieces in met.items():
         granules = as_granules(joined_pieces(pieces, coding), coding)
-        yield low + number, answer(low + number, granules.coded, label_granules(granules, measure).labels)
-
-
-def _preserves(number: int, columns: Any, labels: Index, sets: Sequence[tuple[int, ...]]) -> bool:
-    return ClauseFinder(columns, labels, lambda a, codes: codes).preserves(sets[number])
-
-
-def _find(number: int, columns: Any, labels: Index, questions: Sequence[Question], ranks: Any) -> Found | None:
-    table = ranks.value
-    return ClauseFinder(columns, labels, lambda a, codes: table[a][codes].tolist()).find(*questions[number])
-
-
-def _decisions(piece: Piece, coding: Coding, rows: Any) -> list[dict[int, int]]:
-    return decisions_of(list(piece.coded(coding)), piece.classes, piece.counts, rows)
+        labels = label_granules(granules, measure).labels
+        finder = ClauseFinder(granules.coded, labels, lambda a, codes: ranks.value[a][codes].tolist())
+        yield number, answer(finder, number)

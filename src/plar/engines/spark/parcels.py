@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -19,7 +19,6 @@ from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 from plar.coding.fingerprint import Fingerprint, row_hashes
 from plar.engines.spark.pieces import Hashes
 from plar.engines.spark.sources import Source
-from plar.errors import NoRows
 from plar.granules import Granules
 from plar.roles import Roles
 from plar.tables.granules import as_numbers
@@ -35,7 +34,7 @@ class Facts(NamedTuple):
     """What the driver needs to know about a parcel."""
 
     n_rows: int
-    n_bytes: int
+    nbytes: int
     n_missing: dict[str, int]
     fingerprint: Fingerprint
     #: values of each condition and, last, of the decision, and whether they are complete
@@ -48,6 +47,8 @@ class Facts(NamedTuple):
 class Parcel:
     """Granules of one part of the rows. Their codes may be in a file; if it is missing, the rows are read again."""
 
+    #: what the driver gets to know; the granules themselves if they are small
+    report: Facts | Granules
     granules: Granules
     roles: Roles
     rows: Rows | None = None
@@ -61,17 +62,13 @@ class Parcel:
             with open(self.path, "rb") as file:
                 *columns, classes, counts = (np.load(file) for _ in range(len(self.granules.conditions) + 2))
         except (OSError, EOFError, ValueError):
-            return next(_granulate(self.rows, self.roles))
+            return _granulate(self.rows, self.roles)
         if remove:
             Path(self.path).unlink(missing_ok=True)
         return replace(self.granules, columns=tuple(columns), classes=classes, counts=counts)
 
 
-#: a report for the driver, which is the granules themselves if they are small, and the parcel
-Reported: TypeAlias = tuple[Facts | Granules, Parcel]
-
-
-def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Reported]:
+def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[Parcel]:
     """Granulate every part of the rows; of dictionaries with more than `long` values only a sample is reported.
 
     File names begin with the token. A parcel of a file within its share of `small` bytes is reported whole.
@@ -105,38 +102,34 @@ def dictionaries_of(granules: Granules) -> list[Sequence[Any]]:
 
 def remove_files(context: SparkContext, token: str) -> None:
     """Remove parcel files whose names begin with the token, after a failure."""
+
+    def remove(_: int) -> None:
+        for path in Path(SparkFiles.getRootDirectory()).glob(f"plar-{token}-*"):
+            path.unlink(missing_ok=True)
+
     n = 2 * context.defaultParallelism  # so that every executor gets a task
     with suppress(Exception):  # the original failure is reported, not this one
-        context.parallelize(range(n), n).foreach(partial(_remove_here, token=token))
-
-
-def _remove_here(_: int, token: str) -> None:
-    for path in Path(SparkFiles.getRootDirectory()).glob(f"plar-{token}-*"):
-        path.unlink(missing_ok=True)
+        context.parallelize(range(n), n).foreach(remove)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Reported]:
-    for granules in _granulate(rows, roles):
-        report = granules if granules.nbytes <= small else facts_of(granules, long)
-        if not token:
-            yield report, Parcel(granules, roles)
-            continue
-        path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
-        if report is not granules:
-            with path.open("wb") as file:
-                for array in (*granules.columns, granules.classes, granules.counts):
-                    np.save(file, array)
-        none = np.empty(0, np.uint32)
-        bare = replace(granules, columns=(), classes=none, counts=none.astype(np.int64))
-        yield report, Parcel(bare, roles, rows, str(path))
-
-
-def _granulate(rows: Rows, roles: Roles) -> Iterator[Granules]:
-    try:
-        granules = rows.granulate(roles)
-    except NoRows:
+def _parcels(rows: Rows, roles: Roles, long: int, small: int, token: str) -> Iterator[Parcel]:
+    granules = _granulate(rows, roles)
+    report = granules if granules.nbytes <= small else facts_of(granules, long)
+    if not token or report is granules:
+        yield Parcel(report, granules, roles)
         return
-    yield as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules
+    path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
+    with path.open("wb") as file:
+        for array in (*granules.columns, granules.classes, granules.counts):
+            np.save(file, array)
+    none = np.empty(0, np.uint32)
+    bare = replace(granules, columns=(), classes=none, counts=none.astype(np.int64))
+    yield Parcel(report, bare, roles, rows, str(path))
+
+
+def _granulate(rows: Rows, roles: Roles) -> Granules:
+    granules = rows.granulate(roles)
+    return as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules

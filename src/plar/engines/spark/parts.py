@@ -9,19 +9,21 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pyspark import SparkContext
 
 from plar.engines.spark.session import explained
 from plar.errors import TableError
+from plar.options import ReadOptions
 from plar.spark_calls import spark_call
 from plar.tables.frames import FrameRows
 from plar.tables.remote import RemoteFiles
 from plar.tables.rows import Rows, Selection
+from plar.tables.table import open_rows
 from plar.tables.text import TextRows
 from plar.text.ranges import can_be_divided, divided, scan_range
 from plar.text.reader import TextFile
@@ -53,31 +55,27 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
     """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
     dialect = text.headers[0].dialect
-    headers = [[replace(header, dialect=dialect)] for header in text.headers]
     ranges = []
-    for number, (file, header) in enumerate(zip(text.files, text.headers, strict=True)):
+    for file, header in zip(text.files, text.headers, strict=True):
         end = _size(file)
         if can_be_divided(file, text.encoding) and end - header.size > 2 * size:
             ends = [*range(header.size, end - size // 2, size), end]
-            ranges += [(number, low, high) for low, high in pairwise(ends)]
+            ranges += [(file, low, high) for low, high in pairwise(ends)]
+    scanned: dict[Path, list[Any]] = {}
     if ranges:
-        scan = partial(_scan, files=text.files, dialect=dialect)
         with explained("read the table"):
-            scans = context.parallelize(ranges, len(ranges)).map(scan).collect()
-        for number in {number for number, _, _ in ranges}:
-            own = [(low, high, found) for (n, low, high), found in zip(ranges, scans, strict=True) if n == number]
-            headers[number] = divided(headers[number][0], own)
-    every = [(file, header) for file, own in zip(text.files, headers, strict=True) for header in own]
-    sizes = [(_size(file) if header.end is None else header.end) - header.size for file, header in every]
-    for group in _packed(sizes, size):
-        files = tuple(every[i][0] for i in group)
-        part = replace(text, files=files, headers=tuple(every[i][1] for i in group))
-        yield replace(rows, data=part, files=files)
-
-
-def _scan(asked: tuple[int, int, int], files: Sequence[Path], dialect: Any) -> Any:
-    number, low, high = asked
-    return scan_range(files[number], low, high, dialect)
+            scans = context.parallelize(ranges, len(ranges)).map(lambda one: scan_range(*one, dialect)).collect()
+        for (file, low, high), found in zip(ranges, scans, strict=True):
+            scanned.setdefault(file, []).append((low, high, found))
+    every, sizes = list[Any](), list[int]()
+    for file, header in zip(text.files, text.headers, strict=True):
+        whole = replace(header, dialect=dialect)
+        for part in divided(whole, scanned[file]) if file in scanned else [whole]:
+            every.append((file, part))
+            sizes.append((_size(file) if part.end is None else part.end) - part.size)
+    for group in _packed(every, sizes, size):
+        files, headers = zip(*group, strict=True)
+        yield replace(rows, data=replace(text, files=files, headers=headers), files=files)
 
 
 def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
@@ -92,41 +90,37 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
         pieces = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
         every += [(piece, file) for piece in pieces]
         sizes += [n_bytes // len(pieces)] * len(pieces)
-    for group in _packed(sizes, size):
-        frames, files = zip(*(every[i] for i in group), strict=True)
+    for group in _packed(every, sizes, size):
+        frames, files = zip(*group, strict=True)
         together = pl.concat(frames) if len(frames) > 1 else frames[0]
         yield replace(rows, data=together, files=tuple(dict.fromkeys(files)), frames=())
 
 
 def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
-    """Row numbers after which a file is split, about `size` bytes apart."""
+    """Row numbers after which a file is split, about `size` bytes apart: in Parquet, where a row group ends."""
     import polars as pl
-
-    if file.suffix.lower() != ".parquet":
-        n = int(rows.collect(frame.select(pl.len())).item())
-        count = -(-n_bytes // size)
-        return [n * k // count for k in range(1, count + 1)]
     from pyarrow.parquet import read_metadata
 
-    metadata, ends, total, held = read_metadata(file), list[int](), 0, 0
-    for number in range(metadata.num_row_groups):
-        n = metadata.row_group(number).num_rows
-        total, held = total + n, held + n
-        if held * n_bytes >= size * metadata.num_rows or number == metadata.num_row_groups - 1:
-            ends.append(total)
-            held = 0
+    n_parts = -(-n_bytes // size)
+    if file.suffix.lower() != ".parquet":
+        n = int(rows.collect(frame.select(pl.len())).item())
+        return [n * k // n_parts for k in range(1, n_parts + 1)]
+    found = read_metadata(file)
+    groups = np.cumsum([0, *(found.row_group(number).num_rows for number in range(found.num_row_groups))])
+    wanted = [found.num_rows * k // n_parts for k in range(1, n_parts + 1)]
+    ends: list[int] = np.unique(groups[np.searchsorted(groups, wanted)]).tolist()
     return ends
 
 
-def _packed(sizes: Sequence[int], size: int) -> Iterator[list[int]]:
+def _packed(every: Sequence[Any], sizes: Sequence[int], size: int) -> Iterator[list[Any]]:
     """Group neighbours of about `size` in all; a larger one is a group of its own."""
-    group: list[int] = []
+    group: list[Any] = []
     held = 0
-    for number, own in enumerate(sizes):
+    for one, own in zip(every, sizes, strict=True):
         if group and held + own > size + size // 2:
             yield group
             group, held = [], 0
-        group.append(number)
+        group.append(one)
         held += own
     if group:
         yield group
@@ -144,6 +138,11 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
         )
     folder = Path(path)
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
+
+    def write(part: tuple[int, Rows]) -> None:
+        number, rows = part
+        rows.sink(selection, folder / f"part-{number:05d}{suffix}")
+
     try:
         folder.mkdir()
     except FileExistsError:
@@ -153,26 +152,21 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
     try:
         parts = list(enumerate(parts_of(rows, context)))
         with explained(f"write {str(folder)!r}"):
-            context.parallelize(parts, len(parts)).foreach(partial(_write, selection, str(folder), suffix))
+            context.parallelize(parts, len(parts)).foreach(write)
         (folder / "_SUCCESS").touch()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _write(selection: Selection, folder: str, suffix: str, part: tuple[int, Rows]) -> None:
-    number, rows = part
-    rows.sink(selection, Path(folder, f"part-{number:05d}{suffix}"))
-
-
-def local_path(path: str | os.PathLike[str], context: SparkContext) -> tuple[str, bool]:
-    """A local path or an address on another file system, and whether it is the latter."""
+def open_files(path: str | os.PathLike[str], options: ReadOptions, context: SparkContext) -> Rows:
+    """Open local files, or those at an address on another file system, such as Hadoop's default one."""
     text = os.fspath(path)
     if text.startswith("file:"):
-        return "/" + text.removeprefix("file:").lstrip("/"), False
-    if "://" in text:
-        return text, True
-    default = str(context._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
-    if default.startswith("file:") or os.path.exists(text):
-        return text, False
-    return default.rstrip("/") + "/" + text.lstrip("/"), True
+        return open_rows("/" + text.removeprefix("file:").lstrip("/"), options)
+    if "://" not in text:
+        default = str(context._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
+        if default.startswith("file:") or os.path.exists(text):
+            return open_rows(text, options)
+        text = default.rstrip("/") + "/" + text.lstrip("/")
+    return RemoteFiles.open(text, options)

@@ -13,20 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import RDD
 
+from plar.coding.assemble import merge_equal
 from plar.coding.factorize import mix
 from plar.granules import Granules
 from plar.jit import jit
-from plar.partition import Codes, Index, distinct
+from plar.partition import Codes, Index, in_halves
 
 Hashes = NDArray[np.uint64]
 
 _TYPES: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32)
-
-
-def itself(bucket: int) -> int:
-    """Send a record to the partition that its key names."""
-    return bucket
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,11 @@ class Coding:
         rows = count(), count(), count()
         widths = [(n > 1 << 8) + (n > 1 << 16) for n in self.cardinalities]
         return tuple((width, next(rows[width])) for width in widths)
+
+    @cached_property
+    def halves(self) -> tuple[list[int], list[int]]:
+        """Two halves of the attributes: to leave out one of either half keeps the other half whole."""
+        return in_halves(range(len(self.cardinalities)), self.cardinalities)
 
     def of(self, attributes: Sequence[int]) -> Coding:
         """Coding of a subset of the attributes."""
@@ -123,10 +125,9 @@ def projected(piece: Piece, coding: Coding, attributes: Sequence[int]) -> Piece:
 
 def merged(piece: Piece, coding: Coding) -> Piece:
     """Merge equal granules, in an order that depends on the rows alone: a lost piece is recomputed identically."""
-    order, starts = distinct([(piece.classes, coding.n_classes), *piece.coded(coding)], piece.n_rows)
-    if len(starts) - 1 < piece.n_rows:
-        first = order[starts[:-1]]
-        piece = piece.rows(first)._replace(counts=np.add.reduceat(piece.counts[order], starts[:-1].astype(np.intp)))
+    first, counts, _ = merge_equal(piece.coded(coding), [(piece.classes, coding.n_classes)], piece.counts)
+    if first is not None:
+        piece = piece.rows(first)._replace(counts=counts)
     return piece.rows(np.lexsort((piece.classes, hashes(piece, coding))))
 
 
@@ -176,3 +177,23 @@ def dealt(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
     for bucket, (low, high) in enumerate(pairwise([0, *ends])):
         if high > low:
             yield bucket, order[low:high]
+
+
+def dealt_out(
+    piece: Piece, coding: Coding, n: int, attributes: Iterable[int] | None = None
+) -> Iterator[tuple[int, Piece]]:
+    """Deal granules into buckets by their values on some attributes, by default all."""
+    for bucket, rows in dealt(hashes(piece, coding, attributes), n):
+        yield bucket, piece.rows(rows)
+
+
+def gathered(records: RDD[tuple[int, Piece]], coding: Coding, partitions: int) -> RDD[Piece]:
+    """Gather the granules of each bucket into one piece."""
+    found = records.partitionBy(partitions, int).glom()
+    return found.map(lambda records: joined_pieces([piece for _, piece in records], coding))
+
+
+def exchanged(pieces: RDD[Piece], coding: Coding, partitions: int) -> RDD[Piece]:
+    """Bring granules with equal conditions together in one piece, and merge equal ones."""
+    records = pieces.flatMap(lambda piece: dealt_out(piece, coding, partitions))
+    return gathered(records, coding, partitions).map(lambda piece: merged(piece, coding))

@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
+from plar.coding.codes import factorized
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granulate import gathered
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, hashes, itself
+from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, gathered, hashes
 from plar.engines.spark.session import explained, run_watched
 from plar.labels import label_granules
 from plar.measures import ENTROPY, OWN, PURE, Measure
-from plar.partition import Array, Index, distinct, find_runs, split
+from plar.partition import Array, Index, class_numbers, distinct, smallest_codes
 from plar.spark_calls import spark_call
 from plar.strata import Table
 
@@ -50,6 +50,8 @@ class Now(NamedTuple):
     n_objects: int
     #: R
     selected: tuple[int, ...]
+    #: a number for each spread class of U/R, by its values on R
+    numbers: dict[tuple[int, ...], int]
 
     def scorer(self) -> Scorer:
         """The scorer that sums θ."""
@@ -63,7 +65,7 @@ class Spread(NamedTuple):
     keys: list[tuple[int, ...]]
     labels: list[Any]
     #: counts by class and decision
-    of_class: Index
+    of_class: Hashes
     decisions: Index
     weights: NDArray[np.int64]
 
@@ -74,16 +76,17 @@ class RowsEvaluation:
     @spark_call
     def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
         self._held, self._measure, self.watch = held, measure, watch
+        pieces = _not_empty(held.pieces)
         with explained("evaluate the conditions"):
-            facts = held.pieces.flatMap(partial(_facts, coding=held.coding, measure=measure)).collect()
+            facts = pieces.map(partial(_facts, coding=held.coding, measure=measure)).collect()
         self.theta_all = sum(theta for theta, _, _ in facts)
         self.consistent = all(consistent for _, consistent, _ in facts)
         self._entropy = math.fsum(part for _, _, parts in facts for part in parts)
         self._n = len(held.sizes)
-        #: pieces whose classes of U/R are whole, and pieces whose classes are spread
-        self._whole: list[RDD[Piece]] = [held.pieces] if self._n == 1 else []
-        self._spread: RDD[Piece] | None = None if self._n == 1 else held.pieces
-        self._now = Now(held.coding, measure, held.n_objects, ())
+        #: pieces whose classes of U/R are whole, and those, if any, whose classes are spread
+        self._whole: list[RDD[Piece]] = [pieces] if self._n == 1 else []
+        self._spread: list[RDD[Piece]] = [] if self._n == 1 else [pieces]
+        self._now = Now(held.coding, measure, held.n_objects, (), {})
         self._survey()
 
     @property
@@ -107,78 +110,88 @@ class RowsEvaluation:
             return leave_one_out(self._held, self._measure, self.theta_all)
         # Θ(D|B) = Θ(D|C), so the granules of B are enough
         coarse = self._held.coarsen([self._held.conditions[a] for a in attributes])
+        find = partial(_facts, coding=coarse.coding, measure=self._measure)
         with explained("evaluate the reduct"):
-            facts = coarse.pieces.flatMap(partial(_facts, coding=coarse.coding, measure=self._measure)).collect()
+            facts = _not_empty(coarse.pieces).map(find).collect()
         inner = leave_one_out(coarse, self._measure, sum(theta for theta, _, _ in facts))
         return [Inner(self.theta_all, True) if found.equal else found for found in inner]
 
     @spark_call
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, in one job."""
-        now, wanted = self._now, tuple(candidates)
-        parts = [rdd.map(partial(_whole_scores, now=now, candidates=wanted)) for rdd in self._whole]
-        if self._spread is not None:
-            cells = self._spread.flatMap(partial(_tables, now=now, numbers=self._numbers, candidates=wanted, n=self._n))
-            parts.append(cells.partitionBy(self._n, itself).mapPartitions(partial(_added_up, now=now)))
+        now, wanted, n = self._now, tuple(candidates), self._n
+        parts: list[RDD[Any]] = [rdd.flatMap(partial(_scores, now=now, candidates=wanted)) for rdd in self._whole]
+        count = partial(_cells, now=now, candidates=wanted, n=n)
+        for rdd in self._spread:
+            cells = rdd.mapPartitionsWithIndex(count).partitionBy(n, int).values()
+            parts.append(cells.mapPartitions(partial(_scores_of_cells, now=now)))
         job = self._held.pieces.context.union(parts)
         with explained("score the candidates"):
             done = run_watched(job, list, range(job.getNumPartitions()), self.watch, len(wanted))
         thetas = dict.fromkeys(candidates, 0)
-        for scores in done:
-            for a, theta in scores:
-                thetas[a] += theta
+        for a, theta in done:
+            thetas[a] += theta
         return [thetas[a] for a in candidates]
 
     @spark_call
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
         """Cross-tabulate each candidate with the decisions, on the cluster, in one job."""
-        now, wanted = self._now, tuple(candidates)
-        parts = [rdd.map(partial(_whole_tables, now=now, candidates=wanted)) for rdd in self._whole]
-        if self._spread is not None:
-            count = partial(_tables, now=now, numbers=self._numbers, candidates=wanted, n=1)
-            parts.append(self._spread.map(lambda piece: (0, [cells for _, cells in count(piece)])))
+        count = partial(_cells, now=self._now, candidates=tuple(candidates), n=1)
+        job = self._held.pieces.context.union([*self._whole, *self._spread]).mapPartitionsWithIndex(count)
         with explained("test the candidates"):
-            found = self._held.pieces.context.union(parts).collect()
-        return [_one_table(a, found, len(self._numbers), now.coding.cardinalities[a]) for a in candidates]
+            found = dict(_by_candidate(job.values().collect()))
+        tables = []
+        for a in candidates:
+            classes, values, decisions, counts = found[a]
+            partition = _partition(decisions, classes)
+            tables.append(Table.of(values, decisions, counts, *partition, self._now.coding.cardinalities[a]))
+        return tables
 
     @spark_call
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
-        self._now = self._now._replace(selected=(*self._now.selected, *attributes))
+        self._now = self._now._replace(selected=(*self._now.selected, *attributes), numbers={})
         self._move()
         self._survey()
         return self.theta
 
     def _survey(self) -> None:
         """Compute Θ(D|R), the number of unsettled objects, and the spread classes."""
-        parts: list[RDD[Any]] = [rdd.map(partial(_whole_survey, now=self._now)) for rdd in self._whole]
-        if self._spread is not None:
-            parts.append(self._spread.mapPartitionsWithIndex(partial(_describe, now=self._now)))
+        parts: list[RDD[Any]] = [rdd.map(partial(_survey_whole, now=self._now)) for rdd in self._whole]
+        parts += [rdd.mapPartitionsWithIndex(partial(_describe, now=self._now)) for rdd in self._spread]
         with explained("refine the classes"):
             found = self._held.pieces.context.union(parts).collect()
         spread = [part for part in found if isinstance(part, Spread)]
         whole = [part for part in found if not isinstance(part, Spread)]
-        theta, unsettled, self._numbers = _merge_spread(spread, self._now) if spread else (0, 0, {})
+        theta, unsettled, numbers = _merge_spread(spread, self._now) if spread else (0, 0, {})
+        self._now = self._now._replace(numbers=numbers)
         self.theta: int = theta + sum(theta for theta, _ in whole)
         self._unsettled: int = unsettled + sum(unsettled for _, unsettled in whole)
 
     def _move(self) -> None:
         """Move each class that fits to one piece; a larger class would give a task more than its share."""
-        if self._spread is None:
+        if not self._spread:
             return
-        now, share = self._now, -(-len(self._held) // self._n)
+        now, n, [spread] = self._now, self._n, self._spread
+        share = -(-len(self._held) // n)
         with explained("refine the classes"):
-            counted = self._spread.map(lambda piece: np.bincount(_buckets(piece, now), minlength=_BUCKETS))
+            counted = spread.map(lambda piece: np.bincount(_buckets(piece, now), minlength=_BUCKETS))
             rows = counted.reduce(add)
         large = rows > share
         if not rows[~large].any():
             return
-        movers = self._spread.flatMap(partial(_movers, now=now, large=large, n=self._n))
-        self._whole.append(gathered(movers, now.coding, self._n))
-        stayers = self._spread.map(lambda piece: piece.rows(large[_buckets(piece, now)]))
-        self._spread = stayers if large.any() else None
-        for rdd in (self._whole[-1], *([self._spread] if self._spread is not None else [])):
+        movers = spread.map(lambda piece: piece.rows(~large[_buckets(piece, now)]))
+        records = movers.flatMap(lambda piece: dealt_out(piece, now.coding, n, now.selected))
+        moved = _not_empty(gathered(records, now.coding, n))
+        stayers = _not_empty(spread.map(lambda piece: piece.rows(large[_buckets(piece, now)])))
+        self._whole.append(moved)
+        self._spread = [stayers] if large.any() else []
+        for rdd in (moved, *self._spread):
             self._held.moved.append(rdd.persist(StorageLevel.MEMORY_AND_DISK))
+
+
+def _not_empty(pieces: RDD[Piece]) -> RDD[Piece]:
+    return pieces.filter(lambda piece: piece.n_rows > 0)
 
 
 # -- tasks on whole classes --------------------------------------------------------------------------------
@@ -186,19 +199,17 @@ class RowsEvaluation:
 
 def _evaluation(piece: Piece, now: Now) -> LocalEvaluation:
     evaluation = LocalEvaluation(as_granules(piece, now.coding), now.measure)
-    if now.selected:
-        evaluation.select(*now.selected)
+    evaluation.select(*now.selected)
     return evaluation
 
 
-def _facts(piece: Piece, coding: Coding, measure: Measure) -> Iterator[tuple[int, bool, list[float]]]:
+def _facts(piece: Piece, coding: Coding, measure: Measure) -> tuple[int, bool, list[float]]:
     """Θ(D|C) of a piece, whether it is consistent, and its entropy as an exact sum."""
-    if piece.n_rows:
-        granules = as_granules(piece, coding)
-        labels = label_granules(granules, measure)
-        evaluation = LocalEvaluation(granules, measure, labels=labels)
-        terms = labels.entropy_terms(granules.counts).tolist() if measure.kind == ENTROPY else []
-        yield evaluation.theta_all, evaluation.consistent, _exact_parts(terms)
+    granules = as_granules(piece, coding)
+    labels = label_granules(granules, measure)
+    theta = Scorer(measure, granules.n_objects, granules.n_classes).total_of_all(granules, labels)
+    terms = labels.entropy_terms(granules.counts).tolist() if measure.kind == ENTROPY else []
+    return theta, labels.consistent, _exact_parts(terms)
 
 
 def _exact_parts(terms: list[float]) -> list[float]:
@@ -209,41 +220,13 @@ def _exact_parts(terms: list[float]) -> list[float]:
     return parts
 
 
-def _whole_survey(piece: Piece, now: Now) -> tuple[int, int]:
-    if not piece.n_rows:
-        return 0, 0
+def _survey_whole(piece: Piece, now: Now) -> tuple[int, int]:
     evaluation = _evaluation(piece, now)
     return evaluation.theta, evaluation.unsettled
 
 
-def _whole_scores(piece: Piece, now: Now, candidates: tuple[int, ...]) -> list[tuple[int, int]]:
-    thetas = _evaluation(piece, now).with_each(candidates) if piece.n_rows else []
-    return list(zip(candidates, thetas, strict=False))
-
-
-def _whole_tables(piece: Piece, now: Now, candidates: tuple[int, ...]) -> tuple[int, list[Any]]:
-    """Count the classes of a piece, and (class, value, decision) for every candidate."""
-    if not piece.n_rows:
-        return 0, []
-    order, starts, _ = _classes(piece, now)
-    return len(starts) - 1, [(a, *_cells(piece, now, a, order, starts)) for a in candidates]
-
-
-def _one_table(candidate: int, parts: Sequence[tuple[int, list[Any]]], n_spread: int, n_values: int) -> Table:
-    """Combine the counts of one candidate; the numbers of spread classes are the same in all pieces."""
-    found, first = [], n_spread
-    for n_classes, tables in parts:
-        for a, classes, *cells in tables:
-            if a == candidate:
-                found.append((classes + np.uint32(first if n_classes else 0), *cells))
-        first += n_classes
-    nothing = (np.empty(0, np.uint32),) * 3 + (np.empty(0, np.int64),)
-    classes, values, decisions, counts = (np.concatenate(column) for column in zip(nothing, *found, strict=True))
-    order = np.lexsort((decisions, classes)).astype(np.uint32)
-    starts = np.append(np.flatnonzero(np.diff(classes[order].astype(np.int64), prepend=-1)), len(order)).astype(
-        np.uint32
-    )
-    return Table.of(values, decisions, counts, order, starts, n_values)
+def _scores(piece: Piece, now: Now, candidates: tuple[int, ...]) -> Iterable[tuple[int, int]]:
+    return zip(candidates, _evaluation(piece, now).with_each(candidates), strict=True)
 
 
 # -- tasks on spread classes -------------------------------------------------------------------------------
@@ -252,24 +235,26 @@ def _one_table(candidate: int, parts: Sequence[tuple[int, list[Any]]], n_spread:
 def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
     """Describe the classes of a piece to the driver."""
     for piece in pieces:
-        if piece.n_rows:
-            order, starts, keys = _classes(piece, now)
-            labels = _class_labels(p, piece, now, order, starts)
-            yield Spread(keys, labels, *_runs(piece, order, starts))
+        class_of, keys = _classes(piece, now)
+        labels = _class_labels(p, piece, now, class_of, len(keys))
+        first, counts = _counted(piece, now, class_of)
+        yield Spread(keys, labels, class_of[first], piece.classes[first], counts)
 
 
-def _classes(piece: Piece, now: Now) -> tuple[Index, Index, list[tuple[int, ...]]]:
-    """U/R in a piece, each class ordered by decision, and the values of every class."""
-    by_decision = np.argsort(piece.classes, kind="stable").astype(np.uint32)
-    order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows, by_decision)
+def _classes(piece: Piece, now: Now) -> tuple[Hashes, list[tuple[int, ...]]]:
+    """U/R in a piece: the class of every row, and the values of every class."""
+    order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows)
     firsts = order[starts[:-1]]
     values = [piece.column(now.coding, a)[firsts].tolist() for a in now.selected]
-    return order, starts, list(zip(*values, strict=True)) if values else [()] * len(firsts)
+    return class_numbers(order, starts), list(zip(*values, strict=True)) if values else [()] * len(firsts)
 
 
-def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -> list[Any]:
+def _class_labels(p: int, piece: Piece, now: Now, class_of: Hashes, n: int) -> list[Any]:
     found = label_granules(as_granules(piece, now.coding), now.measure)
-    labels, firsts, base = found.labels[order], starts[:-1].astype(np.intp), now.coding.n_classes
+    least, largest = np.full(n, np.iinfo(np.uint32).max, np.uint32), np.zeros(n, np.uint32)
+    np.minimum.at(least, class_of, found.labels)
+    np.maximum.at(largest, class_of, found.labels)
+    base = now.coding.n_classes
 
     def known_to_all(label: int) -> Any:
         if label < base or now.measure.kind == PURE:
@@ -277,16 +262,13 @@ def _class_labels(p: int, piece: Piece, now: Now, order: Index, starts: Index) -
         # a class of U/C is never in two pieces
         return found.proportions[label - base] if now.measure.kind == ENTROPY else (p, label)
 
-    least, largest = np.minimum.reduceat(labels, firsts).tolist(), np.maximum.reduceat(labels, firsts).tolist()
-    return [known_to_all(a) if a == b else None for a, b in zip(least, largest, strict=True)]
+    return [known_to_all(a) if a == b else None for a, b in zip(least.tolist(), largest.tolist(), strict=True)]
 
 
-def _runs(piece: Piece, order: Index, starts: Index) -> tuple[Index, Index, NDArray[np.int64]]:
-    """Counts by class and decision: class number, decision, count."""
-    weights, runs, class_runs = find_runs(piece.classes, piece.counts, order, starts)
-    firsts = runs[:-1].astype(np.intp)
-    of_class = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(class_runs))
-    return of_class, piece.classes[order[firsts]], np.add.reduceat(weights, firsts)
+def _counted(piece: Piece, now: Now, class_of: Array) -> tuple[Index, NDArray[np.int64]]:
+    """The first row of every decision in every class, and the number of objects."""
+    cells, first = factorized(class_of.astype(np.uint64) * np.uint64(now.coding.n_classes) + piece.classes)
+    return first, np.bincount(cells, piece.counts, len(first)).astype(np.int64)
 
 
 def _merge_spread(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tuple[int, ...], int]]:
@@ -304,64 +286,54 @@ def _merge_spread(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tup
     objects = np.zeros(len(numbers), np.int64)
     np.add.at(objects, of_class, weights)
     unsettled = sum(int(objects[c]) for c, found in labels.items() if len(found) > 1 or None in found)
-    return _theta_of_cells(now.scorer(), decisions, weights, of_class), unsettled, numbers
+    return now.scorer().total(decisions, weights, *_partition(decisions, of_class)), unsettled, numbers
 
 
-def _theta_of_cells(scorer: Scorer, decisions: Index, weights: NDArray[np.int64], *cells: Array) -> int:
-    """Σ θ over classes whose counts come in parts; `cells` together identify the class."""
+def _partition(decisions: Index, *cells: Array) -> tuple[Index, Index]:
+    """Partition counts that come in parts: `cells` together identify the class, which is ordered by decision."""
     order = np.lexsort((decisions, *cells))
     new = np.zeros(len(order), np.bool_)
     new[:1] = True
     for cell in cells:
         new[1:] |= np.diff(cell[order].astype(np.int64)) != 0
-    starts = np.append(np.flatnonzero(new), len(order)).astype(np.uint32)
-    return scorer.total(decisions, weights, order.astype(np.uint32), starts)
+    return order.astype(np.uint32), np.append(np.flatnonzero(new), len(order)).astype(np.uint32)
 
 
-def _tables(
-    piece: Piece, now: Now, numbers: dict[tuple[int, ...], int], candidates: tuple[int, ...], n: int
-) -> Iterator[tuple[int, Any]]:
+def _cells(p: int, pieces: Iterable[Piece], now: Now, candidates: tuple[int, ...], n: int) -> Iterator[tuple[int, Any]]:
     """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
-    coding = now.coding
-    if not piece.n_rows:
-        return
-    order, starts, keys = _classes(piece, now)
-    numbered = np.array([numbers[key] for key in keys], np.uint32)
-    for a in candidates:
-        n_values = coding.cardinalities[a]
-        cells = _cells(piece, now, a, order, starts)
-        cells = numbered[cells[0]], *cells[1:]
-        if len(numbers) * n_values * coding.n_classes <= _FEW_CELLS:
-            yield a % n, (a, *cells)
-        else:
-            number: Hashes = cells[0].astype(np.uint64) * np.uint64(n_values) + cells[1] + np.uint64(a)
-            for bucket, some in dealt(number, n):
-                yield bucket, (a, *(cell[some] for cell in cells))
+    coding, numbers = now.coding, now.numbers
+    for piece in pieces:
+        class_of, keys = _classes(piece, now)
+        # the classes of this piece alone have no number known to all
+        numbered = np.array([numbers.get(key, ((p + 1) << 32) + i) for i, key in enumerate(keys)], np.uint64)
+        numbered = smallest_codes(numbered, int(numbered.max()) + 1)
+        for a in candidates:
+            codes, n_values = piece.column(coding, a), coding.cardinalities[a]
+            pairs, _ = factorized(class_of * np.uint64(n_values) + codes)
+            first, counts = _counted(piece, now, pairs)
+            cells = numbered[class_of[first]], codes[first].astype(np.uint32), piece.classes[first], counts
+            if len(numbers) * n_values * coding.n_classes <= _FEW_CELLS:
+                yield a % n, (a, *cells)
+            else:
+                number: Hashes = cells[0].astype(np.uint64) * np.uint64(n_values) + cells[1] + np.uint64(a)
+                for bucket, some in dealt(number, n):
+                    yield bucket, (a, *(cell[some] for cell in cells))
 
 
-def _cells(piece: Piece, now: Now, attribute: int, order: Index, starts: Index) -> tuple[Index, Index, Index, Any]:
-    """Count (class, value, decision) in a piece: the four columns of a table."""
-    class_of = np.empty(piece.n_rows, np.uint32)
-    class_of[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint32), np.diff(starts))
-    rows, codes = np.arange(piece.n_rows, dtype=np.uint32), piece.column(now.coding, attribute)
-    after = split([(codes, now.coding.cardinalities[attribute])], rows, order, starts)
-    refined = np.concatenate([after.order, after.gone])
-    bounds = np.concatenate([after.starts[:-1], after.gone_starts + np.uint32(len(after.order))])
-    of_cell, decisions, weights = _runs(piece, refined, bounds)
-    firsts = refined[bounds[:-1]][of_cell]
-    return class_of[firsts], codes[firsts].astype(np.uint32), decisions, weights
-
-
-def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tuple[int, int]]]:
-    """Sum the counts of every candidate, and compute its Θ."""
+def _by_candidate(cells: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[Array]]]:
+    """Join the cells of every candidate: class, value, decision, count."""
     parts: dict[int, list[Any]] = {}
-    for _, (a, *cells) in records:
-        parts.setdefault(a, []).append(cells)
-    scorer, scores = now.scorer(), []
+    for a, *own in cells:
+        parts.setdefault(a, []).append(own)
     for a, found in parts.items():
-        classes, values, decisions, weights = (np.concatenate(column) for column in zip(*found, strict=True))
-        scores.append((a, _theta_of_cells(scorer, decisions, weights, values, classes)))
-    yield scores
+        yield a, [np.concatenate(column) for column in zip(*found, strict=True)]
+
+
+def _scores_of_cells(cells: Iterable[tuple[Any, ...]], now: Now) -> Iterator[tuple[int, int]]:
+    """Sum the counts of every candidate, and compute its Θ."""
+    scorer = now.scorer()
+    for a, (classes, values, decisions, counts) in _by_candidate(cells):
+        yield a, scorer.total(decisions, counts, *_partition(decisions, values, classes))
 
 
 # -- moving ------------------------------------------------------------------------------------------------
@@ -369,9 +341,3 @@ def _added_up(records: Iterable[tuple[int, Any]], now: Now) -> Iterator[list[tup
 
 def _buckets(piece: Piece, now: Now) -> NDArray[np.intp]:
     return (hashes(piece, now.coding, now.selected) % np.uint64(_BUCKETS)).astype(np.intp)
-
-
-def _movers(piece: Piece, now: Now, large: Array, n: int) -> Iterator[tuple[int, Piece]]:
-    some = piece.rows(~large[_buckets(piece, now)])
-    for bucket, rows in dealt(hashes(some, now.coding, now.selected), n):
-        yield bucket, some.rows(rows)

@@ -75,8 +75,8 @@ class ShippedEvaluation(LocalEvaluation):
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         g = self._granules
         scorer = partial(Scorer, self._measure, g.n_objects, g.n_classes)
-        scores = self._shipped.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=False)
-        return [(a, theta) for a, theta, _ in scores]
+        scores, _ = self._shipped.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=False)
+        return scores
 
 
 def _received(_: int, sent: Any) -> list[Block]:

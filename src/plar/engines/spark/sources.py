@@ -9,20 +9,21 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
 from plar.coding.assemble import BadWeight
 from plar.engines.spark.session import explained, quiet
+from plar.errors import NoRows
 from plar.parallel import threads
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.tables.rows import Rows
 from plar.tables.spark import select_places
 
-#: what a task does with some rows of the table, given the roles of their columns
+#: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
 Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
 
 #: up to this many columns Spark groups the rows of a DataFrame first, so that fewer reach Python
@@ -32,21 +33,10 @@ _COUNT = "\0count"
 _CELLS = 1 << 24
 
 
-class Source(Protocol):
-    """All rows of a table, on a cluster."""
-
-    context: SparkContext
-    n_parts: int
-    #: whether a task can read a part again by itself
-    can_be_read_again: bool
-
-    def run(self, work: Work, roles: Roles) -> RDD[Any]:
-        """Run `work` on every part of the rows."""
-
-
 class FileSource:
     """Files, in parts that the tasks read."""
 
+    #: whether a task can read a part again by itself
     can_be_read_again = True
 
     def __init__(self, parts: Sequence[Rows], context: SparkContext) -> None:
@@ -83,12 +73,18 @@ class FrameSource:
         return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
 
 
+#: all rows of a table, on a cluster
+Source: TypeAlias = FileSource | FrameSource
+
+
 def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
     with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, for the whole table
         try:
             yield from work(rows, roles)
+        except NoRows:
+            return  # other parts may have some
         except BadWeight as error:
             if ", line " in str(error):
                 raise
