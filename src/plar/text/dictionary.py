@@ -126,14 +126,10 @@ def find_entry(
 
 @jit
 def _rehash(slots: Index, entries: Entries) -> None:
-    """Put entries into empty slots; those of at most one byte are looked up elsewhere."""
+    """Put entries into empty slots."""
     mask = np.uint64(len(slots)) - _ONE
     for e in range(np.uint64(len(entries))):
-        meta = entries[e].meta
-        length = _length(meta)
-        if length < np.uint64(2) and meta & QUOTED == _ZERO:
-            continue
-        at = mix(entries[e].word ^ (meta * SPREAD)) & mask
+        at = mix(entries[e].word ^ (entries[e].meta * SPREAD)) & mask
         while slots[at] != 0:
             at = (at + _ONE) & mask
         slots[at] = np.uint32(e + _ONE)

@@ -203,30 +203,18 @@ def tokenize(
                     known = False
             if j < fields and wanted[j] != _NONE:
                 column = np.uint64(wanted[j])
-                if length < np.uint64(2) and flag == _ZERO:
-                    byte = EMPTY
-                    if length:
-                        byte = np.uint64(arena[start] if inside else data[start])
-                    code = short[byte, column]
-                    if code == 0:
-                        entries[made].word, entries[made].meta = byte, (column << COLUMN) | (length << _ONE)
-                        entries[made].place, entries[made].code = filled, n_codes[column]
-                        entries[made].first = (chunk << np.uint64(32)) | line
-                        if length:
-                            arena[filled] = np.uint8(byte)
-                            filled += _ONE
-                        made += _ONE
-                        n_codes[column] += np.uint32(1)
-                        code = n_codes[column]
-                        short[byte, column] = code
-                    rows[n_rows, column] = code - np.uint32(1)
+                meta = (column << COLUMN) | (length << _ONE) | flag
+                # a variable for either array would count references, which costs more than all the rest
+                if inside:
+                    word = word_of(arena, start, length)
+                elif not known:
+                    word = word_of(data, start, length)
+                brief = length < np.uint64(2) and flag == _ZERO
+                if brief:
+                    at = word if length else EMPTY
+                    found_at = short[at, column]
+                    code = found_at - np.uint32(1)
                 else:
-                    # a variable for either array would count references, which costs more than all the rest
-                    if inside:
-                        word = word_of(arena, start, length)
-                    elif not known:
-                        word = word_of(data, start, length)
-                    meta = (column << COLUMN) | (length << _ONE) | flag
                     # most are found at once; a function call with all arrays would cost more
                     at = mix(word ^ (meta * SPREAD)) & mask
                     found_at = slots[at]
@@ -240,18 +228,22 @@ def tokenize(
                             at, found_at = find_entry(arena, start, word, meta, slots, entries, arena)
                         else:
                             at, found_at = find_entry(data, start, word, meta, slots, entries, arena)
-                    if found_at == 0:
-                        for n in range(_ZERO if inside else length):  # else it is there already
-                            arena[filled + n] = data[start + n]
-                        entries[made].word, entries[made].meta = word, meta
-                        entries[made].place, entries[made].code = filled, n_codes[column]
-                        entries[made].first = (chunk << np.uint64(32)) | line
-                        n_codes[column] += np.uint32(1)
-                        filled += length
-                        made += _ONE
-                        found_at = np.uint32(made)
-                        slots[at] = found_at
-                    rows[n_rows, column] = entries[found_at - np.uint32(1)].code
+                    code = np.uint32(entries[found_at - np.uint32(1)].code) if found_at else np.uint32(0)
+                if found_at == 0:
+                    for n in range(_ZERO if inside else length):  # else it is there already
+                        arena[filled + n] = data[start + n]
+                    code = n_codes[column]
+                    entries[made].word, entries[made].meta = word, meta
+                    entries[made].place, entries[made].code = filled, code
+                    entries[made].first = (chunk << np.uint64(32)) | line
+                    n_codes[column] += np.uint32(1)
+                    filled += length
+                    made += _ONE
+                    if brief:
+                        short[at, column] = n_codes[column]
+                    else:
+                        slots[at] = made
+                rows[n_rows, column] = code
             j += _ONE
             if kinds[data[i]] & SEPARATOR:
                 i += _ONE
