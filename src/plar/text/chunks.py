@@ -21,7 +21,7 @@ from plar.files import suffix_of
 from plar.limits import check_memory
 from plar.text.dialect import Dialect
 from plar.text.distinct import SPARE, Bytes
-from plar.text.tokens import last_row_end
+from plar.text.tokens import FRESH, scan_rows
 
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
@@ -209,4 +209,4 @@ class Chunks:
         quote = self._dialect.quotes[:1].encode()
         if not self._dialect.multiline or chunk.room.find(quote, 0, n) < 0:
             return chunk.room.rfind(b"\n", 0, n) + 1
-        return int(last_row_end(chunk.data, np.uint64(n), self._dialect.marks.kinds))
+        return int(scan_rows(chunk.data, np.uint64(n), self._dialect.marks.kinds, FRESH)[2])

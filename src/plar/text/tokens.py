@@ -19,6 +19,8 @@ from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
 SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
 #: bytes that end a field without quotes
 _STOP = np.uint8(7)
+#: where a byte may be: at the start of a field or after a closing quote, in a field without quotes, or in quotes
+FRESH, PLAIN, WITHIN = 0, 1, 2
 #: how `tokenize` ended: everything read, no room for another row, or a faulty row
 DONE, ROOM, RAGGED, STRAY, UNCLOSED = 0, 1, 2, 3, 4
 #: in `short`, an empty field
@@ -46,26 +48,29 @@ class Marks(NamedTuple):
 
 
 @jit
-def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
-    """The place after the last line end outside quotes; the data begin with a row, and quotes are doubled in quotes."""
-    i, found = _ZERO, _ZERO
-    fresh = True
+def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[int, np.uint64, np.uint64]:
+    """The state at the end of data that begin in a given one, and where its first and last rows end, 0 if none does.
+
+    Within quotes, quotes are doubled.
+    """
+    i, first, last = _ZERO, _ZERO, _ZERO
     while i < end:
-        kind = kinds[data[i]]
-        if fresh and kind & QUOTE:
-            mark = data[i]
-            i += _ONE
-            while i < end and data[i] != mark:
+        if state == WITHIN:
+            while i < end and not kinds[data[i]] & QUOTE:
                 i += _ONE
-            # a doubled quote closes and reopens
-            i += _ONE
-            fresh = bool(i < end and data[i] == mark)
+            if i < end:
+                state = FRESH  # a doubled quote closes and reopens
+                i += _ONE
             continue
-        fresh = (kind & (SEPARATOR | LINE_END)) != 0
+        kind = kinds[data[i]]
         i += _ONE
+        if state == FRESH and kind & QUOTE:
+            state = WITHIN
+            continue
+        state = FRESH if kind & (SEPARATOR | LINE_END) else PLAIN
         if kind & LINE_END:
-            found = i
-    return found
+            first, last = first or i, i
+    return state, first, last
 
 
 @jit
