@@ -74,17 +74,13 @@ class _Utf8(io.RawIOBase):
     """The contents of a file, recoded to UTF-8."""
 
     def __init__(self, file: Any, encoding: str) -> None:
-        self._file, self._decoder, self._left = file, codecs.getincrementaldecoder(encoding)(), b""
+        self._text, self._left = io.TextIOWrapper(file, encoding, newline=""), b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        while not self._left:
-            some = self._file.read(_HEAD)
-            self._left = self._decoder.decode(some, not some).encode("utf-8", "surrogatepass")
-            if not some:
-                break
+        self._left = self._left or self._text.read(_HEAD).encode("utf-8", "surrogatepass")
         n = min(len(room), len(self._left))
         room[:n], self._left = self._left[:n], self._left[n:]
         return n
