@@ -39,12 +39,12 @@ def too_long(path: Path) -> TableError:
 
 
 @contextmanager
-def open_bytes(path: Path, encoding: str) -> Iterator[Any]:
+def open_bytes(path: Path, encoding: str) -> Iterator[io.BufferedReader]:
     """Open a file to be read once, decompressed, and as UTF-8 if its encoding does not extend ASCII."""
     try:
         with path.open("rb") as file, _unpacked(file, path) as unpacked:
             # if its encoding extends ASCII, only the distinct values are decoded, later
-            yield unpacked if built_upon_ascii(encoding) else _Utf8(unpacked, encoding)
+            yield io.BufferedReader(unpacked if built_upon_ascii(encoding) else _Utf8(unpacked, encoding))
     except TableError:
         raise
     except UnicodeError as error:
@@ -98,23 +98,11 @@ def built_upon_ascii(encoding: str) -> bool:
     return len(text) == 256 and text[:128] == bytes(range(128)).decode()
 
 
-def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
+def read_head(file: io.BufferedReader, path: Path, head: bytes = b"") -> bytes:
     """Read the first bytes, or more after `head`; fewer, or none, at the end of the file."""
     if len(head) >= MAX_LINE:
         raise too_long(path)
-    room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
-    return head + room[: _fill(file, memoryview(room))]
-
-
-def _fill(file: Any, room: memoryview) -> int:
-    """Read until the buffer is full or the file ends: decompressors return short reads."""
-    n = 0
-    while n < len(room):
-        got = file.readinto(room[n:])
-        if not got:
-            break
-        n += got
-    return n
+    return head + file.read(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
 
 
 @dataclass(slots=True)
@@ -173,7 +161,7 @@ class Chunks:
             if self._file.seekable():
                 self._file.seek(begin)
             else:
-                _fill(self._file, memoryview(bytearray(begin)))
+                self._file.read(begin)
             self._unread = sys.maxsize if stop is None else stop - begin
         n = 0
         while True:
@@ -184,7 +172,7 @@ class Chunks:
                 chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
             room = memoryview(chunk.room)[len(held) : len(chunk.room) - SPARE]
-            got = _fill(self._file, room[: self._unread])
+            got = self._file.readinto(room[: self._unread])
             self._unread -= got
             n = len(held) + got
             if not n:
