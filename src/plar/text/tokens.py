@@ -102,7 +102,6 @@ def tokenize(
     made, filled = np.uint64(state[2]), np.uint64(state[3])
     n_rows, ended = _ZERO, DONE
     separator, mask = np.uint8(ends[0]), np.uint64(len(slots)) - _ONE
-    fault_line = line
     j = _ZERO
     while pos < end:
         i = pos
@@ -257,16 +256,13 @@ def tokenize(
                 i += _ONE
             break
         if ended != DONE:
-            fault_line = line
             break
         if j != fields:
-            ended, fault_line = RAGGED, line
+            ended = RAGGED
             break
         lines[n_rows] = line
         n_rows += _ONE
         pos = i + _ONE
         line += breaks + _ONE
-    if ended > ROOM:
-        line = fault_line
     state[0], state[1], state[2], state[3], state[4], state[5] = pos, line, made, filled, j, n_rows
     return ended
