@@ -30,8 +30,7 @@ from plar.text.chunks import Chunk, Chunks, built_upon_ascii, open_bytes, read_h
 from plar.text.dialect import Header, decoded, delimited_header
 from plar.text.dictionary import LENGTH, QUOTED, Dictionary, merged
 from plar.text.distinct import Index
-from plar.text.rows import Rows
-from plar.text.worker import Fault, Worker
+from plar.text.rows import Fault, Rows, Worker
 
 #: maximum number of columns of a table in a file
 MAX_COLUMNS = 1 << 18
