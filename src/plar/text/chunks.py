@@ -19,9 +19,8 @@ import numpy as np
 from plar.errors import TableError
 from plar.files import suffix_of
 from plar.limits import check_memory
-from plar.text.dialect import Dialect
 from plar.text.distinct import SPARE, Bytes
-from plar.text.tokens import FRESH, scan_rows
+from plar.text.tokens import FRESH, Dialect, scan_rows
 
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26

@@ -16,8 +16,8 @@ import numpy as np
 from plar.errors import TableError
 from plar.files import suffix_of
 from plar.text.chunks import built_upon_ascii
-from plar.text.dialect import Dialect, Header
-from plar.text.tokens import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, scan_rows
+from plar.text.headers import Header
+from plar.text.tokens import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows
 
 
 class Scan(NamedTuple):

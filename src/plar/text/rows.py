@@ -16,10 +16,10 @@ from plar.parallel import in_threads
 from plar.partition import Codes, smallest_codes
 from plar.text import tokens
 from plar.text.chunks import Chunk
-from plar.text.dialect import Dialect
 from plar.text.dictionary import Dictionary
 from plar.text.distinct import Counts, Index, Words
 from plar.text.repeats import Repeats
+from plar.text.tokens import Dialect
 
 #: final codes of a thread's codes, column after column, and where each column begins
 Lut: TypeAlias = tuple[Index, Words]

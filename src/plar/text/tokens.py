@@ -6,6 +6,7 @@ by hashing, fields of up to eight bytes by their bytes, longer ones by a hash an
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ _EACH = np.uint64(0x0101010101010101)
 
 
 class Marks(NamedTuple):
-    """How fields are separated."""
+    """A dialect for the kernels."""
 
     #: the role of each byte outside quotes
     kinds: Bytes
@@ -45,6 +46,46 @@ class Marks(NamedTuple):
     padded: bool
     #: quoted values may span lines
     multiline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How fields are separated."""
+
+    #: one ASCII character; a blank means any run of blanks and tabs
+    separator: str
+    #: characters that may quote a value
+    quotes: str = '"'
+    #: what begins a comment, which extends to the end of the line; empty: no comments
+    comment: str = ""
+    #: as in ARFF: blanks may surround quotes, and a backslash escapes within them. Otherwise quotes are doubled
+    padded: bool = False
+    #: how a missing value is written, outside quotes
+    missing: tuple[str, ...] = ()
+    #: the same for the kernels
+    marks: Marks = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Tabulate the role of each byte."""
+        kinds = np.zeros(256, np.uint8)
+        for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
+            kinds[list(marks.encode())] |= kind
+        if not self.runs:
+            kinds[ord(self.separator)] = 0
+        kinds[list(b" \t" if self.runs else self.separator.encode())] |= SEPARATOR
+        ends = (self.separator + "\n" + ("\t" if self.runs else self.comment or "\n")).encode()
+        words = np.array([end * 0x0101010101010101 for end in ends], np.uint64)
+        object.__setattr__(self, "marks", Marks(kinds, words, self.runs, self.padded, self.multiline))
+
+    @property
+    def runs(self) -> bool:
+        """Whether a run of blanks counts as one separator."""
+        return self.separator == " "
+
+    @property
+    def multiline(self) -> bool:
+        """Whether a value in quotes may hold line ends."""
+        return not self.runs and not self.padded
 
 
 @jit
