@@ -58,7 +58,7 @@ def as_numbers(values: Sequence[Any], name: str, decimal: str | None) -> Floats:
         with suppress(OverflowError):
             return np.array(values, np.float64)
     if decimal is not None and kinds == {str}:
-        texts = [_pointed(text, decimal) for text in values]
+        texts = [pointed(text.strip(), decimal) for text in values]
         if _DIGITS.issuperset("".join(texts)):  # with these characters, float() agrees with `NUMBER`
             with suppress(ValueError):
                 numbers = np.array(list(map(float, texts)))
@@ -72,7 +72,7 @@ def as_numbers(values: Sequence[Any], name: str, decimal: str | None) -> Floats:
 
 def _number(value: Any, decimal: str | None) -> float | None:
     if isinstance(value, str):
-        text = _pointed(value, decimal) if decimal is not None else ""
+        text = pointed(value.strip(), decimal) if decimal is not None else ""
         number = float(text) if _NUMBER.match(text) else math.inf
         return None if math.isinf(number) else number
     if is_missing(value):
@@ -86,9 +86,9 @@ def _number(value: Any, decimal: str | None) -> float | None:
         return math.inf if whole > 0 else -math.inf
 
 
-def _pointed(text: str, decimal: str) -> str:
+def pointed(text: str, decimal: str) -> str:
     """Text with a decimal point; where another mark is asked for, a point makes it not a number."""
-    return text.strip() if decimal == "." else text.strip().replace(".", "?").replace(decimal, ".")
+    return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")
 
 
 def looks_continuous(values: Iterable[Any]) -> bool:
