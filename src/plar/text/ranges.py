@@ -6,6 +6,7 @@ may begin in, all at once, and the scans are combined afterwards.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plar.errors import TableError
-from plar.files import suffix_of
-from plar.text.chunks import built_upon_ascii
+from plar.text.chunks import open_bytes
 from plar.text.headers import Header
 from plar.text.tokens import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows
 
@@ -33,18 +33,16 @@ class Scan(NamedTuple):
 
 
 def can_be_divided(path: Path, encoding: str) -> bool:
-    """Whether a file can be read from any byte on: it is not compressed, and its line ends are single bytes."""
-    return not suffix_of(path)[1] and built_upon_ascii(encoding)
+    """Whether a file can be read from any byte on: it is neither decompressed nor recoded on the way."""
+    with open_bytes(path, encoding) as file:
+        return isinstance(file.raw, io.BufferedReader)
 
 
 def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
     """Scan a byte range of a file."""
-    try:
-        with path.open("rb") as file:
-            file.seek(low)
-            data = file.read(high - low)
-    except OSError as error:
-        raise TableError(f"Cannot read {str(path)!r}: {error.strerror}. Check the file and its permissions.") from None
+    with open_bytes(path, "utf-8") as file:
+        file.seek(low)
+        data = file.read(high - low)
     if len(data) < high - low:
         raise TableError(f"Cannot read {str(path)!r}: it became shorter while it was being read. Check the file.")
     return scan(data, dialect)
