@@ -192,4 +192,4 @@ class Chunks:
         quote = self._dialect.quotes[:1].encode()
         if not self._dialect.multiline or chunk.room.find(quote, 0, n) < 0:
             return chunk.room.rfind(b"\n", 0, n) + 1
-        return int(scan_rows(chunk.data, np.uint64(n), self._dialect.marks.kinds, FRESH)[2])
+        return int(scan_rows(chunk.data, np.uint64(n), self._dialect.kinds, FRESH)[2])

@@ -57,7 +57,7 @@ def scan(data: bytes, dialect: Dialect) -> Scan:
     >>> scan(b'a\nb",c\n', Dialect(",")).row_ends[WITHIN]
     7
     """
-    kinds, quote = dialect.marks.kinds, dialect.quotes[:1].encode()
+    kinds, quote = dialect.kinds, dialect.quotes[:1].encode()
     if dialect.multiline and quote in data:
         array, size = np.frombuffer(data, np.uint8), np.uint64(len(data))
         fresh, within = scan_rows(array, size, kinds, FRESH), scan_rows(array, size, kinds, WITHIN)

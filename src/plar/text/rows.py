@@ -109,7 +109,7 @@ class Worker:
             ended = tokens.tokenize(
                 data,
                 np.uint64(end),
-                dialect.marks,
+                (dialect.kinds, dialect.ends, dialect.runs, dialect.padded),
                 self._wanted,
                 state,
                 np.uint64(chunk.number),

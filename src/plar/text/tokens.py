@@ -7,7 +7,6 @@ by hashing, fields of up to eight bytes by their bytes, longer ones by a hash an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -33,21 +32,6 @@ _NONE = np.uint32(0xFFFFFFFF)
 _EACH = np.uint64(0x0101010101010101)
 
 
-class Marks(NamedTuple):
-    """A dialect for the kernels."""
-
-    #: the role of each byte outside quotes
-    kinds: Bytes
-    #: the bytes that end a field, each eight times in a word
-    ends: Words
-    #: consecutive separators count as one
-    runs: bool
-    #: blanks may surround quotes, within which a backslash escapes
-    padded: bool
-    #: quoted values may span lines
-    multiline: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """How fields are separated."""
@@ -62,11 +46,13 @@ class Dialect:
     padded: bool = False
     #: how a missing value is written, outside quotes
     missing: tuple[str, ...] = ()
-    #: the same for the kernels
-    marks: Marks = field(init=False, repr=False, compare=False)
+    #: the role of each byte outside quotes
+    kinds: Bytes = field(init=False, repr=False, compare=False)
+    #: the bytes that end a field, each eight times in a word
+    ends: Words = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Tabulate the role of each byte."""
+        """Tabulate the bytes for the kernels."""
         kinds = np.zeros(256, np.uint8)
         for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
             kinds[list(marks.encode())] |= kind
@@ -74,8 +60,8 @@ class Dialect:
             kinds[ord(self.separator)] = 0
         kinds[list(b" \t" if self.runs else self.separator.encode())] |= SEPARATOR
         ends = (self.separator + "\n" + ("\t" if self.runs else self.comment or "\n")).encode()
-        words = np.array([end * 0x0101010101010101 for end in ends], np.uint64)
-        object.__setattr__(self, "marks", Marks(kinds, words, self.runs, self.padded, self.multiline))
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "ends", np.array([end * 0x0101010101010101 for end in ends], np.uint64))
 
     @property
     def runs(self) -> bool:
@@ -118,7 +104,7 @@ def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[in
 def tokenize(
     data: Bytes,
     end: np.uint64,
-    marks: Marks,
+    dialect: tuple[Bytes, Words, bool, bool],
     wanted: Index,
     state: Counts,
     chunk: np.uint64,
@@ -132,12 +118,12 @@ def tokenize(
 ) -> int:
     """Code the rows of a chunk until its end, or until there is no room for another one; return how it ended.
 
-    The data are whole rows, each with a line end. `wanted` has for each field of a row its place among the columns that
-    are coded, 2^32 - 1 for those that are not; `short` has code + 1 of fields of one byte and none. `rows` and `lines`
-    are written. In `state`, in and out: where the next row begins, its line, entries and bytes of the dictionary; out:
-    the fields of a row at fault, and how many rows there are.
+    The data are whole rows, each with a line end. `dialect` has its `kinds`, `ends`, `runs` and `padded`; `wanted` for
+    each field of a row its place among the columns that are coded, 2^32 - 1 for those that are not; `short` code + 1 of
+    fields of one byte and none. `rows` and `lines` are written. In `state`, in and out: where the next row begins, its
+    line, entries and bytes of the dictionary; out: the fields of a row at fault, and how many rows there are.
     """
-    kinds, ends, runs, padded, multiline = marks
+    kinds, ends, runs, padded = dialect
     fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
     pos, line = np.uint64(state[0]), np.uint64(state[1])
     made, filled = np.uint64(state[2]), np.uint64(state[3])
@@ -200,7 +186,7 @@ def tokenize(
                         i += np.uint64(2)
                         continue
                     if b == _LF:
-                        if not multiline:
+                        if runs or padded:  # a value does not hold line ends
                             break
                         breaks += _ONE
                     i += _ONE
