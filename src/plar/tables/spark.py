@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from plar.bin_rules import Cuts
-from plar.bins import NUMBER
+from plar.bins import NUMBER, Cuts
 from plar.coding.codes import Column
 from plar.columns import check_names
 from plar.errors import TableError
