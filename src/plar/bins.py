@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.assemble import Counts
-from plar.coding.codes import Column, factorized, is_missing
+from plar.coding.codes import Column, is_missing
+from plar.coding.factorize import factorized
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_column
 from plar.columns import resolve

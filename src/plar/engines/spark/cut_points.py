@@ -11,7 +11,8 @@ import numpy as np
 
 from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
 from plar.coding.assemble import row_weights
-from plar.coding.codes import Column, combine, factorized, union
+from plar.coding.codes import Column, combine, union
+from plar.coding.factorize import factorized
 from plar.engines.spark.pieces import itself
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
