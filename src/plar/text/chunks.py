@@ -162,9 +162,8 @@ class Chunks:
             else:
                 self._file.read(begin)
             self._unread = sys.maxsize if stop is None else stop - begin
-        n = 0
         while True:
-            held = self._left if not n else bytes(memoryview(chunk.room)[:n])
+            held = self._left
             if len(held) * 2 > len(chunk.room) - SPARE:
                 if len(held) >= MAX_LINE:
                     raise too_long(self._files[self._at][0])
@@ -183,8 +182,8 @@ class Chunks:
                 end = n
             else:
                 end = self._row_end(chunk, n)
+            chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
             if end:
-                chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
                 return chunk
 
     def _row_end(self, chunk: Chunk, n: int) -> int:
