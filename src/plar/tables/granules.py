@@ -6,8 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from plar.bin_rules import Bins, parse_bins
-from plar.bins import cut_columns
+from plar.bins import Bins, cut_columns, parse_bins
 from plar.coding.codes import Column, recode
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
