@@ -29,8 +29,7 @@ from tables import as_table
 
 import plar
 from plar import bins
-from plar.bin_rules import Rule
-from plar.bins import find_cuts
+from plar.bins import Rule, find_cuts
 from plar.errors import ParameterError
 from plar.options import ReadOptions
 

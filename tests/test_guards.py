@@ -18,8 +18,7 @@ import pytest
 from real import EVERYBODYS, PAPERS, granules, paper
 
 import plar
-from plar.bin_rules import Rule
-from plar.bins import find_cuts
+from plar.bins import Rule, find_cuts
 from plar.sklearn import ReductSelector, RelevantSelector
 
 RNG = np.random.default_rng(0)

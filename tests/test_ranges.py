@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import plar
 from plar.options import ReadOptions
-from plar.text.ranges import divided, scan_range
+from plar.text.ranges import can_be_divided, divided, scan_range
 from plar.text.reader import TextFile, open_text
 
 COMMA = ReadOptions(separator=",")
@@ -64,3 +65,15 @@ def test_a_file_that_is_cut_short_is_one_line(tmp_path: Path) -> None:
         scan_range(path, 0, 100, dialect)
     with pytest.raises(plar.TableError, match=r"Cannot read .*gone\.csv': No such file"):
         scan_range(tmp_path / "gone.csv", 0, 100, dialect)
+
+
+def test_only_bytes_that_are_read_as_they_are_can_be_divided(tmp_path: Path) -> None:
+    path, text = tmp_path / "t.csv", "a,b\n1,2\n"
+    for data, encoding, expected in (
+        (text.encode(), "utf-8", True),
+        (text.encode("latin-1"), "latin-1", True),
+        (text.encode("utf-16"), "utf-16", False),
+        (gzip.compress(text.encode()), "utf-8", False),  # whatever its name
+    ):
+        path.write_bytes(data)
+        assert can_be_divided(path, encoding) is expected

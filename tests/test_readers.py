@@ -17,7 +17,7 @@ from plar.granules import Granules
 from plar.options import ReadOptions
 from plar.tables.table import open_rows
 from plar.text.chunks import Chunk
-from plar.text.worker import Worker
+from plar.text.rows import Worker
 
 ROWS = [("a", "x", "0"), ("b", "x", "1"), ("a", "x", "0")]
 

@@ -303,6 +303,27 @@ def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
     assert set(Path(SparkFiles.getRootDirectory()).iterdir()) == files
 
 
+def test_nothing_stays_when_the_columns_cannot_be_laid_out(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark import SparkFiles
+
+    from plar.engines.spark import columns
+
+    def full(block: Any, token: str) -> Any:
+        stored = blocks.store(block, token)
+        if isinstance(block, blocks.Block) and block.share.task:
+            raise OSError("No space left on device")
+        return stored
+
+    monkeypatch.setattr(columns, "store", full)
+    rows = spark.createDataFrame([(i % 7, i % 5, i % 3, i % 2) for i in range(70)], "a int, b int, c int, d int")
+    cached = spark.sparkContext._jsc.getPersistentRDDs().size()
+    files = set(Path(SparkFiles.getRootDirectory()).iterdir())
+    with shipped(spark, layout="columns") as engine, pytest.raises(plar.PlarError, match="lay the columns out"):
+        plar.reduce(rows, "d", engine=engine)
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= cached
+    assert set(Path(SparkFiles.getRootDirectory()).iterdir()) == files
+
+
 def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
     from plar.engines.spark.shipped import ShippedEvaluation
 

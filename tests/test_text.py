@@ -19,7 +19,7 @@ import plar
 from plar.errors import TableError
 from plar.options import ReadOptions
 from plar.parallel import threads
-from plar.text import chunks, reader, repeats, worker
+from plar.text import chunks, reader, repeats, rows
 from plar.text.reader import CodedRows, TextFile, open_text
 
 #: how many random files; the nightly run has 10,000
@@ -89,12 +89,12 @@ def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> An
         monkeypatch.setattr(chunks, "_CHUNK", request.param)
         monkeypatch.setattr(chunks, "_HEAD", 16)
         monkeypatch.setattr(reader, "_SHARED", request.param)
-        monkeypatch.setattr(worker, "_WINDOW", request.param)
-        monkeypatch.setattr(worker, "_LEAST_WINDOW", request.param)
+        monkeypatch.setattr(rows, "_WINDOW", request.param)
+        monkeypatch.setattr(rows, "_LEAST_WINDOW", request.param)
         monkeypatch.setattr(repeats, "_TRIED", 8)
-        monkeypatch.setattr(worker, "_FEWEST", 3)
-        monkeypatch.setattr(worker, "_AT_ONCE", 1)
-        monkeypatch.setattr(worker, "_BLOCK", 1)
+        monkeypatch.setattr(rows, "_FEWEST", 3)
+        monkeypatch.setattr(rows, "_AT_ONCE", 1)
+        monkeypatch.setattr(rows, "_BLOCK", 1)
     return request.param
 
 

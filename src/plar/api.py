@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from plar.bin_rules import Spec
+from plar.bins import Spec
 from plar.columns import ColumnName as Column
 from plar.engines import as_engine, on_spark
 from plar.engines.base import Engine

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bin_rules import Cuts
+from plar.bins import Cuts
 from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
 from plar.coding.codes import Column, combine, recode, union
 from plar.coding.consumable_columns import ConsumableColumns

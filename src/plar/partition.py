@@ -206,7 +206,7 @@ def distinct(
     return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
 
 
-def count_distinct(columns: Sequence[tuple[Codes, int]], n_rows: int) -> int:
+def count_distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> int:
     """How many rows differ by all columns together.
 
     Examples
@@ -214,15 +214,7 @@ def count_distinct(columns: Sequence[tuple[Codes, int]], n_rows: int) -> int:
     >>> count_distinct([(np.array([0, 1, 0], np.uint8), 2)], 3)
     2
     """
-    n_values = math.prod(of_column for _, of_column in columns)
-    if n_values >= 1 << 64:
-        return len(distinct(columns, n_rows)[1]) - 1
-    keys: Array = np.zeros(n_rows, np.uint32 if n_values < 1 << 32 else np.uint64)
-    for column, of_column in columns:
-        keys *= keys.dtype.type(of_column)
-        keys += column
-    keys.sort()
-    return min(n_rows, 1) + int(np.count_nonzero(keys[1:] != keys[:-1]))
+    return len(distinct(columns, n_rows)[1]) - 1
 
 
 class Runs(NamedTuple):

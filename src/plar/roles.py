@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from plar.bin_rules import Bins, Cuts, Rule, parse_bins, parse_decision_bins
+from plar.bins import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError

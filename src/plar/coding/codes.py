@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import Places, dense, factorize, gather, narrow_floats, narrow_integers
+from plar.coding.factorize import Places, dense, factorized, gather, narrow_floats, narrow_integers
 from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
 from plar.jit import jit
@@ -145,13 +145,6 @@ def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str =
         said = f"Column {name!r} holds values that cannot be compared ({error})"
         raise TableError(f"{said}. Turn them into text first.") from None
     return encode_distinct(codes, seen, na=frozenset(na))
-
-
-def factorized(keys: NDArray[np.uint64]) -> tuple[Index, Index]:
-    """Codes of keys, in order of appearance, and the row where each appears first."""
-    codes, first = np.empty(len(keys), np.uint32), np.empty(len(keys), np.uint32)
-    made = factorize(keys, codes, first)
-    return codes, first[:made].copy()
 
 
 def first_rows(codes: Array, n_values: int) -> Index:

@@ -80,17 +80,19 @@ def _rehash(keys: Keys, slots: Index, made: np.uint64, first: Index) -> None:
 
 
 @jit
-def factorize(keys: Keys, codes: Index, first: Index) -> np.int64:
-    """Write the code of every key, in order of appearance, and the row where each appears first; return how many."""
+def factorized(keys: Keys) -> tuple[Index, Index]:
+    """Codes of keys, in order of appearance, and the row where each appears first."""
+    codes, first = np.empty(len(keys), np.uint32), np.empty(len(keys), np.uint32)
     if len(keys) == 0:
-        return np.int64(0)
+        return codes, first
     # signed or unsigned does not matter: differences wrap around to the same
     low = high = np.int64(keys[0])
     for i in range(np.uint64(len(keys))):
         low, high = min(low, np.int64(keys[i])), max(high, np.int64(keys[i]))
     reach = np.uint64(high) - np.uint64(low)
     if reach < _RANGE:
-        return np.int64(_near(keys, np.uint64(low), np.zeros(reach + _ONE, np.uint32), codes, first))
+        made = _near(keys, np.uint64(low), np.zeros(reach + _ONE, np.uint32), codes, first)
+        return codes, first[:made].copy()
     size = np.uint64(1024)
     slots = np.zeros(size, np.uint32)
     begin, made = _hash(keys, np.uint64(0), slots, np.uint64(0), codes, first)
@@ -99,7 +101,7 @@ def factorize(keys: Keys, codes: Index, first: Index) -> np.int64:
         slots = np.zeros(size, np.uint32)
         _rehash(keys, slots, made, first)
         begin, made = _hash(keys, begin, slots, made, codes, first)
-    return np.int64(made)
+    return codes, first[:made].copy()
 
 
 # Below, the columns are the rows of `columns`, at the places `chosen`: those of a matrix in C order are read in tiles,

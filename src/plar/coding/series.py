@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, factorized, first_rows
+from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, first_rows
+from plar.coding.factorize import factorized
 from plar.coding.times import spelled_times
 from plar.errors import EngineFailed, TableError
 from plar.lazy_polars import pl

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
-from plar.bin_rules import Spec, parse_bins, parse_decision_bins
+from plar.bins import Spec, parse_bins, parse_decision_bins
 from plar.coding.series import encode_column
 from plar.columns import check_names, column_list, resolve
 from plar.engines import as_engine

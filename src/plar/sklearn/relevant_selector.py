@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bin_rules import Spec
+from plar.bins import Spec
 from plar.chance import LEVEL
 from plar.engines.base import Engine
 from plar.granules import Granules

@@ -19,7 +19,7 @@ from pyspark.ml.util import DefaultParamsReadable, DefaultParamsReader, DefaultP
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from plar.api import reduce
-from plar.bin_rules import Cuts
+from plar.bins import Cuts
 from plar.engines.spark import SparkEngine
 from plar.errors import TableError
 from plar.options import ReadOptions, wants_bins

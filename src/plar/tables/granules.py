@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from plar.bin_rules import parse_bins
+from plar.bins import parse_bins
 from plar.coding.codes import Column, recode
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError

@@ -20,7 +20,7 @@ from plar.lazy_polars import pl
 from plar.roles import Roles
 from plar.tables.frames import FrameRows, common_type
 from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
-from plar.text.dialect import decoded
+from plar.text.headers import decoded
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
 _ORDERED = 16  # polars keeps the order of up to this many names

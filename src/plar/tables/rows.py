@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from plar.bin_rules import Cuts
-from plar.bins import apply, cut_columns, cut_decision
+from plar.bins import Cuts, apply, cut_columns, cut_decision
 from plar.coding.assemble import Counts, row_weights
 from plar.coding.codes import Column, combine
 from plar.coding.series import encode_series, named

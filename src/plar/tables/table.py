@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plar.bin_rules import Cuts
+from plar.bins import Cuts
 from plar.columns import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
 from plar.files import find_files, format_of, on_disk

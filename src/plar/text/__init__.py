@@ -1,1 +1,1 @@
-"""Text files straight to codes: headers, dialect, arff → chunks → tokens, worker → rows → reader."""
+"""Text files straight to codes: headers → chunks → tokens → rows → reader."""

@@ -19,9 +19,8 @@ import numpy as np
 from plar.errors import TableError
 from plar.files import suffix_of
 from plar.limits import check_memory
-from plar.text.dialect import Dialect
 from plar.text.distinct import SPARE, Bytes
-from plar.text.tokens import last_row_end
+from plar.text.tokens import FRESH, Dialect, scan_rows
 
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
@@ -39,12 +38,12 @@ def too_long(path: Path) -> TableError:
 
 
 @contextmanager
-def open_bytes(path: Path, encoding: str) -> Iterator[Any]:
+def open_bytes(path: Path, encoding: str) -> Iterator[io.BufferedReader]:
     """Open a file to be read once, decompressed, and as UTF-8 if its encoding does not extend ASCII."""
     try:
         with path.open("rb") as file, _unpacked(file, path) as unpacked:
             # if its encoding extends ASCII, only the distinct values are decoded, later
-            yield unpacked if built_upon_ascii(encoding) else _Utf8(unpacked, encoding)
+            yield io.BufferedReader(unpacked if built_upon_ascii(encoding) else _Utf8(unpacked, encoding))
     except TableError:
         raise
     except UnicodeError as error:
@@ -74,17 +73,13 @@ class _Utf8(io.RawIOBase):
     """The contents of a file, recoded to UTF-8."""
 
     def __init__(self, file: Any, encoding: str) -> None:
-        self._file, self._decoder, self._left = file, codecs.getincrementaldecoder(encoding)(), b""
+        self._text, self._left = io.TextIOWrapper(file, encoding, newline=""), b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        while not self._left:
-            some = self._file.read(_HEAD)
-            self._left = self._decoder.decode(some, not some).encode("utf-8", "surrogatepass")
-            if not some:
-                break
+        self._left = self._left or self._text.read(_HEAD).encode("utf-8", "surrogatepass")
         n = min(len(room), len(self._left))
         room[:n], self._left = self._left[:n], self._left[n:]
         return n
@@ -102,23 +97,11 @@ def built_upon_ascii(encoding: str) -> bool:
     return len(text) == 256 and text[:128] == bytes(range(128)).decode()
 
 
-def read_head(file: Any, path: Path, head: bytes = b"") -> bytes:
+def read_head(file: io.BufferedReader, path: Path, head: bytes = b"") -> bytes:
     """Read the first bytes, or more after `head`; fewer, or none, at the end of the file."""
     if len(head) >= MAX_LINE:
         raise too_long(path)
-    room = bytearray(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
-    return head + room[: _fill(file, memoryview(room))]
-
-
-def _fill(file: Any, room: memoryview) -> int:
-    """Read until the buffer is full or the file ends: decompressors return short reads."""
-    n = 0
-    while n < len(room):
-        got = file.readinto(room[n:])
-        if not got:
-            break
-        n += got
-    return n
+    return head + file.read(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
 
 
 @dataclass(slots=True)
@@ -177,18 +160,17 @@ class Chunks:
             if self._file.seekable():
                 self._file.seek(begin)
             else:
-                _fill(self._file, memoryview(bytearray(begin)))
+                self._file.read(begin)
             self._unread = sys.maxsize if stop is None else stop - begin
-        n = 0
         while True:
-            held = self._left if not n else bytes(memoryview(chunk.room)[:n])
+            held = self._left
             if len(held) * 2 > len(chunk.room) - SPARE:
                 if len(held) >= MAX_LINE:
                     raise too_long(self._files[self._at][0])
                 chunk = Chunk.of(min(4 * len(held), MAX_LINE))
             chunk.room[: len(held)] = held
             room = memoryview(chunk.room)[len(held) : len(chunk.room) - SPARE]
-            got = _fill(self._file, room[: self._unread])
+            got = self._file.readinto(room[: self._unread])
             self._unread -= got
             n = len(held) + got
             if not n:
@@ -200,8 +182,8 @@ class Chunks:
                 end = n
             else:
                 end = self._row_end(chunk, n)
+            chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
             if end:
-                chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
                 return chunk
 
     def _row_end(self, chunk: Chunk, n: int) -> int:
@@ -209,4 +191,4 @@ class Chunks:
         quote = self._dialect.quotes[:1].encode()
         if not self._dialect.multiline or chunk.room.find(quote, 0, n) < 0:
             return chunk.room.rfind(b"\n", 0, n) + 1
-        return int(last_row_end(chunk.data, np.uint64(n), self._dialect.marks.kinds))
+        return int(scan_rows(chunk.data, np.uint64(n), self._dialect.kinds, FRESH)[2])

@@ -89,19 +89,16 @@ def _length(meta: np.uint64) -> np.uint64:
 @jit
 def word_of(data: Bytes, start: np.uint64, length: np.uint64) -> np.uint64:
     """Up to eight bytes as they are, the first one lowest; the hash of more."""
-    word = _ZERO
     if length <= _EIGHT:
+        word = _ZERO
         for k in range(length):
             word |= np.uint64(data[start + k]) << (_EIGHT * k)
         return word
-    found, i, last = length, start, start + length
-    while i + _EIGHT <= last:
+    found, i, last = length, start, start + length - _EIGHT
+    while i < last:
         found = mix(found ^ eight_bytes(data, i))
         i += _EIGHT
-    while i < last:
-        word = (word << _EIGHT) | np.uint64(data[i])
-        i += _ONE
-    return mix(found ^ word)
+    return mix(found ^ eight_bytes(data, last))
 
 
 @jit
@@ -126,14 +123,10 @@ def find_entry(
 
 @jit
 def _rehash(slots: Index, entries: Entries) -> None:
-    """Put entries into empty slots; those of at most one byte are looked up elsewhere."""
+    """Put entries into empty slots."""
     mask = np.uint64(len(slots)) - _ONE
     for e in range(np.uint64(len(entries))):
-        meta = entries[e].meta
-        length = _length(meta)
-        if length < np.uint64(2) and meta & QUOTED == _ZERO:
-            continue
-        at = mix(entries[e].word ^ (meta * SPREAD)) & mask
+        at = mix(entries[e].word ^ (entries[e].meta * SPREAD)) & mask
         while slots[at] != 0:
             at = (at + _ONE) & mask
         slots[at] = np.uint32(e + _ONE)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from plar.bins import NUMBER, pointed
 from plar.errors import warn
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _SHOWN = 5
 #: Python converts this many digits by default
@@ -22,8 +23,7 @@ def written_number(text: str, decimal: str = ".") -> int | float | None:
     >>> written_number("007"), written_number("1,50", ","), written_number("9007199254740993.0")
     (7, 1.5, 9007199254740993)
     """
-    if decimal != ".":
-        text = text.replace(".", "?").replace(decimal, ".")
+    text = pointed(text, decimal)
     if not _NUMBER.fullmatch(text):
         return None
     whole = text.rstrip("0").rstrip(".") if "." in text else text

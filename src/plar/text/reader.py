@@ -6,7 +6,6 @@ which values first appear in the file, and rows are recoded, so nothing depends 
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
@@ -25,19 +24,16 @@ from plar.files import shown_files, suffix_of
 from plar.options import ReadOptions
 from plar.parallel import usable_cores
 from plar.text import tokens
-from plar.text.arff import arff_header, begins_as_arff
-from plar.text.chunks import Chunk, Chunks, built_upon_ascii, open_bytes, read_head
-from plar.text.dialect import Header, decoded, delimited_header
+from plar.text.chunks import Chunk, Chunks, built_upon_ascii
 from plar.text.dictionary import LENGTH, QUOTED, Dictionary, merged
 from plar.text.distinct import Index
-from plar.text.rows import Rows
-from plar.text.worker import Fault, Worker
+from plar.text.headers import Header, decoded, read_header
+from plar.text.rows import Fault, Rows, Worker
 
 #: maximum number of columns of a table in a file
 MAX_COLUMNS = 1 << 18
 #: bytes per thread at which another thread pays
 _SHARED = 1 << 21
-_BINARY = [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]
 
 
 class CodedRows(NamedTuple):
@@ -226,9 +222,6 @@ def _run_all(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: 
             chunks.over = True
 
 
-# -- headers ---------------------------------------------------------------------------------------------------
-
-
 def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFile:
     r"""Read the headers of text files that make up one table: delimited text, ARFF, or .dat, which is either.
 
@@ -240,7 +233,7 @@ def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFil
     >>> [column.values for column in rows.columns], rows.counts.tolist()
     ([['1', '2'], ['x', 'y']], [2, 1])
     """
-    headers = [_read_header(file, kind, options) for file in files]
+    headers = [read_header(file, kind, options) for file in files]
     first = headers[0]
     for file, other in zip(files, headers, strict=True):
         if other.names != first.names:
@@ -258,44 +251,3 @@ def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFil
         )
     check_names(first.names, repr(str(files[0])))
     return TextFile(tuple(files), tuple(headers), options.encoding)
-
-
-def _read_header(path: Path, kind: str, options: ReadOptions) -> Header:
-    encoding = options.encoding
-    with open_bytes(path, encoding) as file:
-        head, whole = read_head(file, path), False
-        if not head:
-            raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
-        _check_text(path, head, encoding)
-        utf8 = encoding == "utf-8" or not built_upon_ascii(encoding)
-        mark = len(codecs.BOM_UTF8) if utf8 and head.startswith(codecs.BOM_UTF8) else 0
-        inside = "utf-8" if utf8 else encoding
-        while True:
-            lines = head[mark:]
-            if kind == "arff" or (kind == "dat" and begins_as_arff(lines)):
-                found = arff_header(lines, path, inside, whole=whole)
-            else:
-                found = delimited_header(lines, path, options, inside)
-            if found is not None:
-                return replace(found, size=found.size + mark)
-            if whole:
-                raise _no_header(path, lines)
-            more = read_head(file, path, head)
-            whole = len(more) == len(head)
-            head = more + b"\n" if whole and not more.endswith(b"\n") else more
-
-
-def _no_header(path: Path, head: bytes) -> TableError:
-    if not head.strip():
-        return TableError(f"{str(path)!r} holds blank lines only. A table needs a header and rows.")
-    return TableError(f"{str(path)!r}: a quote in the first row is not closed. Check the quotes and line ends.")
-
-
-def _check_text(path: Path, head: bytes, encoding: str) -> None:
-    """Refuse a file that is not text, judging by its first bytes."""
-    name = repr(str(path))
-    for magic, kind, suffix in _BINARY:
-        if head.startswith(magic):
-            raise TableError(f"{name} is {kind} file, not text. Rename it to {suffix}.")
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and built_upon_ascii(encoding):
-        raise TableError(f"{name} is UTF-16, not UTF-8. Pass encoding='utf-16' (--encoding utf-16).")

@@ -6,7 +6,7 @@ by hashing, fields of up to eight bytes by their bytes, longer ones by a hash an
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from plar.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
 SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
 #: bytes that end a field without quotes
 _STOP = np.uint8(7)
+#: where a byte may be: at the start of a field or after a closing quote, in a field without quotes, or in quotes
+FRESH, PLAIN, WITHIN = 0, 1, 2
 #: how `tokenize` ended: everything read, no room for another row, or a faulty row
 DONE, ROOM, RAGGED, STRAY, UNCLOSED = 0, 1, 2, 3, 4
 #: in `short`, an empty field
@@ -30,49 +32,79 @@ _NONE = np.uint32(0xFFFFFFFF)
 _EACH = np.uint64(0x0101010101010101)
 
 
-class Marks(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Dialect:
     """How fields are separated."""
 
+    #: one ASCII character; a blank means any run of blanks and tabs
+    separator: str
+    #: characters that may quote a value
+    quotes: str = '"'
+    #: what begins a comment, which extends to the end of the line; empty: no comments
+    comment: str = ""
+    #: as in ARFF: blanks may surround quotes, and a backslash escapes within them. Otherwise quotes are doubled
+    padded: bool = False
+    #: how a missing value is written, outside quotes
+    missing: tuple[str, ...] = ()
     #: the role of each byte outside quotes
-    kinds: Bytes
+    kinds: Bytes = field(init=False, repr=False, compare=False)
     #: the bytes that end a field, each eight times in a word
-    ends: Words
-    #: consecutive separators count as one
-    runs: bool
-    #: blanks may surround quotes, within which a backslash escapes
-    padded: bool
-    #: quoted values may span lines
-    multiline: bool
+    ends: Words = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Tabulate the bytes for the kernels."""
+        kinds = np.zeros(256, np.uint8)
+        for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
+            kinds[list(marks.encode())] |= kind
+        if not self.runs:
+            kinds[ord(self.separator)] = 0
+        kinds[list(b" \t" if self.runs else self.separator.encode())] |= SEPARATOR
+        ends = (self.separator + "\n" + ("\t" if self.runs else self.comment or "\n")).encode()
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "ends", np.array([end * 0x0101010101010101 for end in ends], np.uint64))
+
+    @property
+    def runs(self) -> bool:
+        """Whether a run of blanks counts as one separator."""
+        return self.separator == " "
+
+    @property
+    def multiline(self) -> bool:
+        """Whether a value in quotes may hold line ends."""
+        return not self.runs and not self.padded
 
 
 @jit
-def last_row_end(data: Bytes, end: np.uint64, kinds: Bytes) -> np.uint64:
-    """The place after the last line end outside quotes; the data begin with a row, and quotes are doubled in quotes."""
-    i, found = _ZERO, _ZERO
-    fresh = True
+def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[int, np.uint64, np.uint64]:
+    """The state at the end of data that begin in a given one, and where its first and last rows end, 0 if none does.
+
+    Within quotes, quotes are doubled.
+    """
+    i, first, last = _ZERO, _ZERO, _ZERO
     while i < end:
-        kind = kinds[data[i]]
-        if fresh and kind & QUOTE:
-            mark = data[i]
-            i += _ONE
-            while i < end and data[i] != mark:
+        if state == WITHIN:
+            while i < end and not kinds[data[i]] & QUOTE:
                 i += _ONE
-            # a doubled quote closes and reopens
-            i += _ONE
-            fresh = bool(i < end and data[i] == mark)
+            if i < end:
+                state = FRESH  # a doubled quote closes and reopens
+                i += _ONE
             continue
-        fresh = (kind & (SEPARATOR | LINE_END)) != 0
+        kind = kinds[data[i]]
         i += _ONE
+        if state == FRESH and kind & QUOTE:
+            state = WITHIN
+            continue
+        state = FRESH if kind & (SEPARATOR | LINE_END) else PLAIN
         if kind & LINE_END:
-            found = i
-    return found
+            first, last = first or i, i
+    return state, first, last
 
 
 @jit
 def tokenize(
     data: Bytes,
     end: np.uint64,
-    marks: Marks,
+    dialect: tuple[Bytes, Words, bool, bool],
     wanted: Index,
     state: Counts,
     chunk: np.uint64,
@@ -86,18 +118,17 @@ def tokenize(
 ) -> int:
     """Code the rows of a chunk until its end, or until there is no room for another one; return how it ended.
 
-    The data are whole rows, each with a line end. `wanted` has for each field of a row its place among the columns that
-    are coded, 2^32 - 1 for those that are not; `short` has code + 1 of fields of one byte and none. `rows` and `lines`
-    are written. In `state`, in and out: where the next row begins, its line, entries and bytes of the dictionary; out:
-    the fields of a row at fault, and how many rows there are.
+    The data are whole rows, each with a line end. `dialect` has its `kinds`, `ends`, `runs` and `padded`; `wanted` for
+    each field of a row its place among the columns that are coded, 2^32 - 1 for those that are not; `short` code + 1 of
+    fields of one byte and none. `rows` and `lines` are written. In `state`, in and out: where the next row begins, its
+    line, entries and bytes of the dictionary; out: the fields of a row at fault, and how many rows there are.
     """
-    kinds, ends, runs, padded, multiline = marks
+    kinds, ends, runs, padded = dialect
     fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
     pos, line = np.uint64(state[0]), np.uint64(state[1])
     made, filled = np.uint64(state[2]), np.uint64(state[3])
     n_rows, ended = _ZERO, DONE
     separator, mask = np.uint8(ends[0]), np.uint64(len(slots)) - _ONE
-    fault_line = line
     j = _ZERO
     while pos < end:
         i = pos
@@ -155,7 +186,7 @@ def tokenize(
                         i += np.uint64(2)
                         continue
                     if b == _LF:
-                        if not multiline:
+                        if runs or padded:  # a value does not hold line ends
                             break
                         breaks += _ONE
                     i += _ONE
@@ -203,30 +234,18 @@ def tokenize(
                     known = False
             if j < fields and wanted[j] != _NONE:
                 column = np.uint64(wanted[j])
-                if length < np.uint64(2) and flag == _ZERO:
-                    byte = EMPTY
-                    if length:
-                        byte = np.uint64(arena[start] if inside else data[start])
-                    code = short[byte, column]
-                    if code == 0:
-                        entries[made].word, entries[made].meta = byte, (column << COLUMN) | (length << _ONE)
-                        entries[made].place, entries[made].code = filled, n_codes[column]
-                        entries[made].first = (chunk << np.uint64(32)) | line
-                        if length:
-                            arena[filled] = np.uint8(byte)
-                            filled += _ONE
-                        made += _ONE
-                        n_codes[column] += np.uint32(1)
-                        code = n_codes[column]
-                        short[byte, column] = code
-                    rows[n_rows, column] = code - np.uint32(1)
+                meta = (column << COLUMN) | (length << _ONE) | flag
+                # a variable for either array would count references, which costs more than all the rest
+                if inside:
+                    word = word_of(arena, start, length)
+                elif not known:
+                    word = word_of(data, start, length)
+                brief = length < np.uint64(2) and flag == _ZERO
+                if brief:
+                    at = word if length else EMPTY
+                    found_at = short[at, column]
+                    code = found_at - np.uint32(1)
                 else:
-                    # a variable for either array would count references, which costs more than all the rest
-                    if inside:
-                        word = word_of(arena, start, length)
-                    elif not known:
-                        word = word_of(data, start, length)
-                    meta = (column << COLUMN) | (length << _ONE) | flag
                     # most are found at once; a function call with all arrays would cost more
                     at = mix(word ^ (meta * SPREAD)) & mask
                     found_at = slots[at]
@@ -240,18 +259,22 @@ def tokenize(
                             at, found_at = find_entry(arena, start, word, meta, slots, entries, arena)
                         else:
                             at, found_at = find_entry(data, start, word, meta, slots, entries, arena)
-                    if found_at == 0:
-                        for n in range(_ZERO if inside else length):  # else it is there already
-                            arena[filled + n] = data[start + n]
-                        entries[made].word, entries[made].meta = word, meta
-                        entries[made].place, entries[made].code = filled, n_codes[column]
-                        entries[made].first = (chunk << np.uint64(32)) | line
-                        n_codes[column] += np.uint32(1)
-                        filled += length
-                        made += _ONE
-                        found_at = np.uint32(made)
-                        slots[at] = found_at
-                    rows[n_rows, column] = entries[found_at - np.uint32(1)].code
+                    code = np.uint32(entries[found_at - np.uint32(1)].code) if found_at else np.uint32(0)
+                if found_at == 0:
+                    for n in range(_ZERO if inside else length):  # else it is there already
+                        arena[filled + n] = data[start + n]
+                    code = n_codes[column]
+                    entries[made].word, entries[made].meta = word, meta
+                    entries[made].place, entries[made].code = filled, code
+                    entries[made].first = (chunk << np.uint64(32)) | line
+                    n_codes[column] += np.uint32(1)
+                    filled += length
+                    made += _ONE
+                    if brief:
+                        short[at, column] = n_codes[column]
+                    else:
+                        slots[at] = made
+                rows[n_rows, column] = code
             j += _ONE
             if kinds[data[i]] & SEPARATOR:
                 i += _ONE
@@ -260,16 +283,13 @@ def tokenize(
                 i += _ONE
             break
         if ended != DONE:
-            fault_line = line
             break
         if j != fields:
-            ended, fault_line = RAGGED, line
+            ended = RAGGED
             break
         lines[n_rows] = line
         n_rows += _ONE
         pos = i + _ONE
         line += breaks + _ONE
-    if ended > ROOM:
-        line = fault_line
     state[0], state[1], state[2], state[3], state[4], state[5] = pos, line, made, filled, j, n_rows
     return ended

@@ -73,6 +73,8 @@ class ColumnBlocks(ABC):
 
     def __init__(self, context: SparkContext, coding: Coding, n_rows: int) -> None:
         self.context = context
+        #: names of the blocks' files begin with it
+        self.token = uuid4().hex
         self.groups = _groups(coding, n_rows, context.defaultParallelism)
         #: small columns come with the scores, which saves a job to fetch the chosen one; large groups are divided
         self.offers = len(self.groups) * n_rows <= _OFFER
@@ -176,16 +178,16 @@ def _shares(groups: list[Group], sizes: Sequence[int], *, divide: bool) -> list[
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def store(block: Any) -> Any:
+def store(block: Any, token: str) -> Any:
     """Write a block to files; anything else is returned unchanged."""
     if not isinstance(block, Block):
         return block
-    return block._replace(columns=write(block.share.group, block.columns))
+    return block._replace(columns=write(block.share.group, block.columns, token))
 
 
-def write(group: Group, arrays: Sequence[Any]) -> list[str]:
+def write(group: Group, arrays: Sequence[Any], token: str) -> list[str]:
     """Write the columns of a group to files."""
-    name = f"plar-{uuid4().hex}-{group.number}"
+    name = f"plar-{token}-{uuid4().hex}-{group.number}"
     paths = [str(Path(SparkFiles.getRootDirectory(), f"{name}-{k}.npy")) for k in range(len(arrays))]
     for path, array in zip(paths, arrays, strict=True):
         np.save(path, array)

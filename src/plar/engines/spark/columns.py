@@ -16,6 +16,7 @@ from plar.engines.progress_hooks import Watch
 from plar.engines.scoring import Scorer
 from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
 from plar.engines.spark.core import leave_one_out, travellers
+from plar.engines.spark.parcels import remove_files
 from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.labels import label_granules
@@ -36,9 +37,14 @@ class GatheredBlocks(ColumnBlocks):
         cut = partial(_cut, coding=coding, shares=self.shares)
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(len(self.shares) + 1, int)
         self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
-        self.stored = self._blocks.map(store).cache()
-        with explained("lay the columns out"):
-            rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowFacts)).collect()
+        self.stored = self._blocks.map(partial(store, token=self.token)).cache()
+        try:
+            with explained("lay the columns out"):
+                rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowFacts)).collect()
+        except BaseException:
+            self.stored.unpersist()
+            remove_files(self.context, self.token)
+            raise
         self.sizes = [len(fact.classes) for fact in rows]
         self.classes: Index = np.concatenate([fact.classes for fact in rows])
         self.counts = np.concatenate([fact.counts for fact in rows])

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from plar.bin_rules import Bins, Cuts, Rule
-from plar.bins import cut_columns, cut_decision, warn_left
+from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
 from plar.coding.assemble import row_weights
-from plar.coding.codes import Column, combine, factorized, union
+from plar.coding.codes import Column, combine, union
+from plar.coding.factorize import factorized
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.roles import Roles

@@ -101,7 +101,7 @@ def dictionaries_of(granules: Granules) -> list[Sequence[Any]]:
 
 
 def remove_files(context: SparkContext, token: str) -> None:
-    """Remove parcel files whose names begin with the token, after a failure."""
+    """Remove files of parcels or blocks whose names begin with the token, after a failure."""
 
     def remove(_: int) -> None:
         for path in Path(SparkFiles.getRootDirectory()).glob(f"plar-{token}-*"):

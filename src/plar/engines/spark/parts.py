@@ -58,7 +58,7 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
     ranges = []
     for file, header in zip(text.files, text.headers, strict=True):
         end = _size(file)
-        if can_be_divided(file, text.encoding) and end - header.size > 2 * size:
+        if end - header.size > 2 * size and can_be_divided(file, text.encoding):
             ends = [*range(header.size, end - size // 2, size), end]
             ranges += [(file, low, high) for low, high in pairwise(ends)]
     scanned: dict[Path, list[Any]] = {}

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
-from plar.coding.codes import factorized
+from plar.coding.factorize import factorized
 from plar.engines.base import Inner
 from plar.engines.local import LocalEvaluation
 from plar.engines.progress_hooks import Watch

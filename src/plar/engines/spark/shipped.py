@@ -36,7 +36,7 @@ class ShippedBlocks(ColumnBlocks):
         self._granules, self._sent = granules, list[Any]()
         self.shared = context.broadcast((granules.classes, granules.counts))
         cells = len(granules) * lanes.LANES
-        files = list(in_threads(lambda group: write(group, self._columns(group)), self.groups, cells))
+        files = list(in_threads(lambda group: write(group, self._columns(group), self.token), self.groups, cells))
         dealt = [[Block(share, files[share.group.number]) for share in shares] for shares in self.shares]
         self.stored = context.parallelize(dealt, len(dealt)).flatMap(iter)
         self._files = files
@@ -51,7 +51,7 @@ class ShippedBlocks(ColumnBlocks):
         for task, shares in enumerate(self.shares):
             self._sent.append(self.context.broadcast([Block(share, self._columns(share.group)) for share in shares]))
             parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=self._sent[-1])))
-        self.stored = self.context.union(parts).map(store).cache()
+        self.stored = self.context.union(parts).map(partial(store, token=self.token)).cache()
         return self.stored
 
     def unpersist(self) -> None:
