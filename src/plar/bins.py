@@ -92,11 +92,12 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
             f"lists of cut points. Got {spec!r:.60} instead."
         )
     rules: dict[str, Rule] = {}
+    known, candidates = dict.fromkeys(names), frozenset(conditions)  # lookups, for tables of thousands of columns
     for given, asked in spec.items():
-        name = resolve(names, given, "column of bins")
+        name = resolve(known, given, "column of bins")
         if name in decision:
             raise TableError(f"{name!r} is the decision, which bins= does not cut. Use decision_bins=.")
-        if name not in conditions:
+        if name not in candidates:
             raise unknown_name("column of bins", name, conditions)
         if name in rules:
             raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
