@@ -122,7 +122,8 @@ def settle(
 def merge_equal(
     conditions: Iterable[tuple[Codes, int]], decision: Iterable[tuple[Codes, int]], counts: Counts
 ) -> tuple[NDArray[np.intp] | None, Counts, bool]:
-    """The first of equal rows, in table order, the sums of their counts, and whether the table is consistent.
+    """The first of equal rows, in table order, the sums of their counts, which are positive, and whether the table is
+    consistent.
 
     The first is None if no two rows are equal.
     """
@@ -133,6 +134,7 @@ def merge_equal(
     if len(starts) - 1 == len(counts):
         return None, counts, consistent
     begins = starts[:-1].astype(np.intp)
-    first = order[begins].astype(np.intp)
-    place = np.argsort(first)
-    return first[place], np.add.reduceat(counts[order], begins)[place], consistent
+    totals = np.zeros_like(counts)
+    totals[order[begins]] = np.add.reduceat(counts[order], begins)
+    first = np.flatnonzero(totals)
+    return first, totals[first], consistent

@@ -25,7 +25,8 @@ from plar.partition import Array, Codes, Index, smallest_codes
 _MANY = 1 << 14  # from here on the memory of the values matters
 _BLOCK_COLUMNS = 512  # columns of a matrix that a thread codes at a time
 _BLOCK_BYTES = 1 << 24  # columns of numbers that a thread hashes at a time
-_TILE, _LONG_TILE = 64, 4096  # rows read at a time, from row-major and column-major matrices
+_SAMPLE = 64  # rows from which the range of a column is guessed
+_TILE, _FLOAT_TILE, _LONG_TILE = 16, 256, 4096  # rows read at a time: row-major integers and floats, column-major
 _WHOLE = 1 << 30  # larger floats are not checked for whole numbers
 
 
@@ -194,8 +195,9 @@ def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
     if half or not dtype.isnative:
         columns = columns[chosen].astype(np.float32 if half else dtype.newbyteorder("="))
         return _encode_numbers(columns, np.arange(len(chosen), dtype=np.uint64))
-    tile = np.uint64(_LONG_TILE if columns.strides[1] == dtype.itemsize else _TILE)
-    low, wide = _windows(columns[chosen, :_TILE])
+    across = _FLOAT_TILE if dtype.kind == "f" else _TILE
+    tile = np.uint64(_LONG_TILE if columns.strides[1] == dtype.itemsize else across)
+    low, wide = _windows(columns[chosen, :_SAMPLE])
     codes, seen = np.empty((len(chosen), n), np.uint8), np.zeros((len(chosen), 256), np.bool_)
     narrow = narrow_floats if dtype.kind == "f" else narrow_integers
     narrow(columns, chosen, low, codes, wide, tile)
@@ -212,8 +214,9 @@ def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
 def _windows(some: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The start of the range of 256 values that each column may fit, by a sample, and the columns that do not fit."""
     dtype = some.dtype
-    if dtype.itemsize == 1:
-        return np.full(len(some), np.iinfo(dtype).min).astype(np.uint64), np.zeros(len(some), np.bool_)
+    if dtype.itemsize == 1:  # numbers that begin with 0 are dense sooner; others fit too
+        least = np.where(some.min(axis=1) < 0, np.iinfo(dtype).min, 0)
+        return least.astype(np.int64).view(np.uint64), np.zeros(len(some), np.bool_)
     if dtype.kind == "f":
         least, most = np.fmin.reduce(some, axis=1), np.fmax.reduce(some, axis=1)
         least, most = (np.where(np.isnan(end), 0, end).astype(np.float64) for end in (least, most))

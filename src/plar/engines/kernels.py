@@ -132,27 +132,37 @@ def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
 @jit
 def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts: Index, words: Words) -> None:
     """Add the Θ of a partition whose classes are ordered by decision."""
-    kind = f[0]
+    kind, table = f[0], f[1]
+    lower = upper = np.int64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
-        size, run = np.uint64(0), np.uint64(0)
-        pure = True
-        last = decisions[order[low]]
+        size = np.uint64(0)
+        for i in range(low, high):
+            size += np.uint64(counts[order[i]])
+        # most classes are this small; calling add_f for each of them would take five times as long
+        tabled = kind != 0 and size < np.uint64(len(table))
+        theta = table[size] if tabled else np.int64(0)
+        run, pure, last = np.uint64(0), True, decisions[order[low]]
         for i in range(low, high):
             row = np.uint64(order[i])
             if decisions[row] != last:
-                if kind:
+                if tabled:
+                    theta -= table[run]
+                elif kind:
                     add_f(f, run, -1, words, 0)
-                pure = False
-                last = decisions[row]
-                run = np.uint64(0)
+                run, pure, last = np.uint64(0), False, decisions[row]
             run += np.uint64(counts[row])
-            size += np.uint64(counts[row])
-        if kind:
+        if tabled:
+            theta -= table[run]
+            lower += theta & np.int64(_LOW)
+            upper += theta >> np.int64(32)
+        elif kind:
             add_f(f, run, -1, words, 0)
             add_f(f, size, 1, words, 0)
         elif pure:
             words[0] -= np.int64(size)
+    words[0] += lower
+    words[1] += upper
 
 
 @jit
