@@ -223,3 +223,17 @@ def test_as_many_threads_read_as_were_asked_for(tmp_path: Path, monkeypatch: pyt
     for n_jobs in (1, 3):
         assert plar.reduce(path, "d", n_jobs=n_jobs).attributes == ("a",)
     assert started == [1, 3]
+
+
+def test_equal_rows_of_different_lines_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # whole lines are compared first, and their rows only in the end; past 256 values codes take more bytes
+    monkeypatch.setattr(chunks, "_CHUNK", 1 << 13)
+    pick = random.Random(4)
+    drawn = [(str(pick.randrange(4 if i < 10_000 else 400)), str(pick.randrange(2))) for i in range(20_000)]
+    path = tmp_path / "t.csv"
+    path.write_bytes("".join(["a,d\n", *(f"{a},{d}" + pick.choice(("\n", "\r\n")) for a, d in drawn)]).encode())
+    granules = plar.granulate(path, "d")
+    (values,), (decisions,) = granules.dictionaries, granules.decision_values
+    each = zip(granules.columns[0].tolist(), granules.classes.tolist(), granules.counts.tolist(), strict=True)
+    assert {(values[v], decisions[d]): n for v, d, n in each} == Counter(drawn)
+    assert len(granules) == len(set(drawn))

@@ -122,10 +122,9 @@ def settle(
 def merge_equal(
     conditions: Iterable[tuple[Codes, int]], decision: Iterable[tuple[Codes, int]], counts: Counts
 ) -> tuple[NDArray[np.intp] | None, Counts, bool]:
-    """The first of equal rows, in table order, the sums of their counts, which are positive, and whether the table is
-    consistent.
+    """The first of equal rows, in table order, the sums of their counts, and whether the table is consistent.
 
-    The first is None if no two rows are equal.
+    Counts are positive. The first is None if no two rows are equal.
     """
     order, starts = distinct(conditions, len(counts))
     n_combinations = len(starts)

@@ -59,8 +59,8 @@ class Distinct:
 
     @property
     def counts(self) -> Words:
-        """How often each string was seen."""
-        counts = np.empty(self.made, np.uint64)
+        """How often each string was seen; those appended, once."""
+        counts = np.ones(self.made, np.uint64)
         _list_counts(self._slots, counts)
         return counts
 
@@ -70,19 +70,30 @@ class Distinct:
         No string may be a prefix of another. The bytes of new ones are appended to `arena`, from `filled` on. If they
         are not to be kept, `filled` stays, and they get no number.
         """
-        n, size = len(bounds) - 1, int(bounds[-1] - bounds[0]) + SPARE
+        n = len(bounds) - 1
         if 3 * (self.made + n) > len(self._slots):  # two words each; few, because new memory is slow too
             before, self._slots = self._slots, np.zeros(2 << (2 * (self.made + n)).bit_length(), np.uint64)
             _rehash(before, self._slots)
-        if self.filled + size > len(self.arena):
-            needed = 4 * (self.filled + size)
-            self.arena = longer(self.arena, self.filled, needed if needed < _MANY else max(needed // 4, self._most))
+        self._make_room(int(bounds[-1] - bounds[0]) + SPARE)
         numbers, new = np.empty((2, n), np.uint32)
         state = np.array([self.made, self.filled, 0], np.uint64)
         _add(data, bounds, hashes, keep, self._slots, self.arena, numbers, new, state)
         if keep:
             self.made, self.filled = int(state[0]), int(state[1])
         return numbers, new[: int(state[2])]
+
+    def append(self, data: Bytes, n: int) -> Index:
+        """Append so many strings, without looking for equal ones; return their numbers."""
+        size, first = len(data) - SPARE, self.made
+        self._make_room(size + SPARE)
+        self.arena[self.filled : self.filled + size] = data[:size]
+        self.made, self.filled = first + n, self.filled + size
+        return np.arange(first, self.made, dtype=np.uint32)
+
+    def _make_room(self, size: int) -> None:
+        if self.filled + size > len(self.arena):
+            needed = 4 * (self.filled + size)
+            self.arena = longer(self.arena, self.filled, needed if needed < _MANY else max(needed // 4, self._most))
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.text.distinct import SPARE, Bytes, Distinct, Index, Words, find_lines, hash_rows
+from plar.text.distinct import SPARE, Bytes, Distinct, Index, find_lines, hash_rows
 
 #: among this many rows some must be equal; up to this share of distinct rows it pays to look for equal ones
 _TRIED, _DISTINCT = 1 << 14, 0.75
@@ -15,10 +15,16 @@ _NONE = 0xFFFFFFFF
 
 
 class Repeats:
-    """Distinct rows of codes, with their counts and first places; up to this many bytes of rows, and of lines."""
+    """Distinct rows of codes, with their counts and first places; up to this many bytes of rows, and of lines.
 
-    def __init__(self, width: int, n_bytes: int) -> None:
-        self._width, self._most, self._lines_pay = width, n_bytes, True
+    If rows are `whole` lines, all fields of which are coded, then rows of different lines are not compared, as long as
+    lines are kept: hardly any are equal.
+    """
+
+    def __init__(self, width: int, n_bytes: int, whole: bool) -> None:
+        self._width, self._most, self._lines_pay, self._whole = width, n_bytes, True, whole
+        #: whether no two rows are equal
+        self.distinct = True
         self._type: np.dtype[np.unsignedinteger] = np.dtype(np.uint8)
         #: where the lines of a chunk end, and their hashes
         self._room = np.empty((2, 0), np.uint64)
@@ -31,7 +37,7 @@ class Repeats:
         self._runs: list[tuple[int, int, int]] = []
         #: the row of each line, chunk by chunk, and those of the current chunk
         self._became: list[Index] = []
-        self._now = np.empty(0, np.uint32)
+        self._now, self._keeps_lines = np.empty(0, np.uint32), True
         #: further counts of the rows that were kept as bytes before there were too many codes
         self._counted = np.empty(0, np.uint64)
 
@@ -58,6 +64,7 @@ class Repeats:
         bounds, hashes = self._room
         n = find_lines(data, np.uint64(end), bounds, hashes)
         begin, keep = self._lines.filled, self._lines.filled < self._most
+        self._keeps_lines = keep
         _, new = self._lines.add(data, bounds[: n + 1], hashes, keep)
         self._now = np.full(len(new), _NONE, np.uint32)
         if keep:
@@ -73,22 +80,26 @@ class Repeats:
         if n_codes > 256 and self._type.itemsize == 1:
             kept, self._counted = self._kept, self._rows.counts - np.uint64(1)
             self._rows, self._type = Distinct(self._most + _ROOM), np.dtype(np.uint32)
-            self._rows.add(*self._strings(kept))
-        before = self._rows.made
-        numbers, new = self._rows.add(*self._strings(rows))
-        if len(new):
-            self._runs.append((chunk, before, len(new)))
+            self._number(kept, self.distinct)
+        before, compare = self._rows.made, lines is None or not (self._whole and self._keeps_lines)
+        self.distinct = self.distinct and compare
+        numbers = self._number(rows, compare)
+        if self._rows.made > before:
+            self._runs.append((chunk, before, self._rows.made - before))
         self._seen += len(rows)
         if lines is not None:
             self._now[lines - np.uint32(1)] = numbers
 
-    def _strings(self, rows: NDArray[np.unsignedinteger]) -> tuple[Bytes, Words, Words]:
+    def _number(self, rows: NDArray[np.unsignedinteger], compare: bool) -> Index:
+        """Keep rows as bytes, only those that are not kept yet if they are to be compared."""
         size = self._width * self._type.itemsize
         strings = np.empty(len(rows) * size + SPARE, np.uint8)
         strings[:-SPARE].view(self._type).reshape(rows.shape)[...] = rows
+        if not compare:
+            return self._rows.append(strings, len(rows))
         hashes = np.empty(len(rows), np.uint64)
         hash_rows(strings, np.uint64(size), hashes)
-        return strings, np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(size), hashes
+        return self._rows.add(strings, np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(size), hashes)[0]
 
     @property
     def _kept(self) -> NDArray[np.unsignedinteger]:

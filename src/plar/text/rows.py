@@ -52,10 +52,12 @@ def _type_of(n_codes: int) -> np.dtype[np.unsignedinteger]:
 
 @dataclass(slots=True)
 class Block:
-    """Rows as codes of one thread's dictionary, columns in groups; with `counts` if equal rows are merged."""
+    """Rows as codes of one thread's dictionary, columns in groups; with `counts` if repeated rows are merged."""
 
     parts: list[Codes]
     size: int = 0
+    #: whether no two rows are equal
+    distinct: bool = False
     #: chunk, first row in this block, rows
     runs: list[tuple[int, int, int]] = field(default_factory=list)
     counts: Counts | None = None
@@ -84,7 +86,8 @@ class Worker:
         self.dictionary = Dictionary.of(max(1024, 2 * used), 1 << 16)
         self._rows = np.empty((max(_FEWEST, _AT_ONCE // used), used), np.uint32)
         self._lines = np.empty(len(self._rows), np.uint32)
-        self._repeats = Repeats(used, max(_WINDOW // n_jobs, _LEAST_WINDOW)) if group else None
+        window = max(_WINDOW // n_jobs, _LEAST_WINDOW)
+        self._repeats = Repeats(used, window, used == n_fields) if group else None
         self._groups = _groups_of(used)
         self._open: Block | None = None
         self.blocks: list[Block] = []
@@ -180,6 +183,7 @@ class Worker:
                 self._open = None
                 self._append(rows, -1)
                 self.blocks[-1].counts, self.blocks[-1].runs = counts, runs
+                self.blocks[-1].distinct = self._repeats.distinct
                 self._open = None
 
 
@@ -189,7 +193,7 @@ class Rows:
     def __init__(self, blocks: Sequence[Sequence[Block]]) -> None:
         self._blocks = [(w, block) for w, own in enumerate(blocks) for block in own]
         self.n_rows = sum(block.size for _, block in self._blocks)
-        self.distinct = len(self._blocks) == 1 and self._blocks[0][1].counts is not None
+        self.distinct = len(self._blocks) == 1 and self._blocks[0][1].distinct
         # a chunk is read by one thread, into consecutive blocks
         every = [(*run, b) for b, (_, block) in enumerate(self._blocks) for run in block.runs]
         runs: list[list[tuple[int, int, int]]] = [[] for _ in self._blocks]
