@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -23,7 +25,7 @@ from plar.engines.progress_hooks import JobProgress, Watch
 from plar.errors import Interrupted
 from plar.measures import OWN, Measure
 from plar.options import Options
-from plar.parallel import in_threads
+from plar.parallel import in_threads, usable_cores
 from plar.reduct import Certificate, Reduct, Step
 
 #: called with the phase, how much of it is done, and out of how much
@@ -146,6 +148,8 @@ class _Search(Search):
 
     #: whether the greedy steps are running; only they stop at the deadline
     in_steps: bool = False
+    #: its thread ends with the search
+    pool: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
 
     def find_core(self) -> None:
         """Find the core and begin with it."""
@@ -223,11 +227,12 @@ class _Search(Search):
         ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
         best, alpha = ties[0], self.options.alpha
         if alpha is None:
-            p_values = {best: p_value(next(iter(evaluation.tables([best]))), len(candidates))}
+            p = self._beside(partial(p_value, next(iter(evaluation.tables([best]))), len(candidates)))
         else:
             theta_of = dict(zip(candidates, thetas, strict=True))
             p_values = self._tested(evaluation, sorted(candidates, key=theta_of.__getitem__), alpha)
             best = next(reversed(p_values))
+            p = partial(p_values.__getitem__, best)
             if p_values[best] > alpha:
                 self.rejected = {names[a]: p_values[a] for a in candidates}
                 return None
@@ -241,9 +246,13 @@ class _Search(Search):
             ties=tuple(names[a] for a in ties),
             candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
             active=evaluation.active,
-            p_value=p_values[best],
+            p_value=p(),
             seconds=perf_counter() - began,
         )
+
+    def _beside(self, test: Callable[[], float]) -> Callable[[], float]:
+        # starts a test in another thread, if there may be one, while this one refines U/R
+        return test if usable_cores() == 1 else self.pool.submit(copy_context().run, test).result
 
     def _tested(self, evaluation: Evaluation, candidates: Sequence[int], alpha: float) -> dict[int, float]:
         # p-values in the order of the candidates, up to the first that beats chance
