@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,14 +60,19 @@ def row_weights(column: Column, counts: Counts) -> Counts:
     return weights.astype(np.int64)  # exact, since floats are up to 2^53
 
 
+def missing_values(counts: Mapping[str, int]) -> TableError:
+    """The error for missing values, by column."""
+    some = ", ".join(f"{name!r} ({n})" for name, n in list(counts.items())[:10])
+    more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
+    return TableError(f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table.")
+
+
 def _without_missing(named: list[tuple[str, Column]], counts: Counts, missing: str) -> NDArray[np.bool_]:
     """Which rows have no missing value; raises if missing values are an error."""
     missed = [(name, column.codes == code) for name, column in named if (code := column.missing) is not None]
     lacking = [(name, rows) for name, rows in missed if counts[rows].any()]
     if lacking and missing == "error":
-        some = ", ".join(f"{name!r} ({int(counts[rows].sum())})" for name, rows in lacking[:10])
-        more = f" and {len(lacking) - 10} more columns" if len(lacking) > 10 else ""
-        raise TableError(f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table.")
+        raise missing_values({name: int(counts[rows].sum()) for name, rows in lacking})
     keep = np.ones(len(counts), np.bool_)
     for _, rows in lacking:
         keep &= ~rows

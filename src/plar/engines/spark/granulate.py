@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 from pyspark import RDD, SparkContext, StorageLevel
 
+from plar.coding.assemble import missing_values
 from plar.coding.fingerprint import add_fingerprints, written
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.handle import SparkGranules
@@ -26,7 +27,7 @@ from plar.engines.spark.parcels import WIDE, Facts, Parcel, dictionaries_of, fac
 from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
-from plar.errors import NoRows, TableError
+from plar.errors import NoRows
 from plar.granules import Granules, together
 from plar.partition import smallest_codes
 from plar.roles import Roles
@@ -159,8 +160,7 @@ def _check_values(
 ) -> None:
     """Refuse missing values if missing='error', and warn of numbers spelled in several ways."""
     if lacking and roles.missing == "error":
-        some = ", ".join(f"{name!r} ({n})" for name, n in list(lacking.items())[:10])
-        raise TableError(f"Missing values in {some}. Pass missing='value' or missing='drop', or clean the table.")
+        raise missing_values(lacking)
     if text and roles.bins is None:
         named = zip(roles.conditions, values, strict=False)
         warn_of_spellings({name: known for name, known in named if known is not None and name not in roles.numeric})
