@@ -238,3 +238,16 @@ def test_what_is_reduced_can_be_written(tmp_path: Path, column: Any, written: li
             assert again.fingerprint() == plar.granulate(table).fingerprint()
         else:
             assert set(again.dictionaries[0]) == {*written, None}
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_small_integers_whose_first_rows_mislead(dtype: Any, order: Any) -> None:
+    # the range of a column is guessed from its first rows
+    limits = np.iinfo(dtype)
+    matrix = np.random.default_rng(1).integers(limits.min, limits.max + 1, (3_000, 5)).astype(dtype)
+    matrix[:200] = np.arange(1000).reshape(200, 5) % 7
+    granules = plar.granulate(np.array(matrix, order=order), y=np.arange(3_000))
+    for j, values in enumerate(granules.dictionaries):
+        assert np.array_equal(np.array(values)[granules.columns[j]], matrix[:, j])
+        assert len(set(values)) == len(values)
