@@ -20,7 +20,8 @@ from test_checkpoint import facts, table
 import plar
 from plar.engines import Engine, LocalEngine
 from plar.errors import MemoryLimitExceeded
-from plar.limits import as_bytes, as_seconds, machine_memory, resident_memory
+from plar.limits import as_bytes, as_seconds, check_memory, machine_memory, memory_limited, resident_memory
+from plar.parallel import in_threads, threads, usable_cores
 
 PLAR = Path(sys.executable).parent / "plar"
 ROOT = Path(__file__).resolve().parent.parent
@@ -481,3 +482,40 @@ def test_a_table_ten_times_larger_than_its_data_limit(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [n_rows, n_granules, ["a", "b"]]
+
+
+# -- nested calls --------------------------------------------------------------------------------------------
+
+
+def test_a_call_within_a_call_keeps_its_limits() -> None:
+    with memory_limited(1), memory_limited(None), pytest.raises(MemoryLimitExceeded):
+        check_memory("This test")
+    with threads(3), threads(None):
+        assert usable_cores() == 3
+        with threads(1):
+            assert usable_cores() == 1
+    everything = usable_cores()
+    with threads(everything + 1), threads(-1):
+        assert usable_cores() == everything
+
+
+def test_a_callback_runs_under_the_limits_of_its_call() -> None:
+    cores: list[int] = []
+    plar.reduce(table(), "d", n_jobs=1, progress=lambda *_: cores.append(usable_cores()))
+    assert set(cores) == {1}
+
+
+def test_threads_start_no_threads_of_their_own() -> None:
+    def cores_of_each(_: int) -> list[int]:
+        return list(in_threads(lambda _: usable_cores(), range(4), 1 << 20))
+
+    with threads(4):
+        assert list(in_threads(cores_of_each, range(4), 1 << 20)) == [[1] * 4] * 4
+
+
+def test_the_memory_limit_of_the_shell() -> None:
+    words = ["reduce", "examples/tic_tac_toe.csv", "-d", "x_wins", "--memory-limit", "1MB"]
+    run = subprocess.run([sys.executable, "-m", "plar", *words], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.startswith("Error: ")
+    assert "the memory limit is 1 MB" in run.stderr

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import fields
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import pytest
 
 import plar
 from plar.cli.options import TableOptions
+from plar.columns import check_names, resolve_all
+from plar.engines import as_engine
 from plar.options import ReadOptions
 from plar.report.reproduce import python_call, shell_command
 
@@ -280,3 +283,136 @@ def test_granules_of_several_types_merge_as_in_memory(tmp_path: Path) -> None:
     again = plar.Granules.open(tmp_path / "g.parquet")
     assert len(granules.merge(again)) == len(granules)
     assert again.fingerprint() == granules.fingerprint()
+
+
+def test_the_first_of_several_late_options_is_named() -> None:
+    granules = plar.granulate({"a": [0, 1], "d": [0, 1]}, "d")
+    late: dict[str, Any] = {"y": [0, 1], "na": "?", "weights": "a", "decision_bins": "width:2"}
+    for first, second in combinations(late, 2):
+        with pytest.raises(plar.TableError, match=f"so {first}= comes too late"):
+            plar.reduce(granules, **{second: late[second], first: late[first]})
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.comparisons += 1
+        return str.__eq__(self, other)  # type: ignore[arg-type]
+
+    __hash__ = str.__hash__
+
+
+def test_names_are_looked_up_and_not_searched() -> None:
+    n = 2_000
+    names = [Counted(f"c{j}") for j in range(n)]
+    Counted.comparisons = 0
+    with pytest.raises(plar.TableError, match="twice"):
+        check_names([*names, *names], "the table")
+    with pytest.raises(plar.TableError, match=r"'c1999' is given twice"):
+        resolve_all(names, [*names, names[-1]], "column")
+    assert Counted.comparisons < 20 * n
+
+
+def test_spark_takes_no_threads_of_this_machine() -> None:
+    with pytest.raises(plar.ParameterError, match=r"n_jobs= sets the threads of this machine, .*local\[2\]"):
+        plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", engine="spark", n_jobs=2)
+    for engine in ("local", "spark", "cuda"):
+        with pytest.raises(plar.ParameterError, match="n_jobs must be 1 or more"):
+            as_engine(engine, n_jobs=0)
+    code, _, errors = shell(Path(), "core", "t.csv", "-d", "d", "-e", "spark", "-j", "2", "--master", "local[2]")
+    assert code == 2
+    assert "--jobs is for this machine, but --master is 'local[2]'" in errors
+
+
+# -- rows without a decision -----------------------------------------------------------------------------------
+
+LACKING: dict[str, list[Any]] = {
+    "a": ["u", "u", "v", "v", "u", None],
+    "n": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
+    "w": [1, 2, 1, 3, 2, 1],
+    "d": [10.0, 20.0, 10.0, None, None, 20.0],
+}
+PRESENT = {name: [column[i] for i in (0, 1, 2, 5)] for name, column in LACKING.items()}
+
+
+@pytest.mark.parametrize("kind", ["mapping", "pandas", "polars", "csv", "parquet", "granules", "y"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"weights": "w"}, {"decision_bins": "quantile:2"}, {"bins": "quantile:2"}, {"bins": {"n": "mdlp"}}],
+    ids=str,
+)
+def test_rows_without_a_decision_are_dropped(tmp_path: Path, kind: str, options: dict[str, Any]) -> None:
+    expected = plar.granulate(PRESENT, "d", **options)
+    data: Any = LACKING
+    asked: dict[str, Any] = {"decision": "d", **options}
+    if kind == "pandas":
+        data = pd.DataFrame(LACKING)
+    elif kind == "polars":
+        data = pl.DataFrame(LACKING)
+    elif kind in ("csv", "parquet"):
+        data = tmp_path / f"t.{kind}"
+        frame = pl.DataFrame(LACKING)
+        (frame.write_csv if kind == "csv" else frame.write_parquet)(data)
+        if kind == "csv":
+            pl.DataFrame(PRESENT).write_csv(tmp_path / "present.csv")
+            expected = plar.granulate(tmp_path / "present.csv", "d", **options)
+    elif kind == "granules":
+        if options.keys() & {"weights", "decision_bins", "bins"}:
+            pytest.skip("these come too late for granules, or count the values of all rows")
+        data = plar.granulate(LACKING, "d")
+        asked = {}
+    elif kind == "y":
+        data = {name: column for name, column in LACKING.items() if name != "d"}
+        asked = {"y": pd.Series(LACKING["d"], name="d"), **options}
+    granules = plar.granulate(data, missing_decision="drop", **asked)
+    assert granules.n_objects == expected.n_objects
+    assert granules.cuts == expected.cuts
+    assert granules.fingerprint() == expected.fingerprint()
+    with pytest.raises(plar.TableError, match=r"Missing values in 'd' \(\d\)\. Pass missing_decision='value' or"):
+        plar.granulate(data, missing_decision="error", **asked)
+
+
+def test_rows_without_a_decision_are_warned_of(tmp_path: Path) -> None:
+    table = {"a": ["u", "u", "v"] * 9, "d": ["p", "q", None] * 9}
+    said = r"missing in some rows \(9 rows without 'd'\).*missing_decision='drop'"
+    for function in (plar.reduce, plar.relevant, plar.reducts, plar.core):
+        with pytest.warns(plar.PlarWarning, match=said):
+            function(table, "d")
+        function(table, "d", missing_decision="drop")
+        function(table, "d", missing="drop")
+    (tmp_path / "t.csv").write_text("a,d\nu,p\nv,\nw,q\n")
+    _, _, errors = shell(tmp_path, "reduce", "t.csv", "-d", "d")
+    assert "(1 row without 'd')" in errors
+    assert "--missing-decision drop" in errors
+    assert shell(tmp_path, "reduce", "t.csv", "-d", "d", "--missing-decision", "drop")[2] == ""
+    with pytest.raises(plar.ParameterError, match="'missing_decision' parameter must be one of: value, drop, error"):
+        plar.reduce(table, "d", missing_decision="ignore")
+
+
+def test_the_stricter_rule_for_missing_values_counts() -> None:
+    table = {"a": ["u", None, "v"], "d": ["p", "q", None]}
+    counted = {
+        (missing, decision): plar.granulate(table, "d", missing=missing, missing_decision=decision).n_objects
+        for missing in ("value", "drop")
+        for decision in ("value", "drop")
+    }
+    assert counted == {("value", "value"): 3, ("value", "drop"): 2, ("drop", "value"): 1, ("drop", "drop"): 1}
+    with pytest.raises(plar.TableError, match=r"in 'a' \(1\), 'd' \(1\)\. Pass missing='value'"):
+        plar.granulate(table, "d", missing="error")
+    with pytest.raises(plar.TableError, match=r"in 'd' \(1\)\. Pass missing_decision='value'"):
+        plar.granulate(table, "d", missing="drop", missing_decision="error")
+
+
+def test_rows_without_a_decision_on_spark(spark: Any) -> None:
+    rows = spark.createDataFrame(list(zip(*LACKING.values(), strict=True)), "a string, n double, w int, d double")
+    for options in ({}, {"weights": "w"}, {"decision_bins": "quantile:2", "bins": {"n": "mdlp"}}):
+        there = plar.granulate(rows, "d", missing_decision="drop", **options)
+        assert there.fingerprint() == plar.granulate(PRESENT, "d", **options).fingerprint()
+    with pytest.raises(plar.TableError, match=r"in 'd' \(2\)\. Pass missing_decision="):
+        plar.granulate(rows, "d", missing_decision="error")
+    with pytest.warns(plar.PlarWarning, match="2 rows without 'd'"):
+        plar.reduce(rows, "d")

@@ -12,10 +12,11 @@ from plar.engines import as_engine, on_spark
 from plar.engines.base import Engine
 from plar.errors import ParameterError, TableError
 from plar.granules import Granules
-from plar.guards import warn_many_numbers
+from plar.guards import warn_many_numbers, warn_missing_decision
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, shows_reading
+from plar.parallel import threads
 from plar.progress import followed
 from plar.reduct import Reduct
 from plar.run import granulated, opened, prepared, searching
@@ -39,6 +40,7 @@ def reduce(
     numeric: Column | Iterable[Column] = (),
     na: str | Iterable[str] = (),
     missing: str = "value",
+    missing_decision: str = "value",
     weights: Column | None = None,
     bins: Spec | None = None,
     decision_bins: str | Sequence[float] | None = None,
@@ -91,6 +93,9 @@ def reduce(
         Further spellings of missing, for example "?".
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values are dropped, or they are an error.
+    missing_decision : {"value", "drop", "error"}
+        The same for rows without a decision, where `missing` is not stricter. As a value they are a class of their own,
+        with a warning.
     weights : str or int, optional
         Column of whole numbers: how often each row counts; 0 drops it.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
@@ -134,7 +139,8 @@ def reduce(
     equivalent : bool
         Also find the columns that carry the same information, for `Reduct.equivalent` and the report.
     n_jobs : int, optional
-        Threads of the local engine; by default all cores.
+        Threads of this machine; by default, or with -1, all cores. Polars, which reads typed files, has its own. The
+        engine "spark" takes no number: its session has cores.
     memory_limit : int or str, optional
         The most memory that this process may use, in bytes or as "2GB"; by default what the machine has. Rather than
         exceed it, the call raises plar.MemoryLimitExceeded.
@@ -200,6 +206,7 @@ def core(
         followed(False, progress, None) as (notify, _, display),
         prepared(data, read, engine, n_jobs, progress=notify) as ready,
     ):
+        warn_missing_decision(ready.granules)
         warn_many_numbers(ready.engine, ready.table, ready.granules)
         watch = display.watch if display else None
         search = Search(ready.granules, chosen_measure, ready.engine, options, progress=notify, watch=watch)
@@ -280,6 +287,7 @@ def granulate(
     y: Any = None,
     *,
     engine: str | Engine = "auto",
+    n_jobs: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress | None = None,
     **reading: Any,
@@ -296,8 +304,9 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    read, chosen = ReadOptions(decision, y, **reading), as_engine(engine, None, data)
-    with memory_limited(as_bytes(memory_limit)):
+    read = ReadOptions(decision, y, **reading)
+    chosen = as_engine(engine, n_jobs, data)
+    with memory_limited(as_bytes(memory_limit)), threads(chosen.n_jobs):
         if progress:
             progress("read", 0, 0)
         table = opened(data, read, chosen)

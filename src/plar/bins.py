@@ -24,7 +24,7 @@ from plar.coding.codes import Column, is_missing
 from plar.coding.factorize import factorized
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.series import encode_column
-from plar.columns import resolve
+from plar.columns import NameIndex, resolve
 from plar.errors import ParameterError, TableError, unknown_name, warn
 from plar.lazy_polars import pl
 from plar.partition import Array, smallest_codes
@@ -92,9 +92,10 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
             f"lists of cut points. Got {spec!r:.60} instead."
         )
     rules: dict[str, Rule] = {}
-    known, candidates = dict.fromkeys(names), frozenset(conditions)  # lookups, for tables of thousands of columns
+    index = NameIndex(names)
+    candidates = frozenset(conditions)
     for given, asked in spec.items():
-        name = resolve(known, given, "column of bins")
+        name = resolve(index, given, "column of bins")
         if name in decision:
             raise TableError(f"{name!r} is the decision, which bins= does not cut. Use decision_bins=.")
         if name not in candidates:

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any, TypeAlias
 
 from plar.errors import ParameterError, TableError, UnknownNameError, unknown_name
 
 #: a column by name, or by position (negative from the end)
 ColumnName: TypeAlias = str | int
+
+
+class NameIndex(Collection[str]):
+    """Names of columns in their order, of which thousands are found quickly, by name and by position."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._known = frozenset(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, place: int) -> str:
+        return self._names[place]
 
 
 class Word(str):
@@ -23,7 +43,7 @@ class Word(str):
 def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     """Refuse names that occur twice."""
     if len(set(names)) < len(names):
-        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        twice = [name for name, count in Counter(names).items() if count > 1]
         shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
         raise TableError(f"Column names appear twice in {where}: {shown}. Rename them.")
     return tuple(names)
@@ -47,8 +67,8 @@ def _split_lists(given: Any, names: Collection[str]) -> Iterator[Any]:
             yield one
 
 
-def resolve(names: Collection[str], given: Any, kind: str) -> str:
-    """Name of a column given by name or position."""
+def resolve(names: Sequence[str] | NameIndex, given: Any, kind: str) -> str:
+    """Name of a column given by name or position; for many columns pass a `NameIndex`."""
     if isinstance(given, Word) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
         given = int(given)
     if isinstance(given, str):
@@ -62,17 +82,17 @@ def resolve(names: Collection[str], given: Any, kind: str) -> str:
         raise TableError(f"The {kind} {shown} is neither a name nor a position. Pass a str or an int.") from None
     if isinstance(given, bool) or not -len(names) <= place < len(names):
         raise unknown_name(kind, given, names)
-    return next(islice(names, place % len(names), None))
+    return names[place]
 
 
 def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
     """Names of several columns, each once."""
-    known = dict.fromkeys(names)  # a lookup, for tables of thousands of columns
-    found = [resolve(known, one, kind) for one in _split_lists(given, known)]
-    if len(set(found)) < len(found):
-        twice = next(name for name in found if found.count(name) > 1)
-        raise TableError(f"The {kind} {twice!r} is given twice. Name it once.")
-    return tuple(found)
+    index = NameIndex(names)
+    columns = [resolve(index, column, kind) for column in _split_lists(given, index)]
+    name, count = next(iter(Counter(columns).most_common(1)), ("", 0))
+    if count > 1:
+        raise TableError(f"The {kind} {name!r} is given twice. Name it once.")
+    return tuple(columns)
 
 
 def by_label(given: Any, labels: Collection[int]) -> Any:
@@ -90,13 +110,14 @@ def _is_label(one: Any, labels: Collection[int]) -> bool:
 def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:
     """Positions of attributes among the conditions, in the order given, each once; an int counts along `names`."""
     places = {name: j for j, name in enumerate(conditions)}
-    found: dict[str, int] = {}
-    for given in _split_lists(attributes, names):
-        name = given if type(given) is str else resolve(names, given, "column")
+    index = NameIndex(names)
+    positions: dict[str, int] = {}
+    for given in _split_lists(attributes, index):
+        name = given if type(given) is str else resolve(index, given, "column")
         if name not in places:
             raise unknown_name("column", name, conditions)
-        found[name] = places[name]
-    return list(found.values())
+        positions[name] = places[name]
+    return list(positions.values())
 
 
 def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
@@ -122,7 +143,7 @@ def roles_of(
     if isinstance(weights, Iterable) and not isinstance(weights, str):
         raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")
-    dropped = resolve_all(names, drop, "column to drop")
+    dropped = frozenset(resolve_all(names, drop, "column to drop"))
     taken = {*decision, *dropped, weight}
     chosen = tuple(name for name in names if name not in taken)
     if conditions is not None:

@@ -103,7 +103,7 @@ class Granules:
         decision: Iterable[tuple[str, Column]],
         counts: NDArray[np.int64] | None = None,
         *,
-        missing: str = "value",
+        policies: Sequence[str] | None = None,
         grouped: bool = False,
         names: Sequence[str] = (),
         cuts: Mapping[str, Cuts] | None = None,
@@ -113,7 +113,7 @@ class Granules:
         named = list(conditions)
         k = len(named)
         named += decision
-        counts, consistent = settle(named, k, counts, missing=missing, grouped=grouped)
+        counts, consistent = settle(named, k, counts, policies=policies, grouped=grouped)
         classes, decision_values = combine([column for _, column in named[k:]])
         return Granules(
             conditions=tuple(name for name, _ in named[:k]),
@@ -154,14 +154,19 @@ class Granules:
     @property
     def n_missing(self) -> dict[str, int]:
         """How many rows have no value, for each column and decision with missing values."""
-        lacking = {}
-        named = zip((*self.conditions, *self.decision), (*self.dictionaries, *self.decision_values), strict=True)
-        for j, (name, values) in enumerate(named):
-            gone = [code for code, value in enumerate(values) if value is None]
-            if gone:
-                codes = self.columns[j] if j < len(self.conditions) else self.classes
-                lacking[name] = int(self.counts[np.isin(codes, gone)].sum())
-        return lacking
+        coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
+        lacking = {name: self._count_missing(codes, values) for name, codes, values in coded if None in values}
+        return lacking | self.n_missing_decisions
+
+    @property
+    def n_missing_decisions(self) -> dict[str, int]:
+        """How many rows have no value, for each decision with missing values."""
+        decided = zip(self.decision, self.decision_values, strict=True)
+        return {name: self._count_missing(self.classes, values) for name, values in decided if None in values}
+
+    def _count_missing(self, codes: Codes | Index, values: Sequence[Any]) -> int:
+        missing = [code for code, value in enumerate(values) if value is None]
+        return int(self.counts[np.isin(codes, missing)].sum())
 
     def fingerprint(self) -> Fingerprint:
         """Sums of hashes that depend on the values and counts, not on the order of the rows or their codes."""

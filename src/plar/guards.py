@@ -59,6 +59,18 @@ def warn_many_numbers(engine: Engine, table: DecisionTable, granules: GranuleHan
         )
 
 
+def warn_missing_decision(granules: GranuleHandle) -> None:
+    """Warn of rows without a decision, which are a class like any other unless they are left out."""
+    lacking = granules.n_missing_decisions
+    if not lacking:
+        return
+    rows = ", ".join(f"{n_rows:,} row{'s' if n_rows > 1 else ''} without {name!r}" for name, n_rows in lacking.items())
+    warn(
+        f"The decision is missing in some rows ({rows}), and these count as a class of their own. To leave them out, "
+        "pass missing_decision='drop'."
+    )
+
+
 def warn_supervised_bins(table: DecisionTable) -> None:
     """Warn that a test against chance is too lenient if the cut points depend on the decision."""
     spec = table.roles.bins.spec if table.roles.bins else ()

@@ -132,8 +132,8 @@ def _left_by_ulimit() -> list[int]:
 
 @contextmanager
 def memory_limited(limit: int | None) -> Iterator[None]:
-    """Make `check_memory` enforce a limit within this block."""
-    token = _limit.set(limit)
+    """Make `check_memory` enforce a limit within this block; None leaves the limit of an enclosing block in force."""
+    token = _limit.set(_limit.get() if limit is None else limit)
     try:
         yield
     finally:

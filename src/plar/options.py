@@ -15,6 +15,8 @@ from plar.limits import amount
 
 P = ParamSpec("P")
 R = TypeVar("R")
+#: what happens to rows with missing values, the strictest last
+POLICIES = ("value", "drop", "error")
 #: the most that a column may cost
 MAX_COST = 10**6
 _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
@@ -35,14 +37,20 @@ class ReadOptions:
     numeric: Any = ()
     na: Any = ()
     missing: str = "value"
+    missing_decision: str = "value"
     weights: Any = None
     bins: Any = None
     decision_bins: Any = None
 
     def __post_init__(self) -> None:
         """Refuse what is invalid for any table."""
-        if self.missing not in ("value", "drop", "error"):
-            raise ParameterError(f"Unknown missing policy {self.missing!r}. Choose one of: value, drop, error.")
+        if self.missing not in POLICIES:
+            raise ParameterError(f"Unknown missing policy {self.missing!r}. Choose one of: {', '.join(POLICIES)}.")
+        if self.missing_decision not in POLICIES:
+            raise ParameterError(
+                f"The 'missing_decision' parameter must be one of: {', '.join(POLICIES)}. "
+                f"Got {self.missing_decision!r} instead."
+            )
         if self.decimal not in (".", ","):
             raise ParameterError(f"The 'decimal' parameter must be '.' or ','. Got {self.decimal!r} instead.")
         object.__setattr__(self, "na", _spellings(self.na))
@@ -60,13 +68,18 @@ class ReadOptions:
         """Pick the options from all parameters of a function."""
         return cls(**{field.name: given[field.name] for field in fields(cls)})
 
-    def changed(self) -> set[str]:
-        """Names of the options that differ from their defaults."""
-        return {
+    def changed(self) -> list[str]:
+        """Names of the options that differ from their defaults, in the order of the fields."""
+        return [
             field.name
             for field in fields(self)
             if (value := getattr(self, field.name)) is not field.default and not _same(value, field.default)
-        }
+        ]
+
+    @property
+    def decision_policy(self) -> str:
+        """What happens to rows without a decision: the stricter of `missing` and `missing_decision`."""
+        return max(self.missing, self.missing_decision, key=POLICIES.index)
 
     def by_label(self, labels: Collection[int]) -> ReadOptions:
         """Name the columns by the ints that are their labels; other ints stay positions."""

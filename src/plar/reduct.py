@@ -26,7 +26,7 @@ __all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 _SETTINGS: Mapping[str, Any] = {
     **dict.fromkeys(("epsilon", "tolerance"), float),
     **dict.fromkeys(("minimal", "header", "y"), bool),
-    **dict.fromkeys(("missing", "decimal", "search"), str),
+    **dict.fromkeys(("missing", "missing_decision", "decimal", "search"), str),
     **dict.fromkeys(("weights", "separator"), str | None),
     **dict.fromkeys(("include", "exclude", "na"), tuple[str, ...]),
     "costs": Mapping[str, int],

@@ -23,6 +23,8 @@ class Roles:
     decision: tuple[str, ...]
     weights: str | None = None
     missing: str = "value"
+    #: what happens to rows without a decision: what `missing` says, or something stricter
+    missing_decision: str = "value"
     na: tuple[str, ...] = ()
     labels: Column | None = None
     bins: Bins | None = None
@@ -35,6 +37,10 @@ class Roles:
     def decision_rule(self, name: str) -> Rule | None:
         """How a decision column is cut, if it is."""
         return Rule("cuts", cuts=self.decision_cuts[name]) if name in self.decision_cuts else self.decision_bins
+
+    def policies(self) -> list[str]:
+        """What happens to rows with a missing value, for every condition and decision."""
+        return [self.missing] * len(self.conditions) + [self.missing_decision] * len(self.decision)
 
     @property
     def used(self) -> list[str]:
@@ -68,5 +74,15 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     bins = parse_bins(options.bins, names, conditions, decision)
     cut = parse_decision_bins(options.decision_bins)
     return Roles(
-        conditions, decision, weights, options.missing, options.na, labels, bins, cut, numeric, options.decimal
+        conditions=conditions,
+        decision=decision,
+        weights=weights,
+        missing=options.missing,
+        missing_decision=options.decision_policy,
+        na=options.na,
+        labels=labels,
+        bins=bins,
+        decision_bins=cut,
+        numeric=numeric,
+        decimal=options.decimal,
     )

@@ -11,14 +11,14 @@ from time import perf_counter
 from typing import Any
 
 from plar.checkpoint import Journal
-from plar.columns import by_label, column_list, resolve
+from plar.columns import NameIndex, by_label, column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle
 from plar.errors import ParameterError, TableError
 from plar.files import find_files
 from plar.granule_files import holds_granules
 from plar.granules import Granules
-from plar.guards import warn_ids, warn_many_numbers, warn_supervised_bins
+from plar.guards import warn_ids, warn_many_numbers, warn_missing_decision, warn_supervised_bins
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import as_measure
 from plar.options import Options, ReadOptions
@@ -114,14 +114,15 @@ def prepared(
 
 def costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict[str, int]:
     """What the columns of a table cost, each by its name."""
-    names, found = dict.fromkeys(table.names), dict[str, int]()
+    names = NameIndex(table.names)
+    cost_of: dict[str, int] = {}
     for given, cost in (costs or {}).items():
         name = resolve(names, by_label(given, table.rows.labels), "column")
-        if name in found:
+        if name in cost_of:
             raise ParameterError(f"The 'costs' parameter names {name!r} twice. Name it once.")
-        found[name] = cost
-    table.columns(list(found))  # only conditions have a cost
-    return found
+        cost_of[name] = cost
+    table.columns(list(cost_of))  # only conditions have a cost
+    return cost_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +168,7 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
         followed(given["verbose"], progress, on_step) as (notify, notify_step, display),
         prepared(*where, attributes=include, seconds=seconds, progress=notify) as ready,
     ):
+        warn_missing_decision(ready.granules)
         warn_many_numbers(ready.engine, ready.table, ready.granules)
         if alpha is None:
             warn_ids(ready.engine, ready.table, ready.granules)

@@ -54,6 +54,8 @@ def started(
         if options.engine == "spark":
             if not os.environ.get("PLAR_DEBUG"):  # py4j logs a traceback for every call that Ctrl-C breaks
                 logging.getLogger().addHandler(logging.NullHandler())
+            if options.master and options.jobs:
+                raise ParameterError(f"--jobs is for this machine, but --master is {options.master!r}. Leave one out.")
             engine.master = options.master or (f"local[{options.jobs}]" if options.jobs else None)
             engine.conf = dict(map(_setting, options.conf or ()))
             stack.enter_context(engine)

@@ -18,7 +18,7 @@ import typer
 from plar.columns import Word
 from plar.errors import TableError
 from plar.files import WRITTEN
-from plar.options import ReadOptions
+from plar.options import POLICIES, ReadOptions
 
 Columns = list[Word] | None
 Texts = list[str] | None
@@ -88,6 +88,7 @@ _OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
 _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 _MISSING = "Missing values: a 'value' of their own, 'drop' their rows, or an 'error'."
+_MISSING_DECISION = "Rows without a decision: a class of their own ('value'), 'drop' them, or an 'error'."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ class TableOptions:
     encoding: Annotated[str, of("Encoding of text, e.g. latin-1.", metavar="NAME")] = "utf-8"
     numeric: Annotated[Columns, of_columns(_NUMERIC)] = None
     format: Annotated[Text, of(_FORMAT, choices=_FORMATS)] = None
-    missing: Annotated[str, of(_MISSING, choices=("value", "drop", "error"))] = "value"
+    missing: Annotated[str, of(_MISSING, choices=POLICIES)] = "value"
+    missing_decision: Annotated[str, of(_MISSING_DECISION, choices=POLICIES)] = "value"
     na: Annotated[Texts, of("A further spelling of missing, e.g. '?'. Repeatable.", metavar="TEXT")] = None
     bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
     decision_bins: Annotated[Text, of(_DECISION_BINS, metavar="RULE", choices=("quantile:4", "width:4"))] = None
@@ -130,7 +132,7 @@ class Computing:
     conf: Annotated[
         Texts, of("A setting of Spark, e.g. spark.executor.memory=4g. Repeatable.", metavar="KEY=VALUE")
     ] = None
-    jobs: Annotated[int | None, of("Threads. Default: all cores.", "--jobs", "-j")] = None
+    jobs: Annotated[int | None, of("Threads of this machine. Default: all cores.", "--jobs", "-j")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,22 +60,36 @@ def row_weights(column: Column, counts: Counts) -> Counts:
     return weights.astype(np.int64)  # exact, since floats are up to 2^53
 
 
-def missing_values(counts: Mapping[str, int]) -> TableError:
-    """The error for missing values, by column."""
+def missing_values(counts: Mapping[str, int], option: str = "missing") -> TableError:
+    """The error for missing values, by column, where an option refuses them."""
     some = ", ".join(f"{name!r} ({n})" for name, n in list(counts.items())[:10])
     more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
-    return TableError(f"Missing values in {some}{more}. Pass missing='value' or missing='drop', or clean the table.")
+    return TableError(f"Missing values in {some}{more}. Pass {option}='value' or {option}='drop', or clean the table.")
 
 
-def _without_missing(named: list[tuple[str, Column]], counts: Counts, missing: str) -> NDArray[np.bool_]:
-    """Which rows have no missing value; raises if missing values are an error."""
-    missed = [(name, column.codes == code) for name, column in named if (code := column.missing) is not None]
-    lacking = [(name, rows) for name, rows in missed if counts[rows].any()]
-    if lacking and missing == "error":
-        raise missing_values({name: int(counts[rows].sum()) for name, rows in lacking})
-    keep = np.ones(len(counts), np.bool_)
-    for _, rows in lacking:
-        keep &= ~rows
+def drop_missing(columns: Iterable[Column], policy: str, counts: Counts) -> None:
+    """Set the counts of rows to 0 that are dropped for a missing value."""
+    if policy != "drop":
+        return
+    for column in columns:
+        if column.missing is not None:
+            counts[column.codes == column.missing] = 0
+
+
+def _rows_to_keep(named: list[tuple[str, Column]], counts: Counts, policies: Sequence[str]) -> NDArray[np.bool_]:
+    """Which rows count and are not dropped for a missing value; raises where missing values are an error."""
+    keep = counts > 0
+    refused: dict[str, int] = {}
+    for (name, column), policy in zip(named, policies, strict=True):
+        if policy == "value" or column.missing is None:
+            continue
+        lacking = column.codes == column.missing
+        n_objects = int(counts[lacking].sum())
+        if policy == "error" and n_objects:
+            refused[name] = n_objects
+        keep &= ~lacking
+    if refused:
+        raise missing_values(refused, "missing" if policies[0] == "error" else "missing_decision")
     return keep
 
 
@@ -84,14 +98,15 @@ def settle(
     n_conditions: int,
     counts: Counts | None = None,
     *,
-    missing: str = "value",
+    policies: Sequence[str] | None = None,
     grouped: bool = False,
 ) -> tuple[Counts, bool | None]:
     """Keep each distinct row of coded columns once, in place; return how many objects each stands for.
 
     Also returned: whether rows that agree on the conditions, the first columns, agree on the decision; None if not
-    checked. `counts` says how many objects each given row stands for (default: one), `missing` what happens to rows
-    with missing values, and `grouped` that the rows are known to be distinct, except for what `Column.merged` says.
+    checked. `counts` says how many objects each given row stands for (default: one), `policies` what happens to rows
+    where a column has a missing value (default: it is a value), and `grouped` that the rows are known to be distinct,
+    except for what `Column.merged` says.
 
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
     >>> settle(named, 1), named[0][1].codes.tolist()
@@ -101,9 +116,7 @@ def settle(
     if not n_rows:
         raise NoRows("The table has no rows. Add some.")
     counts = np.ones(n_rows, np.int64) if counts is None else counts
-    keep = counts > 0
-    if missing != "value":
-        keep &= _without_missing(named, counts, missing)
+    keep = _rows_to_keep(named, counts, policies or ["value"] * len(named))
     if not keep.all():
         # some columns at a time, so that there is never a second copy of the table
         rows = np.flatnonzero(keep)

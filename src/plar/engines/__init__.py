@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
+from plar.parallel import check_jobs
 from plar.tables import DecisionTable
 from plar.tables.spark import ClusterRows
 
@@ -68,11 +69,17 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
     name = ("spark" if on_spark(data) else "local") if engine == "auto" else engine
     if name not in ENGINES:
         raise unknown_name("engine", engine, ["auto", *ENGINES])
+    check_jobs(n_jobs)
+    if name == "spark" and n_jobs not in (None, -1):
+        raise ParameterError(
+            f"n_jobs= sets the threads of this machine, but Spark has its own cores. Got {n_jobs!r}; leave it out, or "
+            f"pass engine=SparkEngine(master='local[{n_jobs}]')."
+        )
     if reason := why_unavailable(name):
         ready = [other for other in ENGINES if why_unavailable(other) is None]
         raise EngineUnavailable(f"The engine {name!r} {reason}. Ready here: {', '.join(ready)}.")
     kind: Any = getattr(import_module(f"plar.engines.{name}"), f"{name.title()}Engine")
-    return cast(Engine, kind(n_jobs=n_jobs) if name == "local" else kind())
+    return cast(Engine, kind() if name == "spark" else kind(n_jobs=n_jobs))
 
 
 def __getattr__(name: str) -> Any:

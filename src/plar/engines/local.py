@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from numbers import Integral
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,11 +23,10 @@ from plar.engines import kernels, lanes
 from plar.engines.base import Engine, GranuleHandle, Inner
 from plar.engines.progress_hooks import Tally, Watch
 from plar.engines.scoring import Pass, Scorer
-from plar.errors import ParameterError
 from plar.granules import Granules
 from plar.labels import Labels, label_granules
 from plar.measures import OWN, PURE, Measure
-from plar.parallel import threads, usable_cores
+from plar.parallel import check_jobs, threads, usable_cores
 from plar.partition import Codes, Index, Runs, Split, find_runs, in_halves, in_order, joined, leaving_out_each, split
 from plar.strata import Strata, Table, by_decision
 from plar.tables import DecisionTable
@@ -65,9 +63,7 @@ class LocalEngine(Engine):
     name = "local"
 
     def __post_init__(self) -> None:
-        jobs = self.n_jobs
-        if jobs is not None and (not isinstance(jobs, Integral) or isinstance(jobs, bool) or (jobs < 1 and jobs != -1)):
-            raise ParameterError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {jobs!r} instead.")
+        check_jobs(self.n_jobs)
 
     def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> LocalEvaluation:
         """Prepare the granules for one search."""
@@ -85,12 +81,13 @@ class LocalEngine(Engine):
 
     def granulate(self, table: DecisionTable) -> GranuleHandle:
         """Granulate a table with this many threads; polars, which reads typed files, has its own."""
-        with threads(self._jobs):
+        with threads(self.n_jobs):
             return table.granulate()
 
     @property
     def _jobs(self) -> int:
-        return usable_cores() if self.n_jobs in (None, -1) else int(self.n_jobs or 1)
+        with threads(self.n_jobs):
+            return usable_cores()
 
 
 class _Partition(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from plar.api import granulate, reduce, significance
 from plar.bins import Spec, parse_bins, parse_decision_bins
 from plar.coding.series import encode_column
-from plar.columns import check_names, column_list, resolve
+from plar.columns import NameIndex, check_names, column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
@@ -273,12 +273,13 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
         how = {name: getattr(self, name) for name in ("missing", "na", "bins", "decision_bins", "numeric")}
-        granules = granulate(X, y=y, weights=weights, **how)
+        granules = granulate(X, y=y, weights=weights, engine=self.engine, n_jobs=self.n_jobs, **how)
         self._included(granules)
         return granules
 
     def _included(self, granules: Granules) -> list[str]:
-        return [resolve(granules.conditions, one, "feature to include") for one in column_list(self.include)]
+        names = NameIndex(granules.conditions)
+        return [resolve(names, column, "feature to include") for column in column_list(self.include)]
 
     def _result(self) -> tuple[Reduct, NDArray[np.float64]]:
         check_is_fitted(self)
@@ -292,9 +293,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _asked(self, granules: Granules) -> dict[str, Any]:
         """The options of the search, with the features by name."""
-        names = granules.conditions
-        exclude = [resolve(names, one, "feature to exclude") for one in column_list(self.exclude)]
-        costs = self.costs and {resolve(names, one, "feature"): cost for one, cost in self.costs.items()}
+        names = NameIndex(granules.conditions)
+        exclude = [resolve(names, column, "feature to exclude") for column in column_list(self.exclude)]
+        costs = self.costs and {resolve(names, column, "feature"): cost for column, cost in self.costs.items()}
         search = (option.name for option in fields(Options))
         passed_on = ("measure", "engine", "n_jobs", "missing", "time_limit", *search)
         by_name = {"include": self._included(granules), "exclude": exclude, "costs": costs}

@@ -59,6 +59,7 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tolerance": (_float, "stop when Θ(D|R) − Θ(D|C) is at most this"),
     "maxAttributes": (_int, "stop at this many columns; if not set, at none"),
     "missing": (_string, "'value': missing is a value of its own; 'drop': its rows do not count; or 'error'"),
+    "missingDecision": (_string, "the same for rows without a label, where 'missing' is not stricter"),
     "na": (_strings, "further spellings of missing"),
     "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
     "decisionBins": (_rule, "how a label of numbers is cut into classes: 'quantile:4', 'width:4' or cut points"),
@@ -79,6 +80,7 @@ _RENAMED = {
     "inputCols": "conditions",
     "weightCol": "weights",
     "maxAttributes": "max_attributes",
+    "missingDecision": "missing_decision",
     "decisionBins": "decision_bins",
     "timeLimit": "time_limit",
 }
@@ -244,6 +246,8 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     epsilon, tolerance : float
     maxAttributes : int, optional
     missing : {"value", "drop", "error"}
+    missingDecision : {"value", "drop", "error"}
+        What happens to rows without a label: a class of their own, dropped, or an error.
     na : list of str
     bins : str or mapping, optional
         How numbers are compared in `fit`.
@@ -284,6 +288,7 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         tolerance: float = 0.0,
         maxAttributes: int | None = None,
         missing: str = "value",
+        missingDecision: str = "value",
         na: Sequence[str] = (),
         bins: str | Mapping[str, str] | None = None,
         decisionBins: str | Sequence[float] | None = None,

@@ -26,11 +26,12 @@ class GranuleRows(Rows):
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Choose among the conditions; options that come too late for granules are refused."""
         given = self.data
-        for option in {"y", "weights", "na", "decision_bins"} & options.changed():
-            raise TableError(
-                f"These are distinct rows with their counts, decision and missing values, so {option}= comes too late. "
-                f"Pass {option}= to granulate."
-            )
+        for option in options.changed():
+            if option in ("y", "weights", "na", "decision_bins"):
+                raise TableError(
+                    f"These are distinct rows with their counts, decision and missing values, so {option}= comes too "
+                    f"late. Pass {option}= to granulate."
+                )
         if options.decision is not None:
             beside = tuple(name for name in given.decision if name not in self.names)  # labels given as y
             found = decision_names((*self.names, *beside), options.decision)
@@ -44,7 +45,13 @@ class GranuleRows(Rows):
         bins = parse_bins(options.bins, self.names, conditions, given.decision)
         numeric = resolve_all(self.names, options.numeric, "numeric column")
         return Roles(
-            conditions, given.decision, missing=options.missing, bins=bins, numeric=numeric, decimal=options.decimal
+            conditions=conditions,
+            decision=given.decision,
+            missing=options.missing,
+            missing_decision=options.decision_policy,
+            bins=bins,
+            numeric=numeric,
+            decimal=options.decimal,
         )
 
     def granulate(self, roles: Roles) -> Granules:
@@ -69,7 +76,7 @@ class GranuleRows(Rows):
 def with_roles(granules: Granules, roles: Roles) -> Granules:
     """Granules over the conditions of these roles, with their policy for missing values and their bins."""
     made = granules if roles.conditions == granules.conditions else granules.coarsen(roles.conditions)
-    if roles.bins is None and (roles.missing == "value" or not made.n_missing):
+    if roles.bins is None and (set(roles.policies()) == {"value"} or not made.n_missing):
         return made
     for name in roles.bins.columns if roles.bins else ():
         if name in made.cuts:

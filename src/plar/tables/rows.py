@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from plar.bins import Cuts, apply, cut_columns, cut_decision
-from plar.coding.assemble import Counts, row_weights
+from plar.coding.assemble import Counts, drop_missing, row_weights
 from plar.coding.codes import Column, combine
 from plar.coding.series import encode_series, named
 from plar.errors import TableError
@@ -126,10 +126,9 @@ def assembled(
     counted = counts
     if roles.bins is not None or roles.decision_bins is not None:
         grouped, counted = False, counts.copy()
+        drop_missing(decision, roles.missing_decision, counted)
         if roles.missing == "drop":
-            for column in (*decision, *_beside_labels(conditions(), roles.labels)):
-                if column.missing is not None:
-                    counted[column.codes == column.missing] = 0
+            drop_missing(_beside_labels(conditions(), roles.labels), roles.missing, counted)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], cuts[name] = cut_decision(decision[j], name, rule, counted, decimal=decimal)
@@ -140,7 +139,7 @@ def assembled(
         zip(roles.conditions, columns, strict=True),
         zip(roles.decision, decision, strict=True),
         counts,
-        missing=roles.missing,
+        policies=roles.policies(),
         grouped=grouped,
         cuts=cuts,
     )

@@ -127,6 +127,7 @@ class DecisionTable:
         return {
             "conditions": None if roles.conditions == tuple(every) else list(roles.conditions),
             "missing": roles.missing,
+            "missing_decision": self.options.missing_decision,
             "na": list(roles.na),
             "weights": roles.weights,
             "bins": None if roles.bins is None else roles.bins.spec,
@@ -141,7 +142,7 @@ class DecisionTable:
 
     def check_agrees(self, options: ReadOptions) -> None:
         """Refuse options that differ from those the table was made with."""
-        for option in sorted(options.changed()):
+        for option in options.changed():
             asked = self
             if option != "y":
                 asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))

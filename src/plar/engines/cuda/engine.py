@@ -28,6 +28,7 @@ from plar.errors import EngineUnavailable, ParameterError
 from plar.granules import Granules
 from plar.labels import label_granules
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
+from plar.parallel import check_jobs
 from plar.partition import Array, joined, leaving_out_each, smallest_codes
 from plar.strata import Strata, Table
 
@@ -61,6 +62,8 @@ class CudaEngine(Engine):
     memory : int, optional
         The most bytes that the columns may use on it; by default what is free, minus working memory. Columns beyond
         that are sent again for every step.
+    n_jobs : int, optional
+        Threads of this machine, which reads and codes the table; by default, or with -1, all that this process may use.
 
     Examples
     --------
@@ -70,9 +73,11 @@ class CudaEngine(Engine):
 
     device: int = 0
     memory: int | None = None
+    n_jobs: int | None = None
     name = "cuda"
 
     def __post_init__(self) -> None:
+        check_jobs(self.n_jobs)
         memory = 1 if self.memory is None else self.memory
         for name, value, least in (("device", self.device, 0), ("memory", memory, 1)):
             if not isinstance(value, int) or isinstance(value, bool) or value < least:

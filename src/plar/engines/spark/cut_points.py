@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
-from plar.coding.assemble import row_weights
+from plar.coding.assemble import drop_missing, row_weights
 from plar.coding.codes import Column, combine, union
 from plar.coding.factorize import factorized
 from plar.engines.spark.session import explained
@@ -72,10 +72,9 @@ def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
     counts = np.ones(len(beside[0].codes), np.int64)
     if roles.weights is not None:
         counts = row_weights(beside.pop(), counts)
+    drop_missing(beside, roles.missing_decision, counts)
     if roles.missing == "drop":
-        for column in (*beside, *rows.encode(roles.conditions, roles.na)):
-            if column.missing is not None:
-                counts[column.codes == column.missing] = 0
+        drop_missing(rows.encode(roles.conditions, roles.na), roles.missing, counts)
     return beside, counts
 
 

@@ -158,9 +158,11 @@ def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | No
 def _check_values(
     lacking: Mapping[str, int], values: Sequence[Sequence[Any] | None], roles: Roles, *, text: bool
 ) -> None:
-    """Refuse missing values if missing='error', and warn of numbers spelled in several ways."""
-    if lacking and roles.missing == "error":
-        raise missing_values(lacking)
+    """Refuse missing values where they are an error, and warn of numbers spelled in several ways."""
+    policies = dict(zip((*roles.conditions, *roles.decision), roles.policies(), strict=True))
+    refused = {name: n_objects for name, n_objects in lacking.items() if policies[name] == "error"}
+    if refused:
+        raise missing_values(refused, "missing" if roles.missing == "error" else "missing_decision")
     if text and roles.bins is None:
         named = zip(roles.conditions, values, strict=False)
         warn_of_spellings({name: known for name, known in named if known is not None and name not in roles.numeric})

@@ -91,6 +91,11 @@ class SparkGranules:
         return self.coding.n_classes
 
     @property
+    def n_missing_decisions(self) -> dict[str, int]:
+        """How many objects have no value, for each decision with missing values."""
+        return {name: self.n_missing[name] for name in self.decision if name in self.n_missing}
+
+    @property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of distinct values of each condition."""
         return self.coding.cardinalities
@@ -154,8 +159,14 @@ class SparkGranules:
 
     def with_roles(self, roles: Roles) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
-        for option, given in [("missing", roles.missing != "value"), ("bins", roles.bins), ("numeric", roles.numeric)]:
-            if given:
+        late = {
+            "missing": roles.missing != "value",
+            "missing_decision": roles.missing_decision != "value",
+            "bins": roles.bins is not None,
+            "numeric": bool(roles.numeric),
+        }
+        for option, is_given in late.items():
+            if is_given:
                 raise TableError(f"The table is already granulated. Pass {option}= when granulating it.")
         return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
 

@@ -73,12 +73,16 @@ def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: 
 
     File names begin with the token. A parcel of a file within its share of `small` bytes is reported whole.
     """
-    if roles.missing == "error":  # the driver counts them all, then raises
-        roles = replace(roles, missing="value")
+    # where missing values are an error, the driver counts them all, then raises
+    roles = replace(roles, missing=_counted(roles.missing), missing_decision=_counted(roles.missing_decision))
     # a DataFrame may have more partitions than it says, and several parcels in each
     name, share = (token, small // max(1, source.n_parts)) if source.can_be_read_again else ("", 0)
     work = partial(_parcels, long=long, small=share, token=name)
     return source.run(work, roles).persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def _counted(policy: str) -> str:
+    return "value" if policy == "error" else policy
 
 
 def facts_of(granules: Granules, long: int) -> Facts:
