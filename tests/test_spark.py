@@ -207,6 +207,7 @@ TYPED = {
 SCHEMA = "`a.b` int, `A` string, a double, when date, w int, `d``` boolean"
 
 
+@pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
 def test_spark_dataframe(spark: Any) -> None:
     rows = spark.createDataFrame(list(zip(*TYPED.values(), strict=True)), SCHEMA).repartition(3)
     frame = pl.DataFrame(TYPED)
@@ -219,6 +220,7 @@ def test_spark_dataframe(spark: Any) -> None:
     assert sorted(map(str, kept)) == sorted(str(tuple(row)) for row in found.transform(rows).collect())
 
 
+@pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
 def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # dictionaries of more than 2 values do not fit this driver
     monkeypatch.setattr(granulate, "LONG", 2)
