@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,48 @@ def test_spark_dataframe(spark: Any) -> None:
     assert found.transform(rows).columns == ["a.b", "A", "d`"]
     kept = [(row[0], row[1], row[5]) for row in rows.collect()]
     assert sorted(map(str, kept)) == sorted(str(tuple(row)) for row in found.transform(rows).collect())
+
+
+COLLATIONS = ["UTF8_LCASE", "UTF8_BINARY_RTRIM", "UNICODE_CI"]
+TEXT_TYPES = ["string", *(f"string collate {name}" for name in COLLATIONS), "char(4)", "varchar(4)"]
+
+
+@pytest.fixture
+def text_types(spark: Any) -> Iterator[list[str]]:
+    """The types of text that this Spark has."""
+    import pyspark
+
+    preserved = "spark.sql.preserveCharVarcharTypeInfo"
+    if int(pyspark.__version__.partition(".")[0]) < 4:
+        yield ["string"]
+        return
+    spark.conf.set(preserved, "true")
+    yield TEXT_TYPES
+    spark.conf.unset(preserved)
+
+
+def test_text_compares_by_its_characters_whatever_its_type(spark: Any, text_types: list[str]) -> None:
+    cells = product(["a", "A", "a ", "?", None], ["x", "X"], ["y", "Y"])
+    local = pl.DataFrame(list(cells), schema=["a", "b", "d"], orient="row")
+    ways: list[dict[str, Any]] = [{}, {"na": "A", "missing": "drop"}]
+    expected = [plar.granulate(local, "d", **options).fingerprint() for options in ways]
+    for kind in text_types:
+        rows = spark.createDataFrame(local.rows(), f"a {kind}, b {kind}, d {kind}").repartition(2)
+        granules = [plar.granulate(rows, "d", **options) for options in ways]
+        assert [there.fingerprint() for there in granules] == expected, kind
+
+
+def test_bins_of_text_compare_by_its_characters(spark: Any, text_types: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,d\n1,0\nna,1\n3,1\n")
+    found = plar.reduce(path, "d", bins={"a": [1.5]}, na="na")
+    for kind in text_types:
+        rows = spark.createDataFrame([("1", 0), ("na", 1), ("3", 1)], f"a {kind}, d int")
+        assert [row.a for row in found.transform(rows, output="bins").collect()] == [0, None, 1]
+        assert found.transform(rows).schema == rows.schema
+        other = spark.createDataFrame([("NA", 1)], f"a {kind}, d int")
+        with pytest.raises(Exception, match="'a' is cut into bins, but holds a non-number: NA"):
+            found.transform(other, output="bins").collect()
 
 
 def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from plar.parallel import threads
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.tables.rows import Rows
-from plar.tables.spark import select_places
+from plar.tables.spark import plain, select_places
 
 #: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
 Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
@@ -63,6 +63,10 @@ class FrameSource:
         names = list(roles.read)
         used = select_places(self._frame, [self._names.index(name) for name in names])
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
+        # grouping by a collation would merge spellings and keep that of any row
+        numbered = numbered.select(
+            *(plain(numbered[field.name], field.dataType).alias(field.name) for field in numbered.schema.fields)
+        )
         if roles.weights is None and len(names) <= _NARROW:
             numbered = numbered.groupBy(*numbered.columns).count()
             roles = replace(roles, weights=_COUNT)
