@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -465,18 +466,31 @@ def test_no_java_on_the_command_line(tmp_path: Path) -> None:
     assert failed.stderr.count("\n") == 1
 
 
-def test_java_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(
-        plar.EngineUnavailable, match=r"needs Java 17 or newer and JAVA_HOME is .* no bin/java; install"
-    ):
+JAVA_TOO_OLD = """
+import sys
+from pathlib import Path
+import plar
+java = Path(sys.argv[1], "bin", "java")
+for printed in ("", "openjdk version 11.0.2 2019-01-15"):
+    if printed:
+        java.parent.mkdir()
+        java.write_text(f"#!/bin/sh\\necho '{printed}' | sed 's/11.0.2/\\"11.0.2\\"/' >&2\\n")
+        java.chmod(0o755)
+    try:
         plar.reduce({"a": [1], "d": [0]}, "d", engine="spark")
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
-    java.chmod(0o755)
-    with pytest.raises(plar.EngineUnavailable, match=r"needs Java 17 or newer and .* is Java 11; install"):
-        plar.reduce({"a": [1], "d": [0]}, "d", engine="spark")
+    except plar.EngineUnavailable as error:
+        print(error)
+"""
+
+
+def test_java_missing_or_too_old(tmp_path: Path) -> None:
+    # in a process of its own: where a JVM runs already, no Java is looked for
+    command = [sys.executable, "-c", JAVA_TOO_OLD, str(tmp_path)]
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    missing, old = ran.stdout.splitlines()
+    assert re.search(r"needs Java 17 or newer and JAVA_HOME is .* no bin/java; install", missing)
+    assert re.search(r"needs Java 17 or newer and .* is Java 11; install", old)
 
 
 def plar_command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -501,17 +515,73 @@ def test_command_line(tmp_path: Path) -> None:
     assert pl.read_parquet(reduced / "*.parquet").shape == (958, 2)
 
 
+def python_without_plar() -> Path:
+    bare = Path(sys.base_prefix, "bin", "python3")
+    if subprocess.run([bare, "-I", "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:
+        pytest.skip(f"{bare} has plar installed")
+    return bare
+
+
 @nightly
 def test_executors_without_plar() -> None:
-    bare = Path(sys.base_prefix, "bin", "python3")
-    if subprocess.run([bare, "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:
-        pytest.skip(f"{bare} has plar installed")
+    bare = python_without_plar()
     words = ["core", str(EXAMPLE), "-d", "x_wins", "--engine", "spark", "--conf", f"spark.pyspark.python={bare}"]
-    failed = plar_command(*words, *quick_start())
+    failed = plar_command(*words, *quick_start(), PYTHONPATH="")
     assert failed.returncode == 1
     assert failed.stdout == ""
     assert failed.stderr.startswith("Error: The Spark executors have no 'plar'. Install plar")
     assert failed.stderr.count("\n") == 1
+
+
+USERS_SESSION = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pyspark.sql import SparkSession
+import plar
+from plar.engines import SparkEngine
+from plar.spark import ReductSelector
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.range(2).selectExpr("id AS a", "id AS label")
+local = {"a": [1, 2, 3], "label": [0, 1, 0]}
+for call in (
+    lambda: plar.reduce(rows, "label"),
+    lambda: ReductSelector().fit(rows),
+    lambda: plar.core(sys.argv[2], "x_wins", engine="spark"),
+    lambda: plar.core(local, "label", engine=SparkEngine(session=spark, layout="columns")),
+    lambda: plar.baselines.spark_ar(local, "label", session=spark),
+):
+    try:
+        call()
+    except plar.EngineUnavailable as error:
+        print(error)
+"""
+
+
+def test_a_users_session_whose_workers_lack_plar() -> None:
+    source = Path(plar.__file__).parent.parent  # for the driver alone: the workers get PYTHONPATH, too
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"PYSPARK_PYTHON": str(python_without_plar())}
+    command = [sys.executable, "-c", USERS_SESSION, str(source), str(EXAMPLE)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    lines = ran.stdout.splitlines()
+    assert len(lines) == 5, ran.stderr[-3000:]
+    for line in lines:
+        assert re.fullmatch(r"The Spark executors have no 'plar'\. Install plar .* to a Python that has it\.", line)
+
+
+def test_the_running_session_is_used_and_left_running(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # which has none: a running session needs no other
+    expected = plar.core(EXAMPLE, "x_wins")
+    assert plar.core(EXAMPLE, "x_wins", engine="spark") == expected
+    assert plar.core(pl.read_csv(EXAMPLE), "x_wins", engine="spark") == expected
+    rows = spark.createDataFrame([(1, 0), (2, 1)], "a int, d int")
+    assert plar.reduce(rows, "d").attributes == ("a",)
+    for other in (SparkEngine(master="local[1]"), SparkEngine(conf=QUICK_START)):
+        with other, pytest.raises(plar.ParameterError, match=r"session on 'local\[2\]' already runs in this process"):
+            other.spark()
+    assert rows.count() == 2
 
 
 def test_cluster_of_processes_one_of_which_is_killed() -> None:

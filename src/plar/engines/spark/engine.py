@@ -27,7 +27,7 @@ from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.oracle import SparkOracle
 from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
-from plar.engines.spark.session import check_session, sent_once, start_session
+from plar.engines.spark.session import check_session, running_session, sent_once, start_session
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.sources import FileSource, FrameSource, Source
 from plar.engines.spark.warm import warm_workers
@@ -112,7 +112,7 @@ class SparkEngine(Engine):
         if self.session is not None:
             return self.session
         if self._own is None:
-            active = SparkSession.getActiveSession()
+            active = running_session()
             if active is not None and self.master is None and not self.conf:
                 check_session(active)
                 return active

@@ -150,7 +150,9 @@ class SparkGranules:
             return count_distinct([(columns[a], self.cardinalities[a]) for a in positions], len(self))
         coarse = self.coarsen(attributes)  # equal ones are never in two pieces
         coding = coarse.coding
-        return int(coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows)).sum())
+        counts = coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows))
+        with explained("count the combinations"):
+            return int(counts.sum())
 
     def with_roles(self, roles: Roles) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""

@@ -56,25 +56,30 @@ class FrameSource:
 
     def __init__(self, frame: DataFrame, names: Sequence[str]) -> None:
         self._frame, self._names, self.context = frame, names, frame.sparkSession.sparkContext
-        self.n_parts = frame.rdd.getNumPartitions()
+        with explained("read the table"):
+            self.n_parts = frame.rdd.getNumPartitions()
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
         """Run `work` on every partition, some rows at a time."""
         names = list(roles.read)
+        with explained("read the table"), quiet():
+            used = self._used(names)
+            if roles.weights is None and len(names) <= _NARROW:
+                used = used.groupBy(*used.columns).count()
+                roles = replace(roles, weights=_COUNT)
+                names.append(_COUNT)
+            task = partial(_on_batches, work=work, roles=roles, names=names)
+            found: RDD[Any] = used.mapInArrow(task, "found binary").rdd
+        return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
+
+    def _used(self, names: Sequence[str]) -> DataFrame:
+        """The columns of these names, numbered, with their values as they compare."""
         used = select_places(self._frame, [self._names.index(name) for name in names])
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
         # grouping by a collation would merge spellings and keep that of any row
-        numbered = numbered.select(
+        return numbered.select(
             *(plain(numbered[field.name], field.dataType).alias(field.name) for field in numbered.schema.fields)
         )
-        if roles.weights is None and len(names) <= _NARROW:
-            numbered = numbered.groupBy(*numbered.columns).count()
-            roles = replace(roles, weights=_COUNT)
-            names.append(_COUNT)
-        task = partial(_on_batches, work=work, roles=roles, names=names)
-        with explained("read the table"), quiet():
-            found: RDD[Any] = numbered.mapInArrow(task, "found binary").rdd
-        return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
 
 
 #: all rows of a table, on a cluster
