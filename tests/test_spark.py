@@ -569,6 +569,54 @@ def test_a_users_session_whose_workers_lack_plar() -> None:
         assert re.fullmatch(r"The Spark executors have no 'plar'\. Install plar .* to a Python that has it\.", line)
 
 
+SESSIONS_OF_ITS_OWN = """
+import gc, sys, threading
+import plar
+from plar.engines.spark import engine
+from pyspark.sql import SparkSession
+
+def granulated(decision="x_wins"):
+    return plar.granulate(sys.argv[1], decision, engine="spark")
+
+def runs():
+    return SparkSession.getActiveSession() is not None
+
+small = granulated()
+print(type(small).__name__, len(small), runs())
+
+engine._SMALL = 0  # so that granules stay on the cluster
+with granulated() as large:
+    print(type(large).__name__, len(large), runs())
+print(runs())
+
+coarse = granulated().coarsen(["top_left"])
+gc.collect()
+print(len(coarse), runs())
+del coarse
+gc.collect()
+for thread in threading.enumerate():
+    if thread is not threading.current_thread() and not thread.daemon:
+        thread.join()
+print(runs())
+
+try:
+    granulated("nothing")
+except plar.UnknownNameError:
+    print(runs())
+
+with plar.engines.SparkEngine(conf=None) as given:
+    print(given.spark().sparkContext.master, runs())
+"""
+
+
+def test_a_session_that_was_started_for_granules_stops_with_them() -> None:
+    environment = {**os.environ, "MASTER": "local[1]"}
+    command = [sys.executable, "-c", SESSIONS_OF_ITS_OWN, str(EXAMPLE)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    expected = ["Granules 958 False", "SparkGranules 958 True", "False", "6 True", "False", "False", "local[1] True"]
+    assert ran.stdout.splitlines() == expected, ran.stderr[-3000:]
+
+
 def test_the_running_session_is_used_and_left_running(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,8 +77,9 @@ def running_session() -> SparkSession | None:
     return session
 
 
-def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+def start_session(master: str | None, conf: Mapping[str, Any]) -> SparkSession:
     """Start a new session."""
+    conf = {name: str(value) for name, value in conf.items()}
     reason = why_unavailable()
     if reason:
         raise EngineUnavailable(f"The engine 'spark' {reason}.")
@@ -185,12 +186,14 @@ def _stderr_to(log: IO[bytes]) -> Iterator[None]:
 
 
 def check_session(session: Any) -> None:
-    """Refuse a session without RDDs."""
+    """Refuse what is not a session, or one without RDDs."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         raise EngineUnavailable(
             "The engine 'spark' does not work through Spark Connect, which has no RDDs. Use a classic session, such as "
             "SparkSession.builder.master('spark://host:7077')."
         )
+    if not isinstance(session, SparkSession):
+        raise ParameterError(f"The 'session' parameter must be None or a SparkSession. Got {session!r} instead.")
 
 
 @contextmanager
