@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from itertools import product
@@ -385,6 +385,47 @@ def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
         here.select(4)
         for _ in range(2):
             assert there.with_each(rest) == here.with_each(rest)
+
+
+def kept_by_workers(spark: Any, task: Callable[[], Any] = list) -> list[tuple[int, bool]]:
+    """Mapped files of plar's, and whether there is a buffer, of two workers, each after a task; both run at once."""
+
+    def look(_: Any) -> list[tuple[int, bool]]:
+        task()
+        maps = Path("/proc/self/maps").read_text()
+        return [(len(set(re.findall(r"/plar-\S+\.npy", maps))), blocks._kept.room is not None)]
+
+    rows = spark.sparkContext.parallelize(range(2), 2)
+    return list(rows.barrier().mapPartitions(look).collect())
+
+
+def test_workers_free_what_they_keep_of_released_granules(spark: Any) -> None:
+    rng = np.random.default_rng(2)
+    table = plar.granulate(rng.integers(0, 3, (3_000, 200)), y=rng.integers(0, 3, 3_000))
+    with shipped(spark, layout="columns") as engine:
+        plar.reduce(table, engine=engine, max_attributes=2)
+        before = kept_by_workers(spark)
+        assert sum(files for files, _ in before) > 1
+        assert any(has_buffer for _, has_buffer in before)
+    # not every worker had a task in the release; its next one frees the rest
+    assert kept_by_workers(spark, lambda: list(blocks._answers([], list, "other"))) == [(0, False)] * 2
+    with shipped(spark, layout="columns") as engine:
+        plar.reduce(table, engine=engine, max_attributes=2)
+        assert sum(files for files, _ in kept_by_workers(spark)) > 1
+    assert kept_by_workers(spark, blocks.forget_removed) == [(0, False)] * 2
+
+
+def test_the_clause_finder_leaves_no_broadcast(spark: Any) -> None:
+    cells = [(0, 0, 1, 0), (0, 1, 0, 1), (1, 0, 0, 1), (1, 1, 1, 2)]
+    rows = spark.createDataFrame(cells, "a int, b int, c int, d int").coalesce(1)
+    folder = Path(spark.sparkContext._temp_dir)
+    engine = SparkEngine(session=spark, layout="rows", partitions=1)
+    with plar.granulate(rows, "d", engine=engine) as held:  # type: ignore[attr-defined]
+        before = set(folder.iterdir())
+        assert plar.reduce(held, search="smallest", engine=engine).attributes == ("a", "b")
+        with pytest.raises(plar.ParameterError, match="in every reduct"):
+            plar.reduce(held, search="smallest", exclude=["a", "b"], engine=engine)
+        assert set(folder.iterdir()) <= before
 
 
 def test_the_daemon_has_one_thread_when_it_forks() -> None:

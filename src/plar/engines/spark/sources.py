@@ -9,12 +9,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
 from plar.coding.assemble import BadWeight
+from plar.engines.spark.blocks import forget_removed
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows
 from plar.parallel import threads
@@ -77,9 +78,8 @@ class FrameSource:
         used = select_places(self._frame, [self._names.index(name) for name in names])
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
         # grouping by a collation would merge spellings and keep that of any row
-        return numbered.select(
-            *(plain(numbered[field.name], field.dataType).alias(field.name) for field in numbered.schema.fields)
-        )
+        columns = [plain(numbered[field.name], field.dataType).alias(field.name) for field in numbered.schema.fields]
+        return cast(DataFrame, numbered.select(*columns))
 
 
 #: all rows of a table, on a cluster
@@ -87,6 +87,7 @@ Source: TypeAlias = FileSource | FrameSource
 
 
 def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+    forget_removed()
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
     with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, for the whole table
