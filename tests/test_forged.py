@@ -127,9 +127,21 @@ def test_parameters_of_no_sense(options: dict[str, Any]) -> None:
     assert not isinstance(caught.value, plar.TableError)
 
 
-def test_settings_of_spark_that_are_none() -> None:
-    with pytest.raises(plar.ParameterError, match="'conf' parameter must be a mapping"):
-        SparkEngine(conf=3)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("conf", 3, "must be a mapping of settings, such as .* Got 3 instead"),
+        ("conf", {"spark.ui.enabled": None}, "must give settings by name, .* Got 'spark.ui.enabled': None instead"),
+        ("conf", {1: "x"}, "must give settings by name, .* Got 1: 'x' instead"),
+        ("master", 3, "must be None or an address, .* Got 3 instead"),
+        ("session", "local", "must be None or a SparkSession. Got 'local' instead"),
+        ("watch", 3, "must be None or a function. Got 3 instead"),
+        ("partitions", "2", "must be None or an integer of at least 1. Got '2' instead"),
+    ],
+)
+def test_options_of_spark_that_are_none(option: str, value: Any, said: str) -> None:
+    with pytest.raises(plar.ParameterError, match=f"'{option}' parameter {said}"):
+        SparkEngine(**{option: value})
 
 
 def test_paths_of_no_sense() -> None:

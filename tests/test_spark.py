@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +222,48 @@ def test_spark_dataframe(spark: Any) -> None:
     assert sorted(map(str, kept)) == sorted(str(tuple(row)) for row in found.transform(rows).collect())
 
 
+COLLATIONS = ["UTF8_LCASE", "UTF8_BINARY_RTRIM", "UNICODE_CI"]
+TEXT_TYPES = ["string", *(f"string collate {name}" for name in COLLATIONS), "char(4)", "varchar(4)"]
+
+
+@pytest.fixture
+def text_types(spark: Any) -> Iterator[list[str]]:
+    """The types of text that this Spark has."""
+    import pyspark
+
+    preserved = "spark.sql.preserveCharVarcharTypeInfo"
+    if int(pyspark.__version__.partition(".")[0]) < 4:
+        yield ["string"]
+        return
+    spark.conf.set(preserved, "true")
+    yield TEXT_TYPES
+    spark.conf.unset(preserved)
+
+
+def test_text_compares_by_its_characters_whatever_its_type(spark: Any, text_types: list[str]) -> None:
+    cells = product(["a", "A", "a ", "?", None], ["x", "X"], ["y", "Y"])
+    local = pl.DataFrame(list(cells), schema=["a", "b", "d"], orient="row")
+    ways: list[dict[str, Any]] = [{}, {"na": "A", "missing": "drop"}]
+    expected = [plar.granulate(local, "d", **options).fingerprint() for options in ways]
+    for kind in text_types:
+        rows = spark.createDataFrame(local.rows(), f"a {kind}, b {kind}, d {kind}").repartition(2)
+        granules = [plar.granulate(rows, "d", **options) for options in ways]
+        assert [there.fingerprint() for there in granules] == expected, kind
+
+
+def test_bins_of_text_compare_by_its_characters(spark: Any, text_types: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,d\n1,0\nna,1\n3,1\n")
+    found = plar.reduce(path, "d", bins={"a": [1.5]}, na="na")
+    for kind in text_types:
+        rows = spark.createDataFrame([("1", 0), ("na", 1), ("3", 1)], f"a {kind}, d int")
+        assert [row.a for row in found.transform(rows, output="bins").collect()] == [0, None, 1]
+        assert found.transform(rows).schema == rows.schema
+        other = spark.createDataFrame([("NA", 1)], f"a {kind}, d int")
+        with pytest.raises(Exception, match="'a' is cut into bins, but holds a non-number: NA"):
+            found.transform(other, output="bins").collect()
+
+
 @pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
 def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # dictionaries of more than 2 values do not fit this driver
@@ -345,6 +389,47 @@ def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
             assert there.with_each(rest) == here.with_each(rest)
 
 
+def kept_by_workers(spark: Any, task: Callable[[], Any] = list) -> list[tuple[int, bool]]:
+    """Mapped files of plar's, and whether there is a buffer, of two workers, each after a task; both run at once."""
+
+    def look(_: Any) -> list[tuple[int, bool]]:
+        task()
+        maps = Path("/proc/self/maps").read_text()
+        return [(len(set(re.findall(r"/plar-\S+\.npy", maps))), blocks._kept.room is not None)]
+
+    rows = spark.sparkContext.parallelize(range(2), 2)
+    return list(rows.barrier().mapPartitions(look).collect())
+
+
+def test_workers_free_what_they_keep_of_released_granules(spark: Any) -> None:
+    rng = np.random.default_rng(2)
+    table = plar.granulate(rng.integers(0, 3, (3_000, 200)), y=rng.integers(0, 3, 3_000))
+    with shipped(spark, layout="columns") as engine:
+        plar.reduce(table, engine=engine, max_attributes=2)
+        before = kept_by_workers(spark)
+        assert sum(files for files, _ in before) > 1
+        assert any(has_buffer for _, has_buffer in before)
+    # not every worker had a task in the release; its next one frees the rest
+    assert kept_by_workers(spark, lambda: list(blocks._answers([], list, "other"))) == [(0, False)] * 2
+    with shipped(spark, layout="columns") as engine:
+        plar.reduce(table, engine=engine, max_attributes=2)
+        assert sum(files for files, _ in kept_by_workers(spark)) > 1
+    assert kept_by_workers(spark, blocks.forget_removed) == [(0, False)] * 2
+
+
+def test_the_clause_finder_leaves_no_broadcast(spark: Any) -> None:
+    cells = [(0, 0, 1, 0), (0, 1, 0, 1), (1, 0, 0, 1), (1, 1, 1, 2)]
+    rows = spark.createDataFrame(cells, "a int, b int, c int, d int").coalesce(1)
+    folder = Path(spark.sparkContext._temp_dir)
+    engine = SparkEngine(session=spark, layout="rows", partitions=1)
+    with plar.granulate(rows, "d", engine=engine) as held:  # type: ignore[attr-defined]
+        before = set(folder.iterdir())
+        assert plar.reduce(held, search="smallest", engine=engine).attributes == ("a", "b")
+        with pytest.raises(plar.ParameterError, match="in every reduct"):
+            plar.reduce(held, search="smallest", exclude=["a", "b"], engine=engine)
+        assert set(folder.iterdir()) <= before
+
+
 def test_the_daemon_has_one_thread_when_it_forks() -> None:
     script = """
 import os, sys
@@ -424,18 +509,31 @@ def test_no_java_on_the_command_line(tmp_path: Path) -> None:
     assert failed.stderr.count("\n") == 1
 
 
-def test_java_missing_or_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(
-        plar.EngineUnavailable, match=r"needs Java 17 or newer and JAVA_HOME is .* no bin/java; install"
-    ):
+JAVA_TOO_OLD = """
+import sys
+from pathlib import Path
+import plar
+java = Path(sys.argv[1], "bin", "java")
+for printed in ("", "openjdk version 11.0.2 2019-01-15"):
+    if printed:
+        java.parent.mkdir()
+        java.write_text(f"#!/bin/sh\\necho '{printed}' | sed 's/11.0.2/\\"11.0.2\\"/' >&2\\n")
+        java.chmod(0o755)
+    try:
         plar.reduce({"a": [1], "d": [0]}, "d", engine="spark")
-    java = tmp_path / "bin" / "java"
-    java.parent.mkdir()
-    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
-    java.chmod(0o755)
-    with pytest.raises(plar.EngineUnavailable, match=r"needs Java 17 or newer and .* is Java 11; install"):
-        plar.reduce({"a": [1], "d": [0]}, "d", engine="spark")
+    except plar.EngineUnavailable as error:
+        print(error)
+"""
+
+
+def test_java_missing_or_too_old(tmp_path: Path) -> None:
+    # in a process of its own: where a JVM runs already, no Java is looked for
+    command = [sys.executable, "-c", JAVA_TOO_OLD, str(tmp_path)]
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    missing, old = ran.stdout.splitlines()
+    assert re.search(r"needs Java 17 or newer and JAVA_HOME is .* no bin/java; install", missing)
+    assert re.search(r"needs Java 17 or newer and .* is Java 11; install", old)
 
 
 def plar_command(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -460,17 +558,121 @@ def test_command_line(tmp_path: Path) -> None:
     assert pl.read_parquet(reduced / "*.parquet").shape == (958, 2)
 
 
+def python_without_plar() -> Path:
+    bare = Path(sys.base_prefix, "bin", "python3")
+    if subprocess.run([bare, "-I", "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:
+        pytest.skip(f"{bare} has plar installed")
+    return bare
+
+
 @nightly
 def test_executors_without_plar() -> None:
-    bare = Path(sys.base_prefix, "bin", "python3")
-    if subprocess.run([bare, "-c", "import plar"], capture_output=True, cwd="/").returncode == 0:
-        pytest.skip(f"{bare} has plar installed")
+    bare = python_without_plar()
     words = ["core", str(EXAMPLE), "-d", "x_wins", "--engine", "spark", "--conf", f"spark.pyspark.python={bare}"]
-    failed = plar_command(*words, *quick_start())
+    failed = plar_command(*words, *quick_start(), PYTHONPATH="")
     assert failed.returncode == 1
     assert failed.stdout == ""
     assert failed.stderr.startswith("Error: The Spark executors have no 'plar'. Install plar")
     assert failed.stderr.count("\n") == 1
+
+
+USERS_SESSION = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pyspark.sql import SparkSession
+import plar
+from plar.engines import SparkEngine
+from plar.spark import ReductSelector
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.range(2).selectExpr("id AS a", "id AS label")
+local = {"a": [1, 2, 3], "label": [0, 1, 0]}
+for call in (
+    lambda: plar.reduce(rows, "label"),
+    lambda: ReductSelector().fit(rows),
+    lambda: plar.core(sys.argv[2], "x_wins", engine="spark"),
+    lambda: plar.core(local, "label", engine=SparkEngine(session=spark, layout="columns")),
+    lambda: plar.baselines.spark_ar(local, "label", session=spark),
+):
+    try:
+        call()
+    except plar.EngineUnavailable as error:
+        print(error)
+"""
+
+
+def test_a_users_session_whose_workers_lack_plar() -> None:
+    source = Path(plar.__file__).parent.parent  # for the driver alone: the workers get PYTHONPATH, too
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"PYSPARK_PYTHON": str(python_without_plar())}
+    command = [sys.executable, "-c", USERS_SESSION, str(source), str(EXAMPLE)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    lines = ran.stdout.splitlines()
+    assert len(lines) == 5, ran.stderr[-3000:]
+    for line in lines:
+        assert re.fullmatch(r"The Spark executors have no 'plar'\. Install plar .* to a Python that has it\.", line)
+
+
+SESSIONS_OF_ITS_OWN = """
+import gc, sys, threading
+import plar
+from plar.engines.spark import engine
+from pyspark.sql import SparkSession
+
+def granulated(decision="x_wins"):
+    return plar.granulate(sys.argv[1], decision, engine="spark")
+
+def runs():
+    return SparkSession.getActiveSession() is not None
+
+small = granulated()
+print(type(small).__name__, len(small), runs())
+
+engine._SMALL = 0  # so that granules stay on the cluster
+with granulated() as large:
+    print(type(large).__name__, len(large), runs())
+print(runs())
+
+coarse = granulated().coarsen(["top_left"])
+gc.collect()
+print(len(coarse), runs())
+del coarse
+gc.collect()
+for thread in threading.enumerate():
+    if thread is not threading.current_thread() and not thread.daemon:
+        thread.join()
+print(runs())
+
+try:
+    granulated("nothing")
+except plar.UnknownNameError:
+    print(runs())
+
+with plar.engines.SparkEngine(conf=None) as given:
+    print(given.spark().sparkContext.master, runs())
+"""
+
+
+def test_a_session_that_was_started_for_granules_stops_with_them() -> None:
+    environment = {**os.environ, "MASTER": "local[1]"}
+    command = [sys.executable, "-c", SESSIONS_OF_ITS_OWN, str(EXAMPLE)]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    expected = ["Granules 958 False", "SparkGranules 958 True", "False", "6 True", "False", "False", "local[1] True"]
+    assert ran.stdout.splitlines() == expected, ran.stderr[-3000:]
+
+
+def test_the_running_session_is_used_and_left_running(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))  # which has none: a running session needs no other
+    expected = plar.core(EXAMPLE, "x_wins")
+    assert plar.core(EXAMPLE, "x_wins", engine="spark") == expected
+    assert plar.core(pl.read_csv(EXAMPLE), "x_wins", engine="spark") == expected
+    rows = spark.createDataFrame([(1, 0), (2, 1)], "a int, d int")
+    assert plar.reduce(rows, "d").attributes == ("a",)
+    for other in (SparkEngine(master="local[1]"), SparkEngine(conf=QUICK_START)):
+        with other, pytest.raises(plar.ParameterError, match=r"session on 'local\[2\]' already runs in this process"):
+            other.spark()
+    assert rows.count() == 2
 
 
 def test_cluster_of_processes_one_of_which_is_killed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, cast
 
 from plar.bins import Spec
@@ -295,7 +296,9 @@ def granulate(
     """Turn a table into its distinct rows with their counts; parameters are those of `reduce`.
 
     Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
-    Spark engine they stay on the cluster, as SparkGranules, unless they are small.
+    Spark engine they stay on the cluster, as SparkGranules, unless they are small, until their `unpersist` or the end
+    of a ``with`` block. If ``engine="spark"`` has to start a session, it stops at that time too; at once if they are
+    small.
 
     Examples
     --------
@@ -306,13 +309,18 @@ def granulate(
     """
     read = ReadOptions(decision, y, **reading)
     chosen = as_engine(engine, n_jobs, data)
-    with memory_limited(as_bytes(memory_limit)), threads(chosen.n_jobs):
+    with memory_limited(as_bytes(memory_limit)), threads(chosen.n_jobs), ExitStack() as on_error:
+        if chosen is not engine:
+            on_error.callback(chosen.close)
         if progress:
             progress("read", 0, 0)
         table = opened(data, read, chosen)
         granules = granulated(table, chosen, seconds={}, progress=progress)
         if on_spark(table):  # the values of what stays there are not known later
             warn_many_numbers(chosen, table, granules)
+        on_error.pop_all()
+        if chosen is not engine:
+            chosen.leave_to(granules)
         return cast(Granules, granules)
 
 

@@ -26,11 +26,13 @@ ENGINES = {"local": "this machine, all cores", "spark": "an Apache Spark cluster
 _NEEDS = {"local": (), "spark": ("pyspark", "pyarrow"), "cuda": ("numba_cuda",)}
 
 
-def why_unavailable(name: str) -> str | None:
-    """Say why this machine cannot run an engine; None if it can."""
+def why_unavailable(name: str, data: Any = None) -> str | None:
+    """Say why this machine cannot run an engine, on these data if given; None if it can."""
     missing = [package for package in _NEEDS[name] if find_spec(package) is None]
     if missing:
         return f"needs {' and '.join(missing)} (pip install 'plar[{name}]')"
+    if name == "spark" and on_spark(data):  # where Spark runs already
+        return None
     try:
         probe = getattr(import_module(f"plar.engines.{name}"), "why_unavailable", None)
     except ImportError as error:
@@ -75,7 +77,7 @@ def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None)
             f"n_jobs= sets the threads of this machine, but Spark has its own cores. Got {n_jobs!r}; leave it out, or "
             f"pass engine=SparkEngine(master='local[{n_jobs}]')."
         )
-    if reason := why_unavailable(name):
+    if reason := why_unavailable(name, data):
         ready = [other for other in ENGINES if why_unavailable(other) is None]
         raise EngineUnavailable(f"The engine {name!r} {reason}. Ready here: {', '.join(ready)}.")
     kind: Any = getattr(import_module(f"plar.engines.{name}"), f"{name.title()}Engine")

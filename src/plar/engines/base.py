@@ -108,6 +108,10 @@ class Engine(ABC):
     def release(self, granules: GranuleHandle) -> None:  # noqa: B027 - a default
         """Free what `granulate` keeps outside this process."""
 
+    def leave_to(self, granules: GranuleHandle) -> None:
+        """Close the engine; if it has started what the granules need, they close it when they are released."""
+        self.close()
+
     def close(self) -> None:  # noqa: B027 - a default
         """Stop whatever the engine has started; leaving a ``with`` block does the same."""
 

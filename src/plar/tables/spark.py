@@ -18,6 +18,8 @@ from plar.roles import Roles, assign
 from plar.spark_calls import spark_call
 from plar.tables.rows import Rows, Selection
 
+#: Spark's types of text, by name
+_TEXT = ("string", "char", "varchar")
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 
@@ -115,16 +117,24 @@ def select_places(frame: Any, places: Sequence[int], selection: Selection | None
     return numbered.select(*chosen).toDF(*(names[place] for place in places))
 
 
+def plain(value: Any, kind: Any) -> Any:
+    """Text by its characters, whatever collation or length its column declares; other values as they are."""
+    from pyspark.sql.types import StringType
+
+    return value.cast(StringType()) if kind.typeName() in _TEXT else value
+
+
 def _binned(value: Any, field: Any, selection: Any) -> Any:
     """Replace values with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 
     kind, na = field.dataType.typeName(), list(selection.na)
+    value = plain(value, field.dataType)
     present, number = value, value.cast("double")
     if kind in ("float", "double"):
         present = sql.when(~sql.isnan(value), value)
         number = present.cast("double")
-    elif kind == "string":
+    elif kind in _TEXT:
         present = sql.when(~value.isin(na), value) if na else value
         pointed = sql.translate(present, ".,", "?.") if selection.decimal == "," else present
         number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")

@@ -97,7 +97,7 @@ class ColumnBlocks(ABC):
         tasks = sorted({s.task for s in chain(*self.shares) if not wanted.isdisjoint(s.group.attributes)})
         if len(tasks) == len(self.shares):  # a partition without blocks may follow, but a whole RDD is faster to run
             tasks = list(range(self.stored.getNumPartitions()))
-        task = partial(_answers, function=function)
+        task = partial(_answers, function=function, token=self.token)
         with explained(doing):
             done = run_watched(self.stored, task, tasks, watch, len(attributes))
             missing = sorted({place for place, answers in done if answers is None})
@@ -135,7 +135,8 @@ class ColumnBlocks(ABC):
     @spark_call
     def unpersist(self) -> None:
         """Free the cluster's memory and files."""
-        self.stored.foreach(remove)
+        with explained("free its memory"):
+            self.stored.foreachPartition(partial(_remove, token=self.token))
         self.stored.unpersist()
         self.shared.destroy()
 
@@ -194,10 +195,13 @@ def write(group: Group, arrays: Sequence[Any], token: str) -> list[str]:
     return paths
 
 
-def remove(stored: Any) -> None:
-    """Remove the files of a block."""
-    for path in stored.columns if isinstance(stored, Block) else ():
-        Path(str(path)).unlink(missing_ok=True)
+def _remove(records: Iterable[Any], token: str) -> None:
+    """Remove the files of a task's blocks, and free what this worker keeps of them."""
+    for record in records:
+        for path in record.columns if isinstance(record, Block) else ():
+            Path(str(path)).unlink(missing_ok=True)
+    if _kept.token == token:
+        _kept.clear()
 
 
 class _ArraysInFile:
@@ -221,23 +225,51 @@ class _ArraysInFile:
         self._path.unlink(missing_ok=True)
 
 
-#: files that this worker has mapped; every block has its own file names
-_mapped: dict[str, Array] = {}
+class _Kept:
+    """What a worker keeps from one task to the next, of one table's blocks: other blocks, or their removal, free it."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Free everything."""
+        self.token = ""
+        #: files that are mapped into memory; every block has its own file names
+        self.mapped: dict[str, Array] = {}
+        #: the pass of the current iteration, shared by the tasks
+        self.passes: dict[Any, Pass] = {}
+        #: a buffer for rows of a block, reused by later iterations: the first touch of fresh memory is slow
+        self.room: lanes.Rows | None = None
+
+
+_kept = _Kept()
 _MOST_MAPPED = 4096
+_MOST_ROOM = 1 << 28
+
+
+def forget_removed() -> None:
+    """Free what this worker keeps of blocks whose files have been removed; not every worker had a task in that."""
+    path = next(iter(_kept.mapped), None)
+    if path is not None and not os.path.exists(path):
+        _kept.clear()
 
 
 def _map(path: str) -> Array:
     """Map a file into memory; it stays mapped for the next steps."""
-    if path not in _mapped:
-        if len(_mapped) >= _MOST_MAPPED or not all(map(os.path.exists, list(_mapped)[:1])):
-            _mapped.clear()  # their blocks may have been removed
-        _mapped[path] = np.load(path, mmap_mode="c")  # numba compiles anew for arrays that are read-only
-    return _mapped[path]
+    if path not in _kept.mapped:
+        if len(_kept.mapped) >= _MOST_MAPPED:
+            _kept.mapped.clear()
+        _kept.mapped[path] = np.load(path, mmap_mode="c")  # numba compiles anew for arrays that are read-only
+    return _kept.mapped[path]
 
 
-def _answers(records: Iterable[Any], function: Any) -> list[tuple[int, list[Any] | None]]:
+def _answers(records: Iterable[Any], function: Any, token: str) -> list[tuple[int, list[Any] | None]]:
     """Map the files of a task's blocks into memory and run the function on each; None if a file is missing."""
     forget_zip_files()
+    forget_removed()
+    if _kept.token != token:
+        _kept.clear()
+        _kept.token = token
     answers: dict[int, list[Any]] = {}
     for share, held in (record for record in records if isinstance(record, Block)):
         try:
@@ -259,28 +291,23 @@ def _columns(group: Group, arrays: Sequence[Array], attributes: Collection[int])
             yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
 
 
-#: the pass of the current iteration, shared by the tasks of a worker
-_present: dict[Any, Pass] = {}
-#: a buffer for rows of a block, reused by later iterations: the first touch of fresh memory is slow
-_rooms: list[lanes.Rows] = []
-_MOST_ROOM = 1 << 28
-
-
 def _room(n_rows: int) -> lanes.Rows:
-    if not _rooms or len(_rooms[0]) < n_rows:
-        _rooms[:] = [lanes.aligned(n_rows)]
-    return _rooms[0][:n_rows] if _rooms[0].nbytes <= _MOST_ROOM else _rooms.pop()
+    room = _kept.room
+    if room is None or len(room) < n_rows:
+        room = lanes.aligned(n_rows)
+    _kept.room = room if room.nbytes <= _MOST_ROOM else None
+    return room[:n_rows]
 
 
 def _scores(
     share: Share, arrays: Any, shared: Any, now: Any, wanted: frozenset[int], scorer: Any, token: Any, offer: bool
 ) -> list[tuple[list[tuple[int, int]], list[tuple[int, Codes]]]]:
     """Θ(D|R∪{a}) of a share's candidates over the rows still in U/R; `offer` adds the column of the best one."""
-    if token not in _present:
-        _present.clear()
+    if token not in _kept.passes:
+        _kept.passes.clear()
         classes, counts = shared.value
-        _present[token] = Pass(scorer(), classes, counts, *now.value)
-    over, group = _present[token], share.group
+        _kept.passes[token] = Pass(scorer(), classes, counts, *now.value)
+    over, group = _kept.passes[token], share.group
     part = over.part(share.low, share.high, share.of)
     if part.stop - part.start == 1:  # no class begins there
         return []

@@ -27,7 +27,7 @@ from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.oracle import SparkOracle
 from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
-from plar.engines.spark.session import check_session, sent_once, start_session
+from plar.engines.spark.session import check_session, running_session, sent_once, start_session
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.sources import FileSource, FrameSource, Source
 from plar.engines.spark.warm import warm_workers
@@ -56,10 +56,11 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session : SparkSession, optional
-        Used as it is and left running. Default: the session of the data, else the active one, else a new one, which
-        `close` stops, as does leaving a ``with`` block.
+        Used as it is and left running. Default: the session of the data, else the one that runs in this process, else a
+        new one, which `close` stops, as does leaving a ``with`` block.
     master : str, optional
-        Where a new session runs; by default on this machine, "local[*]".
+        Where a new session runs; by default on this machine, "local[*]". A process has one session at a time: `master`
+        and `conf` are refused while another one runs.
     partitions : int, optional
         Number of pieces that hold the distinct rows; by default the number of cores, or of partitions of the data.
         The result does not depend on it.
@@ -76,7 +77,7 @@ class SparkEngine(Engine):
     master: str | None = None
     partitions: int | None = None
     layout: str = "auto"
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] | None = None
     watch: Watch | None = None
     name = "spark"
     reads_paths = True
@@ -92,12 +93,39 @@ class SparkEngine(Engine):
             raise ParameterError(
                 f"The 'partitions' parameter must be None or an integer of at least 1. Got {n!r} instead."
             )
-        if self.conf is not None and not isinstance(self.conf, Mapping):
-            raise ParameterError(f"The 'conf' parameter must be a mapping of settings. Got {self.conf!r} instead.")
+        if self.master is not None and not isinstance(self.master, str):
+            raise ParameterError(
+                f"The 'master' parameter must be None or an address, such as 'local[2]' or 'spark://host:7077'. Got "
+                f"{self.master!r} instead."
+            )
+        if self.watch is not None and not callable(self.watch):
+            raise ParameterError(f"The 'watch' parameter must be None or a function. Got {self.watch!r} instead.")
+        self._check_conf()
         if self.session is not None:
             check_session(self.session)
             if self.master is not None or self.conf:
                 raise ParameterError("A session already has its master and settings. Pass session, or master and conf.")
+
+    def _check_conf(self) -> None:
+        if self.conf is None:
+            return
+        remedy = "such as {'spark.executor.memory': '4g'}"
+        if not isinstance(self.conf, Mapping):
+            raise ParameterError(
+                f"The 'conf' parameter must be a mapping of settings, {remedy}. Got {self.conf!r} instead."
+            )
+        for name, value in self.conf.items():
+            if not isinstance(name, str) or not isinstance(value, (str, int, float)):
+                raise ParameterError(
+                    f"The 'conf' parameter must give settings by name, {remedy}. Got {name!r}: {value!r} instead."
+                )
+
+    def leave_to(self, granules: GranuleHandle) -> None:
+        """Leave a session that was started here to granules on its cluster; else close the engine."""
+        if self._own is not None and isinstance(granules, SparkGranules):
+            granules.close_with(self)
+        else:
+            self.close()
 
     def close(self) -> None:
         """Stop the session that was started here; a given one keeps running."""
@@ -112,11 +140,11 @@ class SparkEngine(Engine):
         if self.session is not None:
             return self.session
         if self._own is None:
-            active = SparkSession.getActiveSession()
+            active = running_session()
             if active is not None and self.master is None and not self.conf:
                 check_session(active)
                 return active
-            self._own = start_session(self.master, self.conf)
+            self._own = start_session(self.master, self.conf or {})
         session: SparkSession = self._own
         return session
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from threading import Thread
 from typing import Any, Self
+from weakref import finalize
 
 from pyspark import RDD, StorageLevel
 
@@ -13,6 +15,7 @@ from plar.coding.assemble import check_objects
 from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint
 from plar.columns import positions_of
+from plar.engines.base import Engine
 from plar.engines.spark.columns import GatheredBlocks
 from plar.engines.spark.pieces import Coding, Piece, exchanged, projected
 from plar.engines.spark.session import explained
@@ -24,7 +27,11 @@ from plar.spark_calls import spark_call
 
 @dataclass(eq=False)
 class SparkGranules:
-    """The distinct rows of a table, in pieces on a cluster; plar's functions accept them in place of the table."""
+    """The distinct rows of a table, in pieces on a cluster; plar's functions accept them in place of the table.
+
+    They are kept until `unpersist` or the end of a ``with`` block. A session that was started for them stops then, or
+    when nothing refers to them any more.
+    """
 
     conditions: tuple[str, ...]
     decision: tuple[str, ...]
@@ -53,6 +60,10 @@ class SparkGranules:
     #: what evaluations in the rows layout moved, and coarser granules: all freed together
     moved: list[RDD[Piece]] = field(default_factory=list, init=False)
     coarse: list[SparkGranules] = field(default_factory=list, init=False)
+    #: the granules that these were made from
+    fine: SparkGranules | None = field(default=None, init=False)
+    #: the engine that was started for these granules alone
+    engine: Engine | None = field(default=None, init=False)
 
     def computed(self, by_columns: int | None = None) -> Self:
         """Compute the pieces, and keep them in the cluster's memory and on its disks.
@@ -143,6 +154,7 @@ class SparkGranules:
             dictionaries=tuple(self.dictionaries[a] for a in kept),
             release=None,
         )
+        coarse.fine = self  # which must not be garbage before: its session would stop
         self.coarse.append(coarse.computed())
         return coarse
 
@@ -155,7 +167,9 @@ class SparkGranules:
             return count_distinct([(columns[a], self.cardinalities[a]) for a in positions], len(self))
         coarse = self.coarsen(attributes)  # equal ones are never in two pieces
         coding = coarse.coding
-        return int(coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows)).sum())
+        counts = coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows))
+        with explained("count the combinations"):
+            return int(counts.sum())
 
     def with_roles(self, roles: Roles) -> SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
@@ -181,3 +195,22 @@ class SparkGranules:
                 rdd.unpersist()
             if self.release is not None:
                 self.release()
+        if self.engine is not None:
+            self.engine.close()
+
+    def close_with(self, engine: Engine) -> None:
+        """Close an engine that was started for these granules with them, or when they are garbage."""
+        self.engine = engine
+        finalizer = finalize(self, _close_in_thread, engine)
+        finalizer.atexit = False  # the JVM ends with this process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unpersist()
+
+
+def _close_in_thread(engine: Engine) -> None:
+    """Close an engine in a thread of its own: garbage may be collected in the middle of a call to the JVM."""
+    Thread(target=engine.close).start()

@@ -38,8 +38,7 @@ class SparkOracle:
                 "many for the driver. Leave the column out, or cut its numbers into bins."
             )
         self._values: Sequence[Sequence[Any]] = [values or () for values in held.dictionaries]
-        context = held.pieces.context
-        self._ranks = context.broadcast([_ranks(values) for values in self._values])
+        self._ranks = [_ranks(values) for values in self._values]
 
     def assume(self, attributes: Collection[int]) -> None:
         """Do nothing: rows are shuffled anew for each set."""
@@ -54,7 +53,11 @@ class SparkOracle:
     def find(self, questions: Sequence[Question]) -> list[Answer | None]:
         """For each set, a clause that it does not hit, or None if it preserves Θ."""
         asked = [(tuple(held), tuple(order)) for held, order in questions]
-        found = self._ask([held for held, _ in asked], lambda finder, i: finder.find_clause(*asked[i]))
+        ranks = self._held.pieces.context.broadcast(self._ranks)
+        try:
+            found = self._ask([held for held, _ in asked], lambda finder, i: finder.find_clause(*asked[i]), ranks)
+        finally:
+            ranks.destroy()
         return [self._first(answers, order) for answers, (_, order) in zip(found, asked, strict=True)]
 
     @spark_call
@@ -70,11 +73,16 @@ class SparkOracle:
         # rows with equal conditions are in one piece
         return [next((part[i] for part in parts if part[i]), {}) for i in range(len(rows))]
 
-    def _ask(self, sets: Sequence[tuple[int, ...]], answer: Callable[[ClauseFinder, int], Any]) -> list[list[Any]]:
-        """The tasks' answers for each set; each task answers for rows that may be equal on it."""
+    def _ask(
+        self, sets: Sequence[tuple[int, ...]], answer: Callable[[ClauseFinder, int], Any], ranks: Any = None
+    ) -> list[list[Any]]:
+        """The tasks' answers for each set; each task answers for rows that may be equal on it.
+
+        `ranks` are those of the values, as a broadcast, if the answer depends on them.
+        """
         held, found = self._held, [list[Any]() for _ in sets]
         coding, n = held.coding, len(held.sizes)
-        task = partial(_answers, n=n, coding=coding, measure=self._measure, ranks=self._ranks, answer=answer)
+        task = partial(_answers, n=n, coding=coding, measure=self._measure, ranks=ranks, answer=answer)
         numbered = list(enumerate(sets))
         for low in range(0, len(sets), _AT_ONCE):
             some = numbered[low : low + _AT_ONCE]
@@ -86,7 +94,7 @@ class SparkOracle:
 
     def _first(self, answers: Sequence[Answer | None], order: Sequence[int]) -> Answer | None:
         """Pick the clause that the whole table would give: the first by its attributes, then by its rows."""
-        ranks = self._ranks.value
+        ranks = self._ranks
 
         def key(found: Answer) -> Any:
             clause = set(found.attributes)

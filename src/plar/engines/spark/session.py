@@ -42,7 +42,9 @@ _CONNECT_TIMEOUT = 10.0
 
 
 def why_unavailable() -> str | None:
-    """Say why this machine cannot start Spark: it needs Java."""
+    """Say why this machine cannot start Spark: it needs Java, unless a JVM runs already."""
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit sets it
+        return None
     needed = 17 if int(pyspark.__version__.partition(".")[0]) >= 4 else 8
     remedy = "install a JDK, or set JAVA_HOME to one"
     home = os.environ.get("JAVA_HOME")
@@ -51,22 +53,45 @@ def why_unavailable() -> str | None:
         where = f"JAVA_HOME is {home!r}, which has no bin/java" if home else "no java was found"
         return f"needs Java {needed} or newer and {where}; {remedy}"
     try:
-        printed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+        found = _java_version(os.path.realpath(java))
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"needs Java {needed} or newer, and {java!r} does not run ({error}); {remedy}"
-    found = re.search(r'version "(?:1\.)?(\d+)', printed)
-    if found and int(found[1]) < needed:
-        return f"needs Java {needed} or newer and {java!r} is Java {found[1]}; {remedy}"
+    if found is not None and found < needed:
+        return f"needs Java {needed} or newer and {java!r} is Java {found}; {remedy}"
     return None
 
 
-def start_session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+@lru_cache
+def _java_version(java: str) -> int | None:
+    """The version of a Java, None if it does not say; asking takes a tenth of a second."""
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    number = re.search(r'version "(?:1\.)?(\d+)', printed)
+    return int(number[1]) if number else None
+
+
+def running_session() -> SparkSession | None:
+    """The session of this thread, else that of this process; None if Spark does not run."""
+    session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()  # threads that plar starts have no active session
+    return session
+
+
+def start_session(master: str | None, conf: Mapping[str, Any]) -> SparkSession:
     """Start a new session."""
+    conf = {name: str(value) for name, value in conf.items()}
     reason = why_unavailable()
     if reason:
         raise EngineUnavailable(f"The engine 'spark' {reason}.")
     master = master or conf.get("spark.master") or os.environ.get("MASTER") or "local[*]"
     _check_answers(master)
+    running = running_session()
+    if running is not None:
+        check_session(running)
+        raise ParameterError(
+            f"A Spark session on {running.sparkContext.master!r} already runs in this process, and its settings cannot "
+            "be changed. Pass session=SparkSession.active() in place of master and conf, or stop it first."
+        )
     settings = {**_defaults(master), **conf}
     given = SparkConf().setMaster(master).setAppName("plar").setAll(list(settings.items()))
     with tempfile.TemporaryFile() as log:
@@ -161,12 +186,14 @@ def _stderr_to(log: IO[bytes]) -> Iterator[None]:
 
 
 def check_session(session: Any) -> None:
-    """Refuse a session without RDDs."""
+    """Refuse what is not a session, or one without RDDs."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
         raise EngineUnavailable(
             "The engine 'spark' does not work through Spark Connect, which has no RDDs. Use a classic session, such as "
             "SparkSession.builder.master('spark://host:7077')."
         )
+    if not isinstance(session, SparkSession):
+        raise ParameterError(f"The 'session' parameter must be None or a SparkSession. Got {session!r} instead.")
 
 
 @contextmanager
@@ -197,7 +224,8 @@ def _explanation(text: str, doing: str) -> Exception:
     if missing:
         return EngineUnavailable(
             f"The Spark executors have no {missing[1].partition('.')[0]!r}. Install plar {version('plar')} on every "
-            "node (pip install 'plar[spark]'), or set spark.pyspark.python to a Python that has it."
+            "node (pip install 'plar[spark]'), or set PYSPARK_PYTHON before Spark starts, or spark.pyspark.python of a "
+            "session that plar starts, to a Python that has it."
         )
     return EngineFailed(f"Spark could not {doing}: {_reason(text, [])}")
 

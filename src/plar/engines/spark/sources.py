@@ -9,19 +9,20 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
 from plar.coding.assemble import BadWeight
+from plar.engines.spark.blocks import forget_removed
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows
 from plar.parallel import threads
 from plar.roles import Roles
 from plar.tables.frames import FrameRows
 from plar.tables.rows import Rows
-from plar.tables.spark import select_places
+from plar.tables.spark import plain, select_places
 
 #: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
 Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
@@ -56,21 +57,29 @@ class FrameSource:
 
     def __init__(self, frame: DataFrame, names: Sequence[str]) -> None:
         self._frame, self._names, self.context = frame, names, frame.sparkSession.sparkContext
-        self.n_parts = frame.rdd.getNumPartitions()
+        with explained("read the table"):
+            self.n_parts = frame.rdd.getNumPartitions()
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
         """Run `work` on every partition, some rows at a time."""
         names = list(roles.read)
+        with explained("read the table"), quiet():
+            used = self._used(names)
+            if roles.weights is None and len(names) <= _NARROW:
+                used = used.groupBy(*used.columns).count()
+                roles = replace(roles, weights=_COUNT)
+                names.append(_COUNT)
+            task = partial(_on_batches, work=work, roles=roles, names=names)
+            found: RDD[Any] = used.mapInArrow(task, "found binary").rdd
+        return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
+
+    def _used(self, names: Sequence[str]) -> DataFrame:
+        """The columns of these names, numbered, with their values as they compare."""
         used = select_places(self._frame, [self._names.index(name) for name in names])
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
-        if roles.weights is None and len(names) <= _NARROW:
-            numbered = numbered.groupBy(*numbered.columns).count()
-            roles = replace(roles, weights=_COUNT)
-            names.append(_COUNT)
-        task = partial(_on_batches, work=work, roles=roles, names=names)
-        with explained("read the table"), quiet():
-            found: RDD[Any] = numbered.mapInArrow(task, "found binary").rdd
-        return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
+        # grouping by a collation would merge spellings and keep that of any row
+        columns = [plain(numbered[field.name], field.dataType).alias(field.name) for field in numbered.schema.fields]
+        return cast(DataFrame, numbered.select(*columns))
 
 
 #: all rows of a table, on a cluster
@@ -78,6 +87,7 @@ Source: TypeAlias = FileSource | FrameSource
 
 
 def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+    forget_removed()
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
     with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, for the whole table

@@ -25,7 +25,7 @@ from plar.engines import lanes
 from plar.engines.local import LocalEvaluation
 from plar.engines.scoring import Pass, Scorer
 from plar.engines.spark.pieces import Coding, as_granules, dealt, hashes, joined_pieces, merged, pack
-from plar.engines.spark.session import DAEMON
+from plar.engines.spark.session import DAEMON, explained
 from plar.measures import MEASURES
 
 #: contexts whose workers are warm
@@ -37,7 +37,8 @@ def warm_workers(context: Any) -> None:
     if context in _warm or context.getConf().get("spark.python.daemon.module") == DAEMON:
         return
     n = context.defaultParallelism
-    context.parallelize(range(n), n).foreach(lambda _: load_kernels())
+    with explained("prepare its workers"):
+        context.parallelize(range(n), n).foreach(lambda _: load_kernels())
     _warm.add(context)
 
 
