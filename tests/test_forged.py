@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,65 @@ def test_forged_checkpoints(tmp_path: Path) -> None:
                 continue
             assert set(found.attributes) <= set(right.conditions), (way, value)
             assert str(found), (way, value)
+
+
+EITHER = {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [0, 1, 0, 1], "d": [0, 0, 1, 1]}
+
+
+def proof_of_either() -> plar.Proof:
+    """That a alone suffices, as b would, and nothing less."""
+    proof = plar.reduce(EITHER, "d", search="smallest").proof
+    assert proof is not None
+    assert (proof.attributes, proof.clauses[0].attributes) == (("a",), ("a", "b"))
+    return proof
+
+
+def minority(counts: Any) -> Any:
+    return counts.sum() - counts.max()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        # either column costs 1.5, yet these weights would prove that every set costs at least 2
+        (
+            {"costs": {"a": 1.5, "b": 1.5}, "attributes": ("a", "b"), "cost": 3, "lower_bound": 2}
+            | {"tree": ({"scale": 2, "weights": [[0, 3]]},)},
+            "'costs' is missing or does not fit",
+        ),
+        ({"costs": {"a": True}}, "'costs' is missing or does not fit"),
+        ({"costs": {"a": 0}, "cost": 0, "lower_bound": 0}, "It must be from 1 to 1,000,000"),
+        ({"costs": {"c": 10**6 + 1}}, "It must be from 1 to 1,000,000"),
+        ({"measure": plar.Measure("SCE", minority, lambda n: n)}, "The proof is not as plar.reduce makes it"),
+        ({"measure": "minority"}, "The measure of the proof is 'minority'. It must be one of PR, SCE, LCE, CCE"),
+        ({"measure": "sce"}, "The measure of the proof is 'sce'"),
+        ({"cost": 1.0}, "'cost' is missing or does not fit"),
+        ({"lower_bound": 2}, "its columns cost 1, and all sets at least 2"),
+        ({"lower_bound": -1}, "its columns cost 1, and all sets at least -1"),
+        ({"tree": ({"attribute": ["a"]},)}, "Node 0 of the proof names"),
+        ({"tree": [[]]}, "'tree' is missing or does not fit"),
+        ({"clauses": ({"attributes": ("a",)},)}, "'row' is missing or does not fit"),
+    ],
+)
+def test_proofs_made_in_python(changes: dict[str, Any], said: str) -> None:
+    """They are checked as strictly as a file."""
+    with pytest.raises(plar.ProofError, match=said) as caught:
+        plar.verify(replace(proof_of_either(), **changes), EITHER)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_field_of_a_proof_made_in_python() -> None:
+    right = proof_of_either()
+    assert plar.verify(right, EITHER)
+    for field in fields(right):
+        for value in [*ODD, {1}, object(), minority, ["a", "a"], ("a", "x")]:
+            proof = replace(right, **{field.name: value})
+            try:
+                plar.verify(proof, EITHER)
+            except plar.PlarError:
+                continue
+            # a list is as good as a tuple, and one more constraint that the set obeys is as true
+            assert list(value) == list(getattr(right, field.name)), (field.name, value)
 
 
 @pytest.mark.parametrize("text", ["[" * 990 + "]" * 990, '{"a":' * 990 + "1" + "}" * 990, "[]", "3", '"x"', "null"])

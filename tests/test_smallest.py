@@ -600,3 +600,14 @@ def test_the_shell(tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text()
     assert "8 reducts" in page
     assert page.count("●") == 64
+
+
+def test_the_shell_refuses_a_proof_of_another_measure(tmp_path: Path) -> None:
+    """SCE too, which is the default of the other commands."""
+    path = tmp_path / "p.json"
+    proof_of(plar.reduce(EXAMPLE, "x_wins", search="smallest", measure="PR")).save(path)
+    for asked in ("SCE", "gini"):
+        said = plar_says("verify", str(path), str(EXAMPLE), "--measure", asked, code=2)[1]
+        assert said == f"Error: The proof is of the measure PR, not of {asked!r}. Leave --measure out.\n"
+    assert plar_says("verify", str(path), str(EXAMPLE), "-m", "pr")[0].startswith("Verified")
+    assert plar_says("verify", str(path), str(EXAMPLE))[0].startswith("Verified")

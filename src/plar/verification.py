@@ -14,8 +14,8 @@ from plar.engines.base import Engine, GranuleHandle
 from plar.engines.oracle import Oracle
 from plar.errors import ProofError
 from plar.measures import Measure, as_measure
-from plar.options import MAX_COST, ReadOptions, shows_reading
-from plar.proof import Proof
+from plar.options import ReadOptions, shows_reading
+from plar.proof import Proof, as_proof
 from plar.run import is_granulated, prepared
 from plar.search import Progress
 
@@ -48,7 +48,7 @@ def verify(
     >>> proof.attributes, proof.gap, plar.verify(proof, table)
     (('a',), 0, True)
     """
-    given = proof if isinstance(proof, Proof) else Proof.open(proof)
+    given = as_proof(proof)
     measure = as_measure(given.measure)
     asked = _reading(given, data, decision, y, reading)
     with prepared(data, asked, engine, n_jobs, progress=progress) as ready:
@@ -85,8 +85,6 @@ class _Verifier:
     def __init__(self, proof: Proof, measure: Measure, oracle: Oracle) -> None:
         self.proof, self.measure, self.oracle = proof, measure, oracle
         self.places = {name: a for a, name in enumerate(proof.conditions)}
-        if odd := [cost for cost in proof.costs.values() if not 1 <= cost <= MAX_COST]:
-            raise ProofError(f"A cost of the proof is {odd[0]}. It must be from 1 to {MAX_COST:,}.")
         self.costs = [proof.costs.get(name, 1) for name in proof.conditions]
 
     def run(self) -> None:
@@ -107,7 +105,7 @@ class _Verifier:
             raise ProofError(f"The tree of the proof bounds the cost by {bound}, not by {proof.lower_bound}.")
 
     def _positions(self, where: str, names: Collection[str]) -> frozenset[int]:
-        if unknown := [name for name in names if name not in self.places]:
+        if unknown := [name for name in names if not isinstance(name, str) or name not in self.places]:
             raise ProofError(f"{where} of the proof names {unknown[0]!r}, which is not among its columns.")
         if len(set(names)) < len(names):
             raise ProofError(f"{where} of the proof names a column twice.")
@@ -142,7 +140,7 @@ class _Verifier:
                 raise ProofError(f"Node {i} of the proof belongs to no branch.")
             taken, left_out = waiting.pop()
             if set(node) == {"attribute"}:
-                branch = self._positions(f"Node {i}", [str(node["attribute"])])
+                branch = self._positions(f"Node {i}", [node["attribute"]])
                 if branch <= taken | left_out:
                     raise ProofError(f"Node {i} of the proof branches on {node['attribute']!r} a second time.")
                 waiting += [(taken, left_out | branch), (taken | branch, left_out)]
