@@ -22,6 +22,7 @@ from strategies import Sample, large_tables, proportional_tables, small_tables
 import plar
 from plar import datasets
 from plar.engines import LocalEngine
+from plar.hitting_sets import HittingSets
 
 MEASURES = ("PR", "SCE", "LCE", "CCE")
 BITS = {f"b{j}": [i >> j & 1 for i in range(16)] for j in range(4)}
@@ -338,6 +339,19 @@ def test_results_are_saved_with_their_bounds(tmp_path: Path) -> None:
     old = {name: value for name, value in plar.reduce(XOR, "d").to_dict().items() if name != "bounds"}
     (tmp_path / "old.json").write_text(json.dumps(old))
     assert plar.load(tmp_path / "old.json").bounds is None
+
+
+def test_clauses_that_cannot_be_hit_do_not_keep_the_search_busy() -> None:
+    """Not even when time is up, and only some of many clauses are looked at."""
+    pairs = list(combinations(range(30), 2))
+    last = tuple(range(30, 34))
+    clauses = HittingSets([1] * 34, [*pairs, last])
+    solution = clauses.cheapest(frozenset(), frozenset(last), deadline=0.0)
+    assert (solution.attributes, solution.tree.unhit) == (None, len(pairs))
+    with pytest.raises(ValueError, match="hits some clause"):
+        clauses.greedy(frozenset(), frozenset(last))
+    with pytest.raises(ValueError, match="hits some clause"):
+        HittingSets([1, 1], [()]).greedy(frozenset(), frozenset())
 
 
 # -- proofs ----------------------------------------------------------------------------------------------------

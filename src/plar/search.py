@@ -81,6 +81,8 @@ class Search:
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         self.inner = self.journal.inner or evaluation.without_each()
         self.journal.add_core(self.inner, evaluation.theta_all)
+        if self.journal.resumed:
+            self.journal.check_core(evaluation.theta_all, evaluation.theta)
         self.core = core_of(self.inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
         rises = [self.inner[a].theta - evaluation.theta_all for a in self.core]
         found = measure.significances(rises, granules.n_objects)
@@ -168,12 +170,13 @@ class _Search(Search):
         evaluation = self.open()
         first = self.core if self.options.begins == "core" else []
         self.start = _start(first, sorted(self.include), self.inner, self.options.max_attributes)
+        self.journal.check_steps(self.granules.conditions[a] for a in self.start)
         if self.chosen:
             evaluation.select(*self.chosen)
         #: None if its state is unknown
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
-        self.journal.check_theta(self._theta(evaluation))
+        self.journal.check_end(self._theta(evaluation), self.active)
         self.end("core")
 
     @property
@@ -309,9 +312,10 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
 
 def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: int | None) -> list[int]:
     """R before the first step: the core, then `include`; under a limit the core's most significant part."""
+    in_core, included = set(core), set(include)
     room = None if limit is None else limit - len(include)
-    best = sorted((a for a in core if a not in include), key=lambda a: (-inner[a].theta, a))[:room]
-    return [*sorted({*best, *(a for a in include if a in core)}), *(a for a in include if a not in core)]
+    best = sorted((a for a in core if a not in included), key=lambda a: (-inner[a].theta, a))[:room]
+    return [*sorted({*best, *(a for a in include if a in in_core)}), *(a for a in include if a not in in_core)]
 
 
 def _tied(theta_of: Mapping[int, int], bound: int) -> list[int]:
