@@ -45,7 +45,16 @@ class ClauseSearch(Search):
 
     def _check_saved(self, saved: Sequence[Answer]) -> None:
         """Refuse a checkpoint unless two rows of the table prove each of its clauses, and the core fits them."""
-        clauses = [Witnesses(a, [*map(spelled, row)], [*map(spelled, other)]) for a, row, other in saved]
+        spelled_rows: dict[str, tuple[bytes, ...]] = {}
+
+        def spell(row: tuple[Any, ...]) -> tuple[bytes, ...]:
+            # many clauses share their rows
+            key = repr(row)
+            if key not in spelled_rows:
+                spelled_rows[key] = tuple(map(spelled, row))
+            return spelled_rows[key]
+
+        clauses = [Witnesses(attributes, spell(row), spell(other)) for attributes, row, other in saved]
         if clauses and first_false(clauses, self.oracle, self.measure) is not None:
             raise self.journal.damaged()
         alone = {answer.attributes[0] for answer in saved if len(answer.attributes) == 1}

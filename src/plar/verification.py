@@ -125,7 +125,7 @@ class _Verifier:
             other = list(row)
             for name, value in zip(clause.attributes, clause.other, strict=True):
                 other[self.places[name]] = spelled(value)
-            yield Witnesses(self.clauses[i], row, other)
+            yield Witnesses(self.clauses[i], tuple(row), tuple(other))
 
     def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:
         """The least cost by the leaves of the tree, each for sets that hold some attributes and not others."""

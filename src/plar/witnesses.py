@@ -14,8 +14,8 @@ class Witnesses(NamedTuple):
     """The attributes of a clause, and the two rows that are said to prove it, their values spelled by `spelled`."""
 
     attributes: Collection[int]
-    row: Sequence[bytes]
-    other: Sequence[bytes]
+    row: tuple[bytes, ...]
+    other: tuple[bytes, ...]
 
 
 def first_false(clauses: Sequence[Witnesses], oracle: Oracle, measure: Measure) -> tuple[int, str] | None:
@@ -27,8 +27,12 @@ def first_false(clauses: Sequence[Witnesses], oracle: Oracle, measure: Measure) 
         differing = {a for a, (value, another) in enumerate(zip(row, other, strict=True)) if value != another}
         if not differing or differing != set(attributes):
             return i, "its rows do not differ in all columns"
-    decisions = oracle.decisions([row for clause in clauses for row in (clause.row, clause.other)])
-    for i, (first, second) in enumerate(zip(decisions[0::2], decisions[1::2], strict=True)):
+    # many clauses share their rows
+    rows = list(dict.fromkeys(row for clause in clauses for row in (clause.row, clause.other)))
+    decisions = dict(zip(rows, oracle.decisions(rows), strict=True))
+    for i, (_, row, other) in enumerate(clauses):
+        first = decisions[row]
+        second = decisions[other]
         if not first or not second:
             return i, "the table has no such row"
         if _label(measure, first, 2 * i) == _label(measure, second, 2 * i + 1):
