@@ -36,6 +36,7 @@ from plar.chance import _drawn, p_value
 from plar.engines import LocalEngine
 from plar.measures import as_measure
 from plar.partition import smallest_codes
+from plar.search import _best_first
 from plar.strata import Table
 
 pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row:plar.PlarWarning")  # ids are there to be refused
@@ -510,9 +511,10 @@ def test_as_many_objects_by_other_counts() -> None:
 
 @dataclass
 class Chosen:
-    """What the rule gives: R, p-values of the steps and of those left, whether it ended by the rule."""
+    """What the rule gives: R, ties and p-values of the steps, p-values of those left, whether it ended by the rule."""
 
     attributes: list[str]
+    ties: list[tuple[str, ...]]
     p_values: list[float]
     rejected: dict[str, float]
     complete: bool
@@ -535,26 +537,33 @@ def chosen_by_the_rule(
     begin: str = "empty",
     max_attributes: int | None = None,
 ) -> Chosen:
-    """Rank by the integer Θ, ties in the order of the conditions, and take the first that beats chance."""
+    """Try the first in the table of those that tie with the best one left, until one beats chance."""
     C = table.conditions
     core = oracle.core(table, measure) if begin == "core" else ()
     R = oracle.start(table, core, include, measure, max_attributes)
+    bound = oracle.tie_bound(table, measure)
+    each_ties: list[tuple[str, ...]] = []
     p_values: list[float] = []
     while not oracle.equal(table, R, C, measure):
         if len(R) == max_attributes:
-            return Chosen(R, p_values, {}, False)
-        left = [a for a in C if a not in R]
-        thetas = {a: oracle.theta_int(table, [*R, a], measure) for a in left}
-        tested = {}
-        for a in sorted(left, key=lambda a: (thetas[a], C.index(a))):
-            tested[a] = p_value(table_of(table, R, a), len(left), alpha)
-            if tested[a] <= alpha:
-                R.append(a)
-                p_values.append(tested[a])
+            return Chosen(R, each_ties, p_values, {}, False)
+        candidates = {a: oracle.theta_int(table, [*R, a], measure) for a in C if a not in R}
+        left = dict(candidates)
+        tested: dict[str, float] = {}
+        while left:
+            least = min(left.values())
+            ties = tuple(a for a, theta in left.items() if theta - least <= bound)
+            first = ties[0]
+            tested[first] = p_value(table_of(table, R, first), len(candidates), alpha)
+            if tested[first] <= alpha:
+                R.append(first)
+                each_ties.append(ties)
+                p_values.append(tested[first])
                 break
+            del left[first]
         else:
-            return Chosen(R, p_values, tested, True)
-    return Chosen(R, p_values, {}, True)
+            return Chosen(R, each_ties, p_values, tested, True)
+    return Chosen(R, each_ties, p_values, {}, True)
 
 
 def assert_by_the_rule(reduct: plar.Reduct, table: oracle.Table, measure: str, **options: Any) -> None:
@@ -568,9 +577,7 @@ def assert_by_the_rule(reduct: plar.Reduct, table: oracle.Table, measure: str, *
     assert reduct.certificate.preserved is oracle.equal(table, reduct.attributes, table.conditions, measure)
     assert reduct.n_combinations == len(oracle.partition(table, reduct.attributes))
     assert reduct.n_beyond_chance == len(reduct.steps)
-    for step in reduct.steps:
-        assert step.ties[0] == step.attribute
-        assert {step.candidates[a] for a in step.ties} == {step.significance}
+    assert [step.ties for step in reduct.steps] == expected.ties
 
 
 @pytest.mark.parametrize("measure", oracle.MEASURES)
@@ -584,6 +591,46 @@ def test_search_by_the_rule(engine: Any, measure: str, sample: Sample, alpha: fl
     start = data.draw(st.sampled_from([None, "empty"])) if begin == "empty" else begin
     found = plar.reduce(sample.frame(), measure=measure, engine=engine, start=start, **sample.roles, **call)
     assert_by_the_rule(found, sample.table(), measure, begin=begin, **call)
+
+
+def equal_but_for_rounding() -> dict[str, list[Any]]:
+    """A table in which a and b leave the same entropy, four classes (1, 1) and one (4, 4), but other integers."""
+    d = [i % 2 for i in range(408)]
+    return {
+        "id": list(range(408)),
+        "a": [*d[:400], *(10 + i // 2 for i in range(8))],
+        "b": [*d[:400], *[10] * 8],
+        "c": [*d[:400], *[10] * 8],
+        "d": d,
+    }
+
+
+def test_ties_are_those_of_the_entropy_not_of_its_rounding(engine: Any) -> None:
+    columns = equal_but_for_rounding()
+    table = Sample(columns).table()
+    assert oracle.sce_equal_by_products(table, ["a"], ["b"])
+    assert oracle.theta_int(table, ["a"], "SCE") > oracle.theta_int(table, ["b"], "SCE")
+    found = plar.reduce(columns, "d", alpha=0.05, engine=engine)
+    assert_by_the_rule(found, table, "SCE", alpha=0.05)
+    assert (found.steps[0].attribute, found.steps[0].ties) == ("a", ("a", "b", "c"))
+    assert found.steps[0].ties == plar.reduce(columns, "d", drop="id", engine=engine).steps[0].ties
+    # in another order, another one is the first
+    other = {name: columns[name] for name in ("c", "b", "id", "a", "d")}
+    assert plar.reduce(other, "d", alpha=0.05, engine=engine).steps[0].ties == ("c", "b", "a")
+
+
+def test_order_of_testing_by_the_definition() -> None:
+    """Among many candidates, with ties that reach further than one bound."""
+    pick = random.Random(6)
+    for _ in range(300 * TURNS):
+        bound = pick.choice([0, 1, 5])
+        left = {a: pick.randrange(30) for a in range(pick.randrange(1, 40))}
+        theta_of = dict(left)
+        expected = []
+        while left:
+            expected.append(next(a for a, theta in left.items() if theta <= min(left.values()) + bound))
+            del left[expected[-1]]
+        assert _best_first(theta_of, bound) == expected
 
 
 @cache

@@ -215,6 +215,11 @@ def test_what_chance_would_do_as_well_is_passed_over() -> None:
     found = plar.reduce(table, "d", alpha=0.05)
     assert found.attributes == ("a",)
     assert "passed over: id" in told(found)
+    # as good but for rounding: tested before a, as it comes first in the table
+    step = replace(found.steps[0], candidates={"id": 0.5 - 2.0**-32, "a": 0.5})
+    assert "passed over: id" in told(replace(found, steps=(step,)))
+    worse = replace(step, candidates={"id": 0.5 - 2.0**-30, "a": 0.5})
+    assert "passed over" not in told(replace(found, steps=(worse,))).replace("passed over are", "")
 
 
 @pytest.mark.parametrize(

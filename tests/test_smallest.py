@@ -22,6 +22,7 @@ from strategies import Sample, large_tables, proportional_tables, small_tables
 import plar
 from plar import datasets
 from plar.engines import LocalEngine
+from plar.hitting_sets import HittingSets
 
 MEASURES = ("PR", "SCE", "LCE", "CCE")
 BITS = {f"b{j}": [i >> j & 1 for i in range(16)] for j in range(4)}
@@ -340,6 +341,19 @@ def test_results_are_saved_with_their_bounds(tmp_path: Path) -> None:
     assert plar.load(tmp_path / "old.json").bounds is None
 
 
+def test_clauses_that_cannot_be_hit_do_not_keep_the_search_busy() -> None:
+    """Not even when time is up, and only some of many clauses are looked at."""
+    pairs = list(combinations(range(30), 2))
+    last = tuple(range(30, 34))
+    clauses = HittingSets([1] * 34, [*pairs, last])
+    solution = clauses.cheapest(frozenset(), frozenset(last), deadline=0.0)
+    assert (solution.attributes, solution.tree.unhit) == (None, len(pairs))
+    with pytest.raises(ValueError, match="hits some clause"):
+        clauses.greedy(frozenset(), frozenset(last))
+    with pytest.raises(ValueError, match="hits some clause"):
+        HittingSets([1, 1], [()]).greedy(frozenset(), frozenset())
+
+
 # -- proofs ----------------------------------------------------------------------------------------------------
 
 PROVEN: dict[str, Any] = {"costs": {"top_left": 2, "bottom_right": 3}, "include": ["top_right"]}
@@ -600,3 +614,14 @@ def test_the_shell(tmp_path: Path) -> None:
     page = (tmp_path / "r.html").read_text()
     assert "8 reducts" in page
     assert page.count("●") == 64
+
+
+def test_the_shell_refuses_a_proof_of_another_measure(tmp_path: Path) -> None:
+    """SCE too, which is the default of the other commands."""
+    path = tmp_path / "p.json"
+    proof_of(plar.reduce(EXAMPLE, "x_wins", search="smallest", measure="PR")).save(path)
+    for asked in ("SCE", "gini"):
+        said = plar_says("verify", str(path), str(EXAMPLE), "--measure", asked, code=2)[1]
+        assert said == f"Error: The proof is of the measure PR, not of {asked!r}. Leave --measure out.\n"
+    assert plar_says("verify", str(path), str(EXAMPLE), "-m", "pr")[0].startswith("Verified")
+    assert plar_says("verify", str(path), str(EXAMPLE))[0].startswith("Verified")

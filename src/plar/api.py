@@ -124,7 +124,8 @@ def reduce(
     alpha : float, optional
         Take only columns that beat chance at this level, 0.05 for example: each candidate is tested against shuffled
         decisions among the rows that the chosen columns do not separate, and its p-value is multiplied by the number
-        of candidates. The search stops when no candidate beats chance.
+        of candidates. Of those that beat chance, the one with the largest gain is taken; among ties, the first in the
+        table. The search stops when no candidate beats chance.
     start : {"core", "empty"}, optional
         What the search starts with, beside `include`: by default the core; with `alpha` nothing, because the core is
         not tested against chance.

@@ -3,11 +3,16 @@
 The file is JSON with a checksum. It describes the data and the options, so that a file of another search is refused;
 then come the core and every step done. `plar.relevant` has one such description per layer; the search for the smallest
 reduct has clauses in place of steps. The file does not depend on the engine: one can resume what another began.
+
+The checksum guards against damage, not against forgery. On resuming, whatever is cheap to check is checked: clauses by
+their two rows, the last Θ and the rows still undecided by the table, and the rest by what is possible at all. A core or
+a step that is wrong but possible is not noticed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -29,6 +34,8 @@ _SECONDS = 1.0
 _DAMAGED = "is damaged, or no checkpoint. Name another file, or delete it"
 #: Θ is a sum of three machine words
 _LARGEST = 1 << 192
+#: Θ of the four measures never rises, but for rounding
+_THETA_SLACK = 1e-9
 
 
 class Journal:
@@ -81,6 +88,8 @@ class Journal:
             },
             "asked": {"measure": f"{measure.name}{' (own)' if measure.kind == OWN else ''}", **asked},
         }
+        self._measure = measure
+        self._n_objects = granules.n_objects
         if self._found is None:
             return
         try:
@@ -88,25 +97,33 @@ class Journal:
             odd += _differences(self._found["asked"], self._head["asked"])
             if odd:
                 raise _refusal(self._path, f"is of another run: {'; '.join(odd)}. Name another file, or delete it")
-            theta_all = from_json(int, self._found["theta_all"])
-            inner = from_json(tuple[int | None, ...], self._found["inner"])
-            if len(inner) != len(granules.conditions) or any(abs(t or 0) > _LARGEST for t in inner):
-                raise ValueError
-            self.inner = [Inner(theta_all if t is None else t, t is None) for t in inner]
-            self._encoded = [_encoded(step) for step in self._found["steps"]]
-            self.steps = [from_json(Step, step) for step in self._found["steps"]]
-            known = set(granules.conditions)
-            for attributes, row, other in self._found.get("clauses", ()):
-                places = from_json(tuple[int, ...], attributes)
-                if not all(0 <= a < len(inner) for a in places) or not len(row) == len(other) == len(inner):
-                    raise ValueError
-                self.clauses.append((places, row, other))
-            if not all({step.attribute, *step.ties} <= step.candidates.keys() <= known for step in self.steps):
-                raise ValueError
+            self._take(self._found)
         except TableError:
             raise
         except (KeyError, IndexError, TypeError, AttributeError, ValueError):
-            raise _refusal(self._path, _DAMAGED) from None
+            raise self.damaged() from None
+
+    def _take(self, found: Mapping[str, Any]) -> None:
+        """Take what the file has of a search; an exception if it cannot be of any."""
+        n = len(self._head["data"]["conditions"])
+        theta_all = from_json(int, found["theta_all"])
+        inner = from_json(tuple[int | None, ...], found["inner"])
+        _require(len(inner) == n and all(abs(theta or 0) <= _LARGEST for theta in inner))
+        self.inner = [Inner(theta_all if theta is None else theta, theta is None) for theta in inner]
+        self._encoded = [_encoded(step) for step in found["steps"]]
+        self.steps = [from_json(Step, step) for step in found["steps"]]
+        for attributes, row, other in found.get("clauses", ()):
+            places = from_json(tuple[int, ...], attributes)
+            _require(places and list(places) == sorted(set(places)) and places[0] >= 0 and places[-1] < n)
+            _require(isinstance(row, list) and isinstance(other, list) and len(row) == len(other) == n)
+            self.clauses.append((places, row, other))
+        _require(len({places for places, _, _ in self.clauses}) == len(self.clauses))
+        is_smallest = self._head["asked"]["search"] == "smallest"
+        _require(not (self.steps if is_smallest else self.clauses))
+
+    def damaged(self) -> TableError:
+        """The error for a file that does not hold what a search writes."""
+        return _refusal(self._path, _DAMAGED)
 
     def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
         """Save the effect of leaving out each condition; what the file had must agree."""
@@ -118,10 +135,43 @@ class Journal:
             self._check(self._found["theta_all"], theta_all)
             self._head |= {"theta_all": theta_all, "inner": self._found["inner"]}
 
-    def check_theta(self, theta: float) -> None:
-        """Refuse a file whose steps lead to another Θ(D|R) here."""
+    def check_core(self, theta_all: int, theta_none: int) -> None:
+        """Refuse effects that leaving out a condition cannot have, by the Θ of all conditions and that of none."""
+        bound = self._measure.tie_bound(self._n_objects)
+        least = theta_all - bound if bound else theta_all + 1
+        for theta, equal in self.inner or ():
+            is_possible = theta != theta_all if self._measure.kind == OWN else least <= theta <= theta_none + bound
+            if not equal and not is_possible:
+                raise self.damaged()
+
+    def check_steps(self, start: Iterable[str]) -> None:
+        """Refuse steps that no search can have taken if it began with these conditions."""
+        if self._found is None:
+            return
+        asked = self._head["asked"]
+        left = dict.fromkeys(self._head["data"]["conditions"])
+        most = asked["max_attributes"] or len(left)
+        fewest_left = len(left) - most
+        for name in start:
+            del left[name]
+        slack = math.inf if self._measure.kind == OWN else _THETA_SLACK
+        active = self._n_objects
+        theta = math.inf
+        for step in self.steps:
+            goes_on = active > 0 and len(left) > fewest_left
+            is_better = 0 <= step.active <= active and step.theta <= theta + slack
+            if not goes_on or not is_better or not _fits(step, left, asked["alpha"]):
+                raise self.damaged()
+            del left[step.attribute]
+            active = step.active
+            theta = step.theta
+
+    def check_end(self, theta: float, active: int) -> None:
+        """Refuse a file whose steps lead to another Θ(D|R) here, or leave other rows undecided."""
         if self._found is not None and self.steps:
             self._check(self.steps[-1].theta, theta)
+            if self.steps[-1].active != active:
+                raise self.damaged()
 
     def add_step(self, step: Step) -> None:
         """Save a step."""
@@ -190,11 +240,31 @@ def _encoded(state: Any) -> str:
     return json.dumps(state, separators=(",", ":"))
 
 
+def _require(condition: object) -> None:
+    if not condition:
+        raise ValueError
+
+
+def _fits(step: Step, left: Mapping[str, Any], alpha: float | None) -> bool:
+    """Whether a step can have chosen from the conditions left, in table order."""
+    ties = set(step.ties)
+    return (
+        list(step.candidates) == list(left)
+        and list(step.ties) == [name for name in left if name in ties]
+        and step.ties[:1] == (step.attribute,)
+        and step.p_value is not None
+        and 0 <= step.p_value <= (1 if alpha is None else alpha)
+        and step.seconds >= 0
+    )
+
+
 def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Say how the data differ; that values differ is said only if nothing more is known."""
-    odd = _differences({k: there[k] for k in ("objects", "decision")}, here)
-    gone = [name for name in there["conditions"] if name not in set(here["conditions"])]
-    new = [name for name in here["conditions"] if name not in set(there["conditions"])]
+    odd = _differences(*({k: data[k] for k in ("objects", "decision")} for data in (there, here)))
+    names_there = dict.fromkeys(there["conditions"])
+    names_here = dict.fromkeys(here["conditions"])
+    gone = [name for name in names_there if name not in names_here]
+    new = [name for name in names_here if name not in names_there]
     odd += [f"the column {name!r} is missing now" for name in gone[:3]]
     odd += [f"the column {name!r} is new" for name in new[:3]]
     if not gone and not new and there["conditions"] != here["conditions"]:
@@ -207,4 +277,5 @@ def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
-    return [f"{k} {value!r} there, {here.get(k)!r} now" for k, value in there.items() if here.get(k) != value]
+    odd = [k for k in {**there, **here} if there.get(k) != here.get(k)]
+    return [f"{k} {there.get(k)!r} there, {here.get(k)!r} now" for k in odd]

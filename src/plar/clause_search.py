@@ -8,10 +8,12 @@ from random import Random
 from time import perf_counter
 from typing import Any
 
+from plar.coding.fingerprint import spelled
 from plar.engines.oracle import Answer, Question
 from plar.errors import ParameterError
 from plar.hitting_sets import HittingSets
 from plar.search import Search
+from plar.witnesses import Witnesses, first_false
 
 #: chains of disjoint clauses searched at a time
 _CHAINS = 8
@@ -33,12 +35,31 @@ class ClauseSearch(Search):
         self.open()
         self.oracle = self.engine.oracle(granules, self.measure)
         saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        self._check_saved(saved)
         #: by clause, in the order of the rows of `hitting.holds`
         self.answers = {answer.attributes: answer for answer in saved}
         self.hitting = HittingSets(self.costs, self.answers)
         #: seeds the orders in which the oracle adds attributes
         self._turn = 0
         self._check_exclude()
+
+    def _check_saved(self, saved: Sequence[Answer]) -> None:
+        """Refuse a checkpoint unless two rows of the table prove each of its clauses, and the core fits them."""
+        spelled_rows: dict[str, tuple[bytes, ...]] = {}
+
+        def spell(row: tuple[Any, ...]) -> tuple[bytes, ...]:
+            # many clauses share their rows
+            key = repr(row)
+            if key not in spelled_rows:
+                spelled_rows[key] = tuple(map(spelled, row))
+            return spelled_rows[key]
+
+        clauses = [Witnesses(attributes, spell(row), spell(other)) for attributes, row, other in saved]
+        if clauses and first_false(clauses, self.oracle, self.measure) is not None:
+            raise self.journal.damaged()
+        alone = {answer.attributes[0] for answer in saved if len(answer.attributes) == 1}
+        if not alone.issubset(self.core):
+            raise self.journal.damaged()
 
     def _check_exclude(self) -> None:
         names = self.granules.conditions
@@ -58,7 +79,9 @@ class ClauseSearch(Search):
     def begin(self) -> None:
         """Find the clauses of the core, then others until the greedy set that hits them all preserves Θ."""
         everything = frozenset(range(self.n))
-        self._ask([(everything - {a}, range(self.n)) for a in self.core if (a,) not in self.answers])
+        needed = self._ask([(everything - {a}, range(self.n)) for a in self.core if (a,) not in self.answers])
+        if None in needed:  # the core of a checkpoint need not be that of the table
+            raise self.journal.damaged()
         self.oracle.assume(self.include.union(self.core))
         while self.look(self.hitting.greedy(self.include, self.exclude)):
             pass

@@ -94,6 +94,8 @@ class HittingSets:
             worth = np.where(hits > 0, (hits + 1e-3 * likes) / costs, -1)
             worth[barred] = -1
             best = int(worth.argmax())
+            if worth[best] < 0:
+                raise ValueError("No attribute that may be taken hits some clause.")
             chosen.add(best)
             unhit &= ~holds[:, best]
         times = holds[:, sorted(chosen)].sum(axis=1)
@@ -166,12 +168,14 @@ class HittingSets:
         rows = np.flatnonzero(self.not_hit(taken))
         if not len(rows):
             return Node(cost), likes
+        free = self._free(taken, left_out)
+        can_be_hit = (holds[rows] & free).any(axis=1)
+        if not can_be_hit.all():
+            return Node(_NONE, unhit=int(rows[~can_be_hit][0])), likes
         if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some clauses give a bound too, and faster
             rows = rows[np.argsort(holds[rows].sum(axis=1), kind="stable")[:_FEW_CLAUSES]]
-        columns = np.flatnonzero(self._free(taken, left_out) & holds[rows].any(axis=0))
+        columns = np.flatnonzero(free & holds[rows].any(axis=0))
         part = holds[np.ix_(rows, columns)]
-        if not part.any(axis=1).all():
-            return Node(_NONE, unhit=int(rows[~part.any(axis=1)][0])), likes
         costs = [self.costs[a] for a in columns.tolist()]
         fractions, weights = _relaxed(part, costs, deadline)
         likes[columns] = np.clip(fractions, 0, 1)

@@ -16,6 +16,8 @@ from typing import Any
 from plar.errors import ProofError
 from plar.files import as_path, replacing
 from plar.from_json import from_json
+from plar.measures import MEASURES
+from plar.options import MAX_COST
 
 _VERSION = 1
 
@@ -93,24 +95,54 @@ class Proof:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the proof as JSON, whole or not at all."""
-        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")) + "\n"
         with replacing(as_path(path)) as temporary:
-            temporary.write_text(text, encoding="ascii")
+            temporary.write_text(self._text() + "\n", encoding="ascii")
+
+    def _text(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":"))
 
     @staticmethod
     def open(path: str | os.PathLike[str]) -> Proof:
         """Read a proof that `save` wrote."""
         try:
-            found = json.loads(as_path(path).read_bytes())
+            text = as_path(path).read_bytes()
         except OSError as error:
             raise ProofError(f"Cannot read {str(path)!r}: {error.strerror}.") from None
-        except (ValueError, RecursionError):
-            raise ProofError(f"{str(path)!r} is not a proof: it is not valid JSON. Make it with Proof.save.") from None
-        if not isinstance(found, dict) or found.get("plar_proof") != _VERSION:
-            version = found.get("plar_proof") if isinstance(found, dict) else None
-            raise ProofError(f"{str(path)!r} is not a proof of version {_VERSION}. Got {version!r}; save it again.")
-        try:
-            made: Proof = from_json(Proof, found)
-            return made
-        except (TypeError, OverflowError, ValueError) as error:
-            raise ProofError(f"{str(path)!r} is not a proof: {error} is missing or does not fit.") from None
+        return _from_text(text, repr(str(path)))
+
+
+def as_proof(proof: Proof | str | os.PathLike[str]) -> Proof:
+    """Read a proof from a file; one made in Python is checked as if it came from there."""
+    if not isinstance(proof, Proof):
+        return Proof.open(proof)
+    try:
+        text = proof._text()
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ProofError(f"The proof is not as plar.reduce makes it: {error}.") from None
+    return _from_text(text, "The Proof object")
+
+
+def _from_text(text: str | bytes, where: str) -> Proof:
+    """A proof whose fields have their types and possible values; `plar.verify` checks what it says."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ProofError(f"{where} is not a proof: it is not valid JSON. Make it with Proof.save.") from None
+    if not isinstance(found, dict) or found.get("plar_proof") != _VERSION:
+        version = found.get("plar_proof") if isinstance(found, dict) else None
+        raise ProofError(f"{where} is not a proof of version {_VERSION}. Got {version!r}; save it again.")
+    try:
+        proof: Proof = from_json(Proof, found)
+    except (TypeError, OverflowError, ValueError) as error:
+        raise ProofError(f"{where} is not a proof: {error} is missing or does not fit.") from None
+    if proof.measure not in MEASURES:
+        raise ProofError(f"The measure of the proof is {proof.measure!r}. It must be one of {', '.join(MEASURES)}.")
+    for cost in proof.costs.values():
+        if not 1 <= cost <= MAX_COST:
+            raise ProofError(f"A cost of the proof is {cost}. It must be from 1 to {MAX_COST:,}.")
+    if not 0 <= proof.lower_bound <= proof.cost:
+        raise ProofError(
+            f"The proof says that its columns cost {proof.cost}, and all sets at least {proof.lower_bound}. "
+            "The second must be from 0 to the first."
+        )
+    return proof

@@ -50,7 +50,8 @@ class Step:
     significance : float
         Its gain: how much it lowered Θ(D|R) (the outer significance).
     ties : tuple of str
-        All candidates that were as good, in table order; the first was taken.
+        All candidates that were as good, in table order; the first was taken. With `alpha`, those tested before it,
+        which were no better than chance, are not listed.
     candidates : mapping of str to float
         The gain of every candidate.
     active : int

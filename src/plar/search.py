@@ -15,6 +15,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
+from heapq import heappop, heappush
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -80,6 +81,8 @@ class Search:
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
         self.inner = self.journal.inner or evaluation.without_each()
         self.journal.add_core(self.inner, evaluation.theta_all)
+        if self.journal.resumed:
+            self.journal.check_core(evaluation.theta_all, evaluation.theta)
         self.core = core_of(self.inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
         rises = [self.inner[a].theta - evaluation.theta_all for a in self.core]
         found = measure.significances(rises, granules.n_objects)
@@ -167,12 +170,13 @@ class _Search(Search):
         evaluation = self.open()
         first = self.core if self.options.begins == "core" else []
         self.start = _start(first, sorted(self.include), self.inner, self.options.max_attributes)
+        self.journal.check_steps(self.granules.conditions[a] for a in self.start)
         if self.chosen:
             evaluation.select(*self.chosen)
         #: None if its state is unknown
         self.evaluation: Evaluation | None = evaluation
         self.active = evaluation.active
-        self.journal.check_theta(self._theta(evaluation))
+        self.journal.check_end(self._theta(evaluation), self.active)
         self.end("core")
 
     @property
@@ -217,28 +221,29 @@ class _Search(Search):
         return evaluation.theta - evaluation.theta_all <= most
 
     def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
-        # adds the first of the attributes with the least Θ to R and `chosen`; with alpha, of those that beat chance
+        # adds the best attribute to R and `chosen`; with alpha, the best of those that beat chance
         began = perf_counter()
-        names, n, measure = self.granules.conditions, self.granules.n_objects, self.measure
+        names, n, measure, alpha = self.granules.conditions, self.granules.n_objects, self.measure, self.options.alpha
         candidates = [a for a in range(len(names)) if a not in chosen]
         before = evaluation.theta
-        thetas = evaluation.with_each(candidates)
-        bound = min(thetas) + measure.tie_bound(n)
-        ties = [a for a, theta in zip(candidates, thetas, strict=True) if theta <= bound]
-        best, alpha = ties[0], self.options.alpha
+        theta_of = dict(zip(candidates, evaluation.with_each(candidates), strict=True))
+        bound = measure.tie_bound(n)
         if alpha is None:
+            ties = _tied(theta_of, bound)
+            best = ties[0]
             p = self._beside(partial(p_value, next(iter(evaluation.tables([best]))), len(candidates)))
         else:
-            theta_of = dict(zip(candidates, thetas, strict=True))
-            p_values = self._tested(evaluation, sorted(candidates, key=theta_of.__getitem__), alpha)
+            p_values = self._tested(evaluation, _best_first(theta_of, bound), alpha)
             best = next(reversed(p_values))
             p = partial(p_values.__getitem__, best)
             if p_values[best] > alpha:
                 self.rejected = {names[a]: p_values[a] for a in candidates}
                 return None
-            ties = [best, *(a for a in candidates if a not in p_values and theta_of[a] == theta_of[best])]
+            # those tested before it were no better than chance
+            ties = _tied({a: theta_of[a] for a in candidates if a == best or a not in p_values}, bound)
         chosen.add(best)
-        gain, *gains = measure.significances([before - theta for theta in (evaluation.select(best), *thetas)], n)
+        thetas = [evaluation.select(best), *theta_of.values()]
+        gain, *gains = measure.significances([before - theta for theta in thetas], n)
         return Step(
             attribute=names[best],
             theta=self._theta(evaluation),
@@ -307,9 +312,35 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
 
 def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: int | None) -> list[int]:
     """R before the first step: the core, then `include`; under a limit the core's most significant part."""
+    in_core, included = set(core), set(include)
     room = None if limit is None else limit - len(include)
-    best = sorted((a for a in core if a not in include), key=lambda a: (-inner[a].theta, a))[:room]
-    return [*sorted({*best, *(a for a in include if a in core)}), *(a for a in include if a not in core)]
+    best = sorted((a for a in core if a not in included), key=lambda a: (-inner[a].theta, a))[:room]
+    return [*sorted({*best, *(a for a in include if a in in_core)}), *(a for a in include if a not in in_core)]
+
+
+def _tied(theta_of: Mapping[int, int], bound: int) -> list[int]:
+    """The attributes whose Θ is within the bound of the smallest, in their order."""
+    most = min(theta_of.values()) + bound
+    return [a for a, theta in theta_of.items() if theta <= most]
+
+
+def _best_first(theta_of: Mapping[int, int], bound: int) -> list[int]:
+    """The attributes from best to worst: each is the first in the table of those that tie with the best one left."""
+    by_theta = sorted(theta_of, key=theta_of.__getitem__)
+    ranked: list[int] = []
+    taken = set[int]()
+    ties: list[int] = []
+    entered = 0
+    for best in by_theta:
+        # what ties stays tied until it is taken, since the smallest Θ left only grows
+        while best not in taken:
+            while entered < len(by_theta) and theta_of[by_theta[entered]] <= theta_of[best] + bound:
+                heappush(ties, by_theta[entered])
+                entered += 1
+            first = heappop(ties)
+            taken.add(first)
+            ranked.append(first)
+    return ranked
 
 
 def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from math import gcd
 from typing import Any
 
 from plar.coding.fingerprint import shown, spelled
@@ -14,10 +13,11 @@ from plar.engines.base import Engine, GranuleHandle
 from plar.engines.oracle import Oracle
 from plar.errors import ProofError
 from plar.measures import Measure, as_measure
-from plar.options import MAX_COST, ReadOptions, shows_reading
-from plar.proof import Proof
+from plar.options import ReadOptions, shows_reading
+from plar.proof import Proof, as_proof
 from plar.run import is_granulated, prepared
 from plar.search import Progress
+from plar.witnesses import Witnesses, first_false
 
 __all__ = ["verify"]
 
@@ -48,7 +48,7 @@ def verify(
     >>> proof.attributes, proof.gap, plar.verify(proof, table)
     (('a',), 0, True)
     """
-    given = proof if isinstance(proof, Proof) else Proof.open(proof)
+    given = as_proof(proof)
     measure = as_measure(given.measure)
     asked = _reading(given, data, decision, y, reading)
     with prepared(data, asked, engine, n_jobs, progress=progress) as ready:
@@ -85,8 +85,6 @@ class _Verifier:
     def __init__(self, proof: Proof, measure: Measure, oracle: Oracle) -> None:
         self.proof, self.measure, self.oracle = proof, measure, oracle
         self.places = {name: a for a, name in enumerate(proof.conditions)}
-        if odd := [cost for cost in proof.costs.values() if not 1 <= cost <= MAX_COST]:
-            raise ProofError(f"A cost of the proof is {odd[0]}. It must be from 1 to {MAX_COST:,}.")
         self.costs = [proof.costs.get(name, 1) for name in proof.conditions]
 
     def run(self) -> None:
@@ -107,32 +105,27 @@ class _Verifier:
             raise ProofError(f"The tree of the proof bounds the cost by {bound}, not by {proof.lower_bound}.")
 
     def _positions(self, where: str, names: Collection[str]) -> frozenset[int]:
-        if unknown := [name for name in names if name not in self.places]:
+        if unknown := [name for name in names if not isinstance(name, str) or name not in self.places]:
             raise ProofError(f"{where} of the proof names {unknown[0]!r}, which is not among its columns.")
         if len(set(names)) < len(names):
             raise ProofError(f"{where} of the proof names a column twice.")
         return frozenset(self.places[name] for name in names)
 
     def _check_witnesses(self) -> None:
-        decisions = self.oracle.decisions([row for pair in self._rows() for row in pair])
-        for i, (one, other) in enumerate(zip(decisions[0::2], decisions[1::2], strict=True)):
-            if not one or not other:
-                raise ProofError(f"Clause {i} of the proof does not hold: the table has no such row.")
-            if _label(self.measure, one, 2 * i) == _label(self.measure, other, 2 * i + 1):
-                raise ProofError(f"Clause {i} of the proof does not hold: its two rows need not be separated.")
+        false = first_false(list(self._witnesses()), self.oracle, self.measure)
+        if false is not None:
+            raise ProofError(f"Clause {false[0]} of the proof does not hold: {false[1]}.")
 
-    def _rows(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
-        """The two rows of each clause; they must differ in exactly its attributes."""
+    def _witnesses(self) -> Iterator[Witnesses]:
+        """The two rows of each clause, with the values that the second has in common with the first."""
         for i, clause in enumerate(self.proof.clauses):
             if len(clause.row) != len(self.places) or len(clause.other) != len(clause.attributes):
                 raise ProofError(f"Clause {i} of the proof does not hold: it lacks values, or has too many.")
-            one = [spelled(value) for value in clause.row]
-            other = list(one)
+            row = [spelled(value) for value in clause.row]
+            other = list(row)
             for name, value in zip(clause.attributes, clause.other, strict=True):
                 other[self.places[name]] = spelled(value)
-            if not clause.attributes or {a for a in self.places.values() if one[a] != other[a]} != self.clauses[i]:
-                raise ProofError(f"Clause {i} of the proof does not hold: its rows do not differ in all columns.")
-            yield one, other
+            yield Witnesses(self.clauses[i], tuple(row), tuple(other))
 
     def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:
         """The least cost by the leaves of the tree, each for sets that hold some attributes and not others."""
@@ -142,7 +135,7 @@ class _Verifier:
                 raise ProofError(f"Node {i} of the proof belongs to no branch.")
             taken, left_out = waiting.pop()
             if set(node) == {"attribute"}:
-                branch = self._positions(f"Node {i}", [str(node["attribute"])])
+                branch = self._positions(f"Node {i}", [node["attribute"]])
                 if branch <= taken | left_out:
                     raise ProofError(f"Node {i} of the proof branches on {node['attribute']!r} a second time.")
                 waiting += [(taken, left_out | branch), (taken | branch, left_out)]
@@ -181,13 +174,3 @@ class _Verifier:
         if type(number) is not int or not 0 <= number < len(self.clauses):
             raise ProofError(f"Node {i} of the proof names the clause {number!r}, of {len(self.clauses)}.")
         return self.clauses[number]
-
-
-def _label(measure: Measure, decisions: Mapping[int, int], number: int) -> Any:
-    """The label of a class of U/C by its decisions; `number` where every impure class has its own."""
-    if len(decisions) == 1:
-        return next(iter(decisions))
-    if measure.name in ("LCE", "CCE"):
-        return f"class {number}"
-    divisor = gcd(*decisions.values())
-    return "*" if measure.name == "PR" else tuple(sorted((d, n // divisor) for d, n in decisions.items()))

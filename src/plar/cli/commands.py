@@ -31,6 +31,7 @@ from plar.cli.options import (
     Writing,
     of,
     of_columns,
+    of_measures,
 )
 from plar.columns import Word
 from plar.errors import ParameterError, TableError, printable, unknown_name
@@ -124,11 +125,12 @@ def verify(
     table: TableOptions,
     computing: Computing,
     messages: Messages,
+    measure: Annotated[Text, of_measures("What the proof must be of: PR, SCE, LCE or CCE. Default: any.")] = None,
 ) -> None:
     """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
     given = plar.Proof.open(proof)
-    if computing.measure.upper() not in (given.measure, "SCE"):
-        raise ParameterError(f"The proof is of the measure {given.measure}. Leave --measure out.")
+    if measure is not None and measure.upper() != given.measure:
+        raise ParameterError(f"The proof is of the measure {given.measure}, not of {measure!r}. Leave --measure out.")
     with started(table, computing) as (opened, engine), messages.shown() as display:
         file, reading, _ = opened.args
         asked = {name: getattr(reading, name) for name in reading.changed()}

@@ -66,6 +66,11 @@ def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
     return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=Word)
 
 
+def of_measures(help: str) -> Any:
+    """An option that names a measure."""
+    return of(help, "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
+
+
 Json = Annotated[bool, of("Print the result as JSON; 'plar schema' describes it.", "--json")]
 MemoryLimit = Annotated[Text, of("Stop with an error rather than use more memory than this, e.g. 2GB.", metavar="SIZE")]
 TimeLimit = Annotated[Text, of("Stop with the best result so far after 90s, 10m, 2h, …", metavar="TIME")]
@@ -124,9 +129,7 @@ class TableOptions:
 class Computing:
     """What is computed, and where."""
 
-    measure: Annotated[
-        str, of("Measure of uncertainty: PR, SCE, LCE or CCE.", "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
-    ] = "SCE"
+    measure: Annotated[str, of_measures("Measure of uncertainty: PR, SCE, LCE or CCE.")] = "SCE"
     engine: Annotated[str, of(_ENGINE, "--engine", "-e", choices=_ENGINES)] = "auto"
     master: Annotated[Text, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")] = None
     conf: Annotated[
@@ -196,22 +199,32 @@ class Writing:
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the dataclass parameters of a command by their fields, which is what typer reads."""
+    """Replace the dataclass parameters of a command by their fields, which is what typer reads.
+
+    A field for which the command has its own parameter keeps its default.
+    """
+    declared = signature(command, eval_str=True).parameters
+    own_names = {name for name, parameter in declared.items() if not is_dataclass(parameter.annotation)}
     groups: dict[str, Any] = {}
     parameters: list[Parameter] = []
-    for name, parameter in signature(command, eval_str=True).parameters.items():
+    for name, parameter in declared.items():
         kind = parameter.annotation
         if not is_dataclass(kind):
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
             continue
         groups[name], hints = kind, get_type_hints(kind, include_extras=True)
         for one in fields(kind):
+            if one.name in own_names:
+                continue
             default = Parameter.empty if one.default is MISSING else one.default
             parameters.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[one.name]))
 
     @wraps(command)
     def call(**given: Any) -> None:
-        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        made = {
+            name: kind(**{f.name: given.pop(f.name) for f in fields(kind) if f.name not in own_names})
+            for name, kind in groups.items()
+        }
         command(**made, **given)
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

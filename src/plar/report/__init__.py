@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from plar.errors import PlarError, TableError
 from plar.files import as_path, replacing
 from plar.limits import shown_bytes, shown_seconds
+from plar.measures import MEASURES
 from plar.report import words
 from plar.report.curve import curve
 from plar.report.ranking import ranked
@@ -160,7 +161,7 @@ def _data(found: Reduct, columns: list[dict[str, Any]]) -> str:
 
 def _steps(found: Reduct) -> list[dict[str, Any]]:
     thetas, p_values = words.aligned([step.theta for step in found.steps]), words.p_values_of(found)
-    passed = [_passed_over(step) if found.settings.get("alpha") else [] for step in found.steps]
+    passed = [_passed_over(step, _tie_bound(found)) if found.settings.get("alpha") else [] for step in found.steps]
     return [
         {
             "step": step,
@@ -180,10 +181,16 @@ def _rejected(found: Reduct) -> list[tuple[str, str, float]]:
     return [(name, words.p_words(p, words.level_of(found)), p) for p, name in near]
 
 
-def _passed_over(step: Step) -> list[str]:
+def _passed_over(step: Step, tie_bound: float) -> list[str]:
     """Candidates that would have been taken if they had beaten chance."""
-    value = step.candidates[step.attribute]
-    return [name for name, other in step.candidates.items() if other >= value and name not in step.ties]
+    least = max(step.candidates[name] for name in step.ties) - tie_bound
+    return [name for name, gain in step.candidates.items() if gain >= least and name not in step.ties]
+
+
+def _tie_bound(found: Reduct) -> float:
+    """By how much the gains of two columns that tie may differ."""
+    measure = MEASURES.get(found.measure)
+    return 0.0 if measure is None else measure.value(measure.tie_bound(found.n_objects), found.n_objects)
 
 
 def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tuple[str, str, float]]:
