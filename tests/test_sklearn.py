@@ -275,7 +275,7 @@ def test_in_a_pipeline_a_column_transformer_and_a_grid() -> None:
         {"max_attributes": 0},
         {"missing": "skip"},
         {"missing": "error"},
-        {"na": 3},
+        {"na": True},
         {"bins": {"gap": [2.0, 1.0]}},
         {"bins": {"colour": [1.0]}},
         {"n_jobs": 0},

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from plar.bins import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.options import ReadOptions
@@ -23,7 +24,7 @@ class Roles:
     decision: tuple[str, ...]
     weights: str | None = None
     missing: str = "value"
-    na: tuple[str, ...] = ()
+    na: MissingSpellings = NO_SPELLINGS
     labels: Column | None = None
     bins: Bins | None = None
     decision_bins: Rule | None = None
@@ -68,5 +69,5 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     bins = parse_bins(options.bins, names, conditions, decision)
     cut = parse_decision_bins(options.decision_bins)
     return Roles(
-        conditions, decision, weights, options.missing, options.na, labels, bins, cut, numeric, options.decimal
+        conditions, decision, weights, options.missing, options.spellings, labels, bins, cut, numeric, options.decimal
     )

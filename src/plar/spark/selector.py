@@ -59,7 +59,10 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "tolerance": (_float, "stop when Θ(D|R) − Θ(D|C) is at most this"),
     "maxAttributes": (_int, "stop at this many columns; if not set, at none"),
     "missing": (_string, "'value': missing is a value of its own; 'drop': its rows do not count; or 'error'"),
-    "na": (_strings, "further spellings of missing"),
+    "na": (
+        _strings,
+        "further texts and numbers that mean missing; empty: none; if not set, the usual ones, such as NA",
+    ),
     "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
     "decisionBins": (_rule, "how a label of numbers is cut into classes: 'quantile:4', 'width:4' or cut points"),
     "output": (_string, "what transform gives: 'values' as they are, or 'bins' where they were cut"),
@@ -197,7 +200,7 @@ class ReductSelectorModel(_ReductParams, Model):
         return StructType([*fields, StructField(output, VectorUDT())] if output else fields)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        options = ReadOptions(na=self.reduct.settings.get("na", ()))
+        options = ReadOptions(na=self.reduct.settings.get("na"))
         kept: DataFrame = select_columns(dataset, self._kept(dataset.columns), cuts=self._cuts(), options=options)
         output = self._value("outputCol")
         return VectorAssembler(inputCols=list(self.selected), outputCol=output).transform(kept) if output else kept
@@ -244,7 +247,8 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     epsilon, tolerance : float
     maxAttributes : int, optional
     missing : {"value", "drop", "error"}
-    na : list of str
+    na : list of str, optional
+        Further texts and numbers that mean missing, beside the usual ones ("", "NA", "null", …); none at all if empty.
     bins : str or mapping, optional
         How numbers are compared in `fit`.
     decisionBins : str or list of float, optional
@@ -284,7 +288,7 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         tolerance: float = 0.0,
         maxAttributes: int | None = None,
         missing: str = "value",
-        na: Sequence[str] = (),
+        na: Sequence[str] | None = None,
         bins: str | Mapping[str, str] | None = None,
         decisionBins: str | Sequence[float] | None = None,
         output: str = "values",
