@@ -310,6 +310,16 @@ def test_odd_labels_are_refused(labels: Any) -> None:
         ReductSelector().fit(FRAME, labels)
 
 
+def test_labels_that_mean_missing_are_refused() -> None:
+    X = np.array([["NA", "u"], ["x", "v"], ["x", "u"]])
+    assert ReductSelector().fit(X, [0, 1, 0]).reduct_.missing == {"x0": 1}
+    assert ReductSelector(na=()).fit(X, ["NA", "b", "c"]).reduct_.missing == {}
+    with pytest.raises(plar.TableError, match=r"y contains 'NA', which means missing.*na=\(\)"):
+        ReductSelector().fit(X, ["NA", "b", "c"])
+    with pytest.raises(plar.TableError, match="y contains -1, which means missing"):
+        ReductSelector(na=-1).fit(X, [-1, 1, 1])
+
+
 def test_a_quantity_for_y_is_told() -> None:
     with pytest.warns(UserWarning, match="The decision 'y' holds 60 different numbers"):
         ReductSelector().fit(FRAME, np.linspace(0, 1, N))

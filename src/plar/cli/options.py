@@ -87,7 +87,7 @@ _CHECKPOINT = "Save every step in this file; if it exists, continue from it."
 _OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
 _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
-_NA = "What else means missing, beside NA, NaN, null, …: '?', -999. Repeatable. none: nothing but an empty field does."
+_NA = "What else means missing, beside NA, NaN, null, …: '?' or -999. Repeatable. 'none' switches all of these off."
 _MISSING = "Missing values: a 'value' of their own, 'drop' their rows, or an 'error'."
 
 

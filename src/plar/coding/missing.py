@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from decimal import Decimal
@@ -57,7 +58,8 @@ class MissingSpellings:
         """Those of some texts that mean missing."""
         spellings = set(self.texts.intersection(texts))
         if self.numbers:
-            spellings.update(text for text in texts if exact_number(text, self.decimal) in self.numbers)
+            alike = filter(_same_digits(self.numbers).fullmatch, texts)
+            spellings.update(text for text in alike if exact_number(text, self.decimal) in self.numbers)
         return spellings
 
     def has(self, value: Any) -> bool:
@@ -76,6 +78,14 @@ class MissingSpellings:
 
 #: nothing but None, NaN and null is missing
 NO_SPELLINGS = MissingSpellings()
+
+
+@lru_cache(maxsize=256)
+def _same_digits(numbers: frozenset[Decimal]) -> re.Pattern[str]:
+    """What the texts of some numbers look like, wherever the point is: few others need to be converted."""
+    digits = {"".join(map(str, number.as_tuple().digits)).strip("0") for number in numbers if number.is_finite()}
+    written = "|".join("[.,]?".join(some) for some in sorted(digits))
+    return re.compile(rf"[+-]?[0.,]*+(?:{written})[0.,]*+(?:[eE][+-]?[0-9]+)?")
 
 
 @lru_cache(maxsize=256)
