@@ -173,8 +173,13 @@ def rows_of(granules: Granules) -> Rows:
     return found
 
 
+def present(value: Any) -> Any:
+    """A value, None if it is a text that means missing."""
+    return None if isinstance(value, str) and value in oracle.MISSING else value
+
+
 def csv_rows(data: bytes, separator: str | None = None) -> tuple[list[str], Rows] | None:
-    """What Python's csv module reads, as the documents say: values trimmed, empty ones missing, blank lines no rows.
+    """What Python's csv module reads, as the documents say: values trimmed, blank lines no rows, some texts missing.
 
     A CR that ends no line is a character like any other, which the csv module does not know. None where quotes are
     not as RFC 4180 has them: polars drops those inside a quoted value, and nobody can say what is right.
@@ -192,11 +197,11 @@ def csv_rows(data: bytes, separator: str | None = None) -> tuple[list[str], Rows
     table = [row for row in table if len(row) > 1 or any(row)]
     names = [name or f"x{j}" for j, name in enumerate(table[0])]
     assert all(len(row) == len(names) for row in table), "ragged rows were read"
-    return names, Counter(tuple(value or None for value in row) for row in table[1:])
+    return names, Counter(tuple(map(present, row)) for row in table[1:])
 
 
 def ndjson_rows(data: bytes, names: Sequence[str]) -> Rows | None:
-    """What Python's json module reads: numbers by value, what a row does not have is missing.
+    """What Python's json module reads: numbers by value; what a row does not have is missing, and the usual spellings.
 
     None where an object has a name twice, of which JSON does not say what it means.
     """
@@ -207,7 +212,7 @@ def ndjson_rows(data: bytes, names: Sequence[str]) -> Rows | None:
             row = dict(pairs)
             if len(row) < len(pairs):
                 return None
-            found[tuple(row.get(name) for name in names)] += 1
+            found[tuple(present(row.get(name)) for name in names)] += 1
     return found
 
 

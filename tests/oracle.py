@@ -16,6 +16,13 @@ from fractions import Fraction
 from functools import cache
 
 MEASURES = ("PR", "SCE", "LCE", "CCE")
+#: texts that mean missing unless na=() is given, as the documents list them
+MISSING = frozenset(
+    [
+        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A"),
+        *("NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+    ]
+)
 
 Counts = tuple[int, ...]
 

@@ -141,7 +141,7 @@ def _column(kind: str, n: int, hidden: list[int], earlier: list[Column], pick: r
     if kind == "many":
         return [pick.randrange(2 * n) for _ in range(n)]
     if kind == "text":
-        return [pick.choice(["red", "green", "", "?", None]) for _ in range(n)]
+        return [pick.choice(["red", "green", "blue", "?", None]) for _ in range(n)]
     if kind == "telling":
         return [h if pick.random() < 0.9 else pick.randrange(4) for h in hidden]
     return [pick.randrange(2 if kind == "few" else 5) for _ in range(n)]

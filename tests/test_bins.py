@@ -402,7 +402,7 @@ def test_text_that_is_written_as_numbers(tmp_path: Path) -> None:
     assert found.n_missing == {"a": 1, "b": 1}
 
 
-@pytest.mark.parametrize("odd", ["inf", "NaN", "1_0", "0x1", "1d", "1e999", "--1", "1,5"])
+@pytest.mark.parametrize("odd", ["inf", "1_0", "0x1", "1d", "1e999", "--1", "1,5"])
 def test_text_that_is_no_number(tmp_path: Path, odd: str) -> None:
     file = write(tmp_path / "t.csv", "a;d", "1;x", f"{odd};x", "2;y")
     with pytest.raises(plar.TableError, match="Column 'a' cannot be cut into bins: it holds"):

@@ -179,6 +179,7 @@ BAD = [
     (("reduce", "missing.csv", "-d", "d", "--missing", "error", "--na", "?"), ["'a'", "2", "Pass --missing value or"]),
     (("reduce", "missing.csv", "-d", "d", "--missing", "perhaps"), ["'perhaps'", "value, drop, error"]),
     (("reduce", "missing.csv", "-d", "d", "--missing", "drop", "--na", "?", "--na", "1"), ["row"]),
+    (("reduce", "missing.csv", "-d", "d", "--na", "none", "--na", "?"), ["--na none", "alone", "['none', '?']"]),
     (("reduce", "weights.csv", "-d", "d", "--weights", "w"), ["-1", "w"]),
     (("reduce", "halves.csv", "-d", "d", "--weights", "w"), ["2.5", "w"]),
     (("reduce", "zeros.csv", "-d", "d", "--weights", "w"), ["row"]),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime
 import inspect
+import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -117,6 +119,71 @@ def test_na_counts_where_bins_are_applied() -> None:
         frame[["a"]], frame["d"]
     )
     assert selector.transform(frame[["a"]])[:, 0].tolist()[0] == 0
+
+
+def test_a_number_in_na_counts_where_bins_are_applied(tmp_path: Path) -> None:
+    numbers = [-999, 1, 5, -999]
+    frame = pd.DataFrame({"a": numbers, "d": list("xyyx")})
+    found = plar.reduce(frame, "d", na=-999.0, bins={"a": [2.0]}, include=["a"])
+    assert (found.missing, found.cuts) == ({"a": 2}, {"a": (2.0,)})
+    found.save(tmp_path / "r.json")
+    again = plar.load(tmp_path / "r.json")
+    assert again == found
+    expected = [None, 0, 1, None]
+    tables: list[Any] = [frame, pl.DataFrame(frame), pl.DataFrame(frame).to_arrow(), pl.DataFrame(frame).lazy()]
+    tables += [{"a": np.array(numbers, kind), "d": frame["d"]} for kind in ("i2", "i8", "f4", "O")]
+    for kind in ("Int64", "Float32", object, "category"):
+        tables.append(frame.assign(a=frame["a"].astype(kind)))
+    for table in tables:
+        cut = again.transform(table, output="bins")
+        column = (cut.collect() if isinstance(cut, pl.LazyFrame) else cut)["a"]
+        values = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+        assert [None if value is None or value != value else value for value in values] == expected, type(table)
+    path = tmp_path / "t.csv"
+    path.write_text("a;d\n-999,00;x\n1;y\n5;y\n-9,99e2;x\n")
+    from_text = plar.reduce(path, "d", na=-999, decimal=",", bins={"a": [2.0]}, include=["a"])
+    assert from_text.missing == {"a": 2}
+    assert from_text.transform(path, output="bins")["a"].to_list() == expected
+    sklearn = pytest.importorskip("plar.sklearn")
+    for kind in ("i4", "f8"):
+        X = np.array([numbers, numbers], kind).T
+        selector = sklearn.ReductSelector(na=-999, bins={0: [2.0]}, include=[0], output="bins").fit(X, list("xyyx"))
+        np.testing.assert_array_equal(selector.transform(X)[:, 0], [np.nan, 0, 1, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("na", "said", "missing"),
+    [
+        (None, "", {"a": 1, "b": 1}),
+        ((), "--na none", {"b": 1}),
+        ("?", "--na '?'", {"a": 2, "b": 1}),
+        (-999, "--na -999", {"a": 1, "b": 3}),
+        (["?", -999.0, "it's"], "--na '?' --na -999.0 --na 'it'\"'\"'s'", {"a": 2, "b": 3}),
+        ("none", None, {"a": 2, "b": 1}),
+    ],
+    ids=repr,
+)
+@pytest.mark.filterwarnings("ignore:One number is written")
+def test_what_means_missing_can_be_reproduced(
+    tmp_path: Path, na: Any, said: str | None, missing: dict[str, int]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,d\nNA,-999,x\n?,-999.0,y\nnone,,x\nz,1,y\n")
+    found = plar.reduce(path, "d", na=na)
+    assert found.missing == missing
+    found.save(tmp_path / "r.json")
+    assert plar.load(tmp_path / "r.json").settings["na"] == found.settings["na"]
+    scope: dict[str, Any] = {}
+    exec(python_call(found), scope)
+    assert scope["r"].missing == missing
+    command = shell_command(found)
+    if said is None:  # --na none has another meaning
+        assert command is None
+        return
+    assert command is not None
+    assert command.endswith(f"--measure SCE {said}".strip())
+    code, out, _ = shell(tmp_path, *shlex.split(command)[1:], "--json")
+    assert (code, json.loads(out)["missing"]) == (0, missing)
 
 
 def test_numbers_written_in_several_ways(tmp_path: Path) -> None:
@@ -301,7 +368,7 @@ class Counted(str):
 
     def __eq__(self, other: object) -> bool:
         Counted.comparisons += 1
-        return str.__eq__(self, other)  # type: ignore[arg-type]
+        return str.__eq__(self, other)
 
     __hash__ = str.__hash__
 

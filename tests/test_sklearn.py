@@ -275,7 +275,7 @@ def test_in_a_pipeline_a_column_transformer_and_a_grid() -> None:
         {"max_attributes": 0},
         {"missing": "skip"},
         {"missing": "error"},
-        {"na": 3},
+        {"na": True},
         {"bins": {"gap": [2.0, 1.0]}},
         {"bins": {"colour": [1.0]}},
         {"n_jobs": 0},
@@ -308,6 +308,16 @@ def test_bad_parameters_are_refused_by_fit(options: dict[str, Any], method: str)
 def test_odd_labels_are_refused(labels: Any) -> None:
     with pytest.raises(ValueError, match=r"y contains|y should be|inconsistent|requires y"):
         ReductSelector().fit(FRAME, labels)
+
+
+def test_labels_that_mean_missing_are_refused() -> None:
+    X = np.array([["NA", "u"], ["x", "v"], ["x", "u"]])
+    assert ReductSelector().fit(X, [0, 1, 0]).reduct_.missing == {"x0": 1}
+    assert ReductSelector(na=()).fit(X, ["NA", "b", "c"]).reduct_.missing == {}
+    with pytest.raises(plar.TableError, match=r"y contains 'NA', which means missing.*na=\(\)"):
+        ReductSelector().fit(X, ["NA", "b", "c"])
+    with pytest.raises(plar.TableError, match="y contains -1, which means missing"):
+        ReductSelector(na=-1).fit(X, [-1, 1, 1])
 
 
 def test_a_quantity_for_y_is_told() -> None:

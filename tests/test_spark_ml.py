@@ -275,6 +275,25 @@ def test_without_pyspark_one_line_says_what_to_install() -> None:
     assert done.stderr.splitlines()[-1] == said
 
 
+def test_what_means_missing(spark: Any, tmp_path: Path) -> None:
+    rows = [(-999.0, "-999", "a"), (1.0, "1", "b"), (5.0, "NA", "b"), (-999.0, "5", "a")]
+    kinds = ("int", "bigint", "float", "double", "decimal(9,2)", "string")
+    cuts: Any = {"x": [2.0]}
+    for na, missing in ((None, {"t": 1}), ([], {}), (["-999.0"], {"x": 2, "t": 2})):
+        data = spark.createDataFrame(rows, "x double, t string, label string").coalesce(1)
+        fitted = ReductSelector(na=na, include=["x"], bins=cuts, output="bins", partitions=1).fit(data)
+        assert fitted.reduct.missing == missing
+        path = str(tmp_path / f"model{len(missing)}")
+        fitted.save(path)
+        again = ReductSelectorModel.load(path)
+        bins = [row["x"] for row in again.transform(data).collect()]
+        assert bins == ([None, 0, 1, None] if na else [0, 0, 1, 0])
+    # the model takes other types of numbers, too
+    for kind in kinds:
+        cast = data.withColumn("x", data.x.cast(kind))
+        assert [row["x"] for row in again.transform(cast).collect()] == [None, 0, 1, None], kind
+
+
 CONNECT = """
 import sys
 from pyspark.sql import SparkSession

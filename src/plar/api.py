@@ -39,7 +39,7 @@ def reduce(
     decimal: str = ".",
     encoding: str = "utf-8",
     numeric: Column | Iterable[Column] = (),
-    na: str | Iterable[str] = (),
+    na: str | float | Iterable[str | float] | None = None,
     missing: str = "value",
     missing_decision: str = "value",
     weights: Column | None = None,
@@ -90,8 +90,11 @@ def reduce(
         The encoding of text files, as Python names it.
     numeric : str, int or list of them
         Columns of text to compare as numbers, so that 1, 1.0 and 01 are one value.
-    na : str or list of str
-        Further spellings of missing, for example "?".
+    na : str, number or list of them, optional
+        What else means missing, for example "?" or -999. A number means that number however it is written or stored:
+        -999, -999.0, -9.99e2. The usual spellings mean missing in any case: an empty text, "NA", "N/A", "n/a", "NaN",
+        "nan", "None", "NULL", "null", "<NA>" and the others that pandas knows. With ``na=()`` no spelling does: only
+        None, NaN and null, and in text files an empty field.
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values are dropped, or they are an error.
     missing_decision : {"value", "drop", "error"}

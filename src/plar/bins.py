@@ -23,6 +23,8 @@ from plar.coding.assemble import Counts
 from plar.coding.codes import Column, is_missing
 from plar.coding.factorize import factorized
 from plar.coding.mdlp import mdlp_splits
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
+from plar.coding.numerals import COMMA_NUMBER, NUMBER, pointed
 from plar.coding.series import encode_column
 from plar.columns import NameIndex, resolve
 from plar.errors import ParameterError, TableError, unknown_name, warn
@@ -37,9 +39,6 @@ Floats: TypeAlias = NDArray[np.float64]
 _METHODS = ("quantile:k", "width:k", "mdlp")
 _MOST_BINS = 1 << 16
 
-#: how numbers are written in text, for Python, polars and Java alike
-NUMBER = r"^[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?$"
-COMMA_NUMBER = NUMBER.replace("[.]", "[,]")
 _NUMBER = re.compile(NUMBER)
 _DIGITS = frozenset("0123456789+-.eE")
 
@@ -203,11 +202,6 @@ def _number(value: Any, decimal: str | None) -> float | None:
         return math.inf if whole > 0 else -math.inf
 
 
-def pointed(text: str, decimal: str) -> str:
-    """Text with a decimal point; where another mark is asked for, a point makes it not a number."""
-    return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")
-
-
 def looks_continuous(values: Iterable[Any]) -> bool:
     """Whether values are numbers with fractions, by type or, in text, as written, judged by the first thousand."""
     some = [value for value in islice(values, 1000) if value is not None]
@@ -316,10 +310,16 @@ def warn_left(left: Mapping[str, str]) -> None:
 
 
 def apply(
-    values: Any, cuts: Sequence[float], name: str = "", *, na: Sequence[str] = (), decimal: str | None = None
+    values: Any,
+    cuts: Sequence[float],
+    name: str = "",
+    *,
+    na: MissingSpellings = NO_SPELLINGS,
+    decimal: str | None = None,
 ) -> Any:
     """The bins of one column, as the same kind of column; missing stays missing."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8:
+    plain = isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8
+    if plain and not na.numbers:
         numbers = values.astype(np.float64)
     else:
         column = encode_column(values, na, name, text=decimal is not None)
@@ -336,7 +336,8 @@ def apply(
     if values.dtype.kind == "O":
         return np.array([None if b < 0 else b for b in found.tolist()], object)
     made = found.astype(np.promote_types(values.dtype, np.min_scalar_type(len(cuts))))
-    if made.dtype.kind == "f":
+    if (found < 0).any():
+        made = made.astype(np.promote_types(made.dtype, np.float16))  # integers have no missing value
         made[found < 0] = np.nan
     return made
 

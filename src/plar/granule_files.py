@@ -64,7 +64,7 @@ def _spelled(written: str | None) -> Any:
 def _coded(series: pl.Series, spelled: bool) -> Column:
     """Code a column of a file, with spelled values as they were before."""
     column = encode_series(series)
-    return encode_distinct(column.codes, map(_spelled, column.values), na=()) if spelled else column
+    return encode_distinct(column.codes, map(_spelled, column.values)) if spelled else column
 
 
 def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from fractions import Fraction
 from inspect import Parameter, signature
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
+from plar.coding.missing import MissingSpellings
 from plar.columns import by_label
 from plar.errors import ParameterError
 from plar.limits import amount
@@ -19,6 +22,8 @@ R = TypeVar("R")
 POLICIES = ("value", "drop", "error")
 #: the most that a column may cost
 MAX_COST = 10**6
+#: how shells write na=()
+NO_NA = "none"
 _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
 
 
@@ -35,7 +40,7 @@ class ReadOptions:
     decimal: str = "."
     encoding: str = "utf-8"
     numeric: Any = ()
-    na: Any = ()
+    na: Any = None
     missing: str = "value"
     missing_decision: str = "value"
     weights: Any = None
@@ -62,6 +67,11 @@ class ReadOptions:
                 f"Unknown encoding {self.encoding!r}. Pass one of Python's, such as 'latin-1'."
             ) from None
         object.__setattr__(self, "encoding", found)
+
+    @property
+    def spellings(self) -> MissingSpellings:
+        """What means missing, beside None, NaN and null."""
+        return MissingSpellings.of(self.na, self.decimal)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> ReadOptions:
@@ -190,13 +200,21 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
-def _spellings(na: Any) -> tuple[str, ...]:
-    given = () if na is None else na
-    words = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+def _spellings(na: Any) -> tuple[str, ...] | None:
+    """The texts of `na`, numbers as Python writes them; None for the usual spellings alone.
+
+    >>> _spellings("?"), _spellings([-999, " ? "]), _spellings(()), _spellings(None)
+    (('?',), ('-999', '?'), (), None)
+    """
+    if na is None:
+        return None
+    words = (na,) if isinstance(na, str) or not isinstance(na, Iterable) else tuple(na)
     for word in words:
-        if not isinstance(word, str):
-            raise ParameterError(f"na= takes spellings of missing as text. Got {word!r}; pass it as a str.")
-    return tuple(word.strip() for word in words)
+        if isinstance(word, (bool, Fraction)) or not isinstance(word, (str, Real, Decimal)):
+            raise ParameterError(
+                f"na= takes texts and numbers that mean missing, such as na=['?', -999]. Got {word!r} instead."
+            )
+    return tuple(str(word).strip() for word in words)
 
 
 def _separator(given: Any) -> str | None:

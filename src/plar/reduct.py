@@ -28,12 +28,12 @@ _SETTINGS: Mapping[str, Any] = {
     **dict.fromkeys(("minimal", "header", "y"), bool),
     **dict.fromkeys(("missing", "missing_decision", "decimal", "search"), str),
     **dict.fromkeys(("weights", "separator"), str | None),
-    **dict.fromkeys(("include", "exclude", "na"), tuple[str, ...]),
+    **dict.fromkeys(("include", "exclude"), tuple[str, ...]),
     "costs": Mapping[str, int],
     "max_attributes": int | None,
     "alpha": float | None,
     "start": str | None,
-    "conditions": tuple[str, ...] | None,
+    **dict.fromkeys(("conditions", "na"), tuple[str, ...] | None),
 }
 
 

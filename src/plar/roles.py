@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from plar.bins import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.options import ReadOptions
@@ -25,7 +26,7 @@ class Roles:
     missing: str = "value"
     #: what happens to rows without a decision: what `missing` says, or something stricter
     missing_decision: str = "value"
-    na: tuple[str, ...] = ()
+    na: MissingSpellings = NO_SPELLINGS
     labels: Column | None = None
     bins: Bins | None = None
     decision_bins: Rule | None = None
@@ -79,7 +80,7 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
         weights=weights,
         missing=options.missing,
         missing_decision=options.decision_policy,
-        na=options.na,
+        na=options.spellings,
         labels=labels,
         bins=bins,
         decision_bins=cut,

@@ -16,9 +16,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from plar.columns import Word
-from plar.errors import TableError
+from plar.errors import ParameterError, TableError
 from plar.files import WRITTEN
-from plar.options import POLICIES, ReadOptions
+from plar.options import NO_NA, POLICIES, ReadOptions
 
 Columns = list[Word] | None
 Texts = list[str] | None
@@ -92,6 +92,7 @@ _CHECKPOINT = "Save every step in this file; if it exists, continue from it."
 _OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
 _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
+_NA = "What else means missing, beside NA, NaN, null, …: '?' or -999. Repeatable. 'none' switches all of these off."
 _MISSING = "Missing values: a 'value' of their own, 'drop' their rows, or an 'error'."
 _MISSING_DECISION = "Rows without a decision: a class of their own ('value'), 'drop' them, or an 'error'."
 
@@ -112,7 +113,7 @@ class TableOptions:
     format: Annotated[Text, of(_FORMAT, choices=_FORMATS)] = None
     missing: Annotated[str, of(_MISSING, choices=POLICIES)] = "value"
     missing_decision: Annotated[str, of(_MISSING_DECISION, choices=POLICIES)] = "value"
-    na: Annotated[Texts, of("A further spelling of missing, e.g. '?'. Repeatable.", metavar="TEXT")] = None
+    na: Annotated[Texts, of(_NA, metavar="TEXT")] = None
     bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
     decision_bins: Annotated[Text, of(_DECISION_BINS, metavar="RULE", choices=("quantile:4", "width:4"))] = None
     weights: Annotated[Word | None, of_columns("Column of whole-number row counts.", metavar="NAME")] = None
@@ -122,7 +123,7 @@ class TableOptions:
         given = {field.name: getattr(self, field.name) for field in fields(ReadOptions) if field.name != "y"}
         asked = {name: value for name, value in given.items() if value not in (None, [])}
         cut = None if self.decision_bins is None else _rule(self.decision_bins)
-        return ReadOptions(**{**asked, "bins": _bins(self.bins), "decision_bins": cut})
+        return ReadOptions(**{**asked, "na": _na(self.na), "bins": _bins(self.bins), "decision_bins": cut})
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,15 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return call
+
+
+def _na(words: Texts) -> Texts:
+    """What means missing; an empty list for nothing at all."""
+    if not words or NO_NA not in words:
+        return words or None
+    if len(words) > 1:
+        raise ParameterError(f"--na {NO_NA} says that no text means missing, so it goes alone. Got {words}.")
+    return []
 
 
 def _bins(rules: Texts) -> Any:

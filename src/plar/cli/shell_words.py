@@ -7,7 +7,7 @@ import re
 import shlex
 from dataclasses import fields
 
-from plar.options import Options, ReadOptions
+from plar.options import NO_NA, Options, ReadOptions
 
 _NAMES = [field.name for kind in (ReadOptions, Options) for field in fields(kind) if field.name != "y"]
 _NAMES += ["measure", "engine", "n_jobs", "memory_limit", "time_limit", "checkpoint", "limit", "max_size"]
@@ -27,6 +27,8 @@ def in_shell(message: str) -> str:
 
     >>> in_shell("The 'max_attributes' parameter goes with search='greedy'. Pass separator=, or drop=['a b', 'c'].")
     "--max-attributes goes with --search greedy. Pass --separator, or --drop 'a b' --drop c."
+    >>> in_shell("Pass na=['?', -999], or na=().")
+    "Pass --na '?' --na -999, or --na none."
     >>> in_shell("Take decision_bins=[1.5, 3] or engine='spark'; see LocalEngine(n_jobs=2).")
     'Take --decision-bins 1.5,3 or --engine spark; see LocalEngine(n_jobs=2).'
     """
@@ -48,6 +50,8 @@ def _given(name: str, written: str | None) -> str:
     if isinstance(value, bool):
         return _option(name) if value else f"--no-{name}"
     values = list(value) if isinstance(value, (list, tuple)) else [value]
+    if name == "na":
+        return " ".join(f"--na {shlex.quote(str(one))}" for one in values or [NO_NA])
     if not all(isinstance(one, str) for one in values):  # cut points
         values = [",".join(f"{one:g}" for one in values)]
     return " ".join(f"{_option(name)} {shlex.quote(str(one))}" for one in values)

@@ -6,7 +6,7 @@ their spellings apply to the dictionary, and codes that become equal are merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.factorize import Places, dense, factorized, gather, narrow_floats, narrow_integers
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
 from plar.jit import jit
@@ -58,28 +59,33 @@ def is_missing(value: Any) -> bool:
         return True
 
 
-def encode_distinct(codes: Array, values: Iterable[Any], *, na: Iterable[str], trim: bool = False) -> Column:
+def encode_distinct(
+    codes: Array, values: Iterable[Any], *, na: MissingSpellings = NO_SPELLINGS, trim: bool = False
+) -> Column:
     """Decide which of the distinct values are equal, and merge their codes."""
-    na, values = frozenset(na), list(values)
+    values = list(values)
     if len(values) >= _MANY:
         check_memory("Coding the columns")
     kinds = set(map(type, values))
+    if kinds == {bool} or (kinds == {int} and na.numbers.isdisjoint(values)):
+        return Column(smallest_codes(codes, len(values)), values)
     if kinds == {str}:
         # the common case, without a loop: there may be thousands of columns with thousands of values
         values = list(map(str.strip, values)) if trim else values
-        seen = set(values)
-        if len(seen) == len(values) and seen.isdisjoint(na) and not (trim and "" in seen):
-            return Column(smallest_codes(codes, len(values)), values)
-    elif kinds in ({int}, {bool}):
+        texts = set(values)
+    else:
+        values = [value.strip() if trim and isinstance(value, str) else value for value in values]
+        texts = {value for value in values if isinstance(value, str)}
+    absent = na.among(texts)
+    if trim and "" in texts:
+        absent.add("")
+    if len(texts) == len(values) and not absent:
         return Column(smallest_codes(codes, len(values)), values)
-    made, texts, times = [], set[str](), set[str]()
+    made, times = [], set[str]()
     for value in values:
         if isinstance(value, str):
-            value = value.strip() if trim else value
-            texts.add(value)
-            if value in na or (trim and not value):
-                value = None
-        elif is_missing(value):
+            value = None if value in absent else value
+        elif is_missing(value) or na.has(value):
             value = None
         else:
             value = spelled_time(value.item() if isinstance(value, np.generic) else value)
@@ -137,7 +143,7 @@ def union(parts: Sequence[Column]) -> Column:
     return Column(np.concatenate(taken), list(places), merged=True)
 
 
-def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str = "") -> Column:
+def encode_objects(values: Iterable[Any], na: MissingSpellings = NO_SPELLINGS, *, name: str = "") -> Column:
     """Code values of any hashable types, equal if Python says so."""
     seen: dict[Any, int] = {}
     try:
@@ -145,7 +151,7 @@ def encode_objects(values: Iterable[Any], na: Iterable[str] = (), *, name: str =
     except TypeError as error:
         said = f"Column {name!r} holds values that cannot be compared ({error})"
         raise TableError(f"{said}. Turn them into text first.") from None
-    return encode_distinct(codes, seen, na=frozenset(na))
+    return encode_distinct(codes, seen, na=na)
 
 
 def first_rows(codes: Array, n_values: int) -> Index:
@@ -159,10 +165,10 @@ def _is_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
-def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> Column:
+def encode_values(values: Array, na: MissingSpellings = NO_SPELLINGS, *, name: str = "") -> Column:
     """Code a 1-D numpy array: numbers by value (NaN equals NaN, -0.0 equals 0.0), the rest by equality."""
     if _is_number(values.dtype):
-        return _encode_numbers(values[None, :], np.zeros(1, np.uint64))[0]
+        return _encode_present(values[None, :], na, np.zeros(1, np.uint64))[0]
     if values.dtype.kind in "mM":
         dtype = values.dtype.newbyteorder("=")
         column = encode_values(values.astype(dtype).view(np.int64))
@@ -172,7 +178,7 @@ def encode_values(values: Array, na: Iterable[str] = (), *, name: str = "") -> C
     return encode_objects(values.tolist(), na, name=name)
 
 
-def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ()) -> Iterator[Column]:
+def encode_matrix(matrix: Array, columns: Sequence[int], na: MissingSpellings = NO_SPELLINGS) -> Iterator[Column]:
     """Code columns of a 2-D array, blocks of them in threads, so that little memory is needed beside the codes."""
     if not _is_number(matrix.dtype):
         yield from in_threads(lambda j: encode_values(matrix[:, j], na, name=f"x{j}"), columns, len(matrix))
@@ -180,8 +186,21 @@ def encode_matrix(matrix: Array, columns: Sequence[int], na: Iterable[str] = ())
     # a row of a block in C order spans at least some cache lines, and there is a block for each thread
     width = min(max(-(-len(columns) // (2 * usable_cores())), 64), _BLOCK_COLUMNS)
     blocks = [np.array(columns[low : low + width], np.uint64) for low in range(0, len(columns), width)]
-    for block in in_threads(partial(_encode_numbers, matrix.T), blocks, len(matrix) * width):
+    for block in in_threads(partial(_encode_present, matrix.T, na), blocks, len(matrix) * width):
         yield from block
+
+
+def _encode_present(columns: Array, na: MissingSpellings, chosen: Places) -> list[Column]:
+    """Code some rows of a matrix of numbers; those that mean missing become None."""
+    coded = _encode_numbers(columns, chosen)
+    if not na.numbers or columns.dtype.kind == "b":
+        return coded
+    absent = na.floats(columns.dtype) if columns.dtype.kind == "f" else na.numbers
+    return [column if absent.isdisjoint(column.values) else _without(column, absent) for column in coded]
+
+
+def _without(column: Column, absent: Set[Any]) -> Column:
+    return recode(column.codes, (None if value in absent else value for value in column.values))
 
 
 def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, first_rows
 from plar.coding.factorize import factorized
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.times import spelled_times
 from plar.errors import EngineFailed, TableError
 from plar.lazy_polars import pl
@@ -67,29 +67,30 @@ def not_flat(name: str, dtype: object) -> TableError:
     return TableError(f"Column {name!r} holds {dtype}. Only flat values compare: unnest it, or drop it.")
 
 
-def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = False) -> Column:
+def encode_series(series: pl.Series, na: MissingSpellings = NO_SPELLINGS, *, text: bool = False) -> Column:
     """Code a polars Series of any flat type; as `text`, blanks around values are trimmed and empty is missing."""
     check_threads()
-    spellings, dtype = frozenset(na), series.dtype
+    dtype = series.dtype
     if dtype.is_nested():
         raise not_flat(series.name, dtype)
     if dtype == pl.Object:
-        return encode_objects(series.to_list(), spellings, name=series.name)
+        return encode_objects(series.to_list(), na, name=series.name)
     if dtype == pl.Null or not len(series):
         return Column(np.zeros(len(series), np.uint8), [None] if len(series) else [])
     if dtype in (pl.Categorical, pl.Enum):
-        return encode_series(series.cast(pl.String), spellings, text=text)
+        return encode_series(series.cast(pl.String), na, text=text)
     if dtype == pl.String or (len(series) <= _FEW and (dtype.is_integer() or dtype == pl.Boolean)):
-        return encode_distinct(*encode_strings(series), na=spellings, trim=text)
+        return encode_distinct(*encode_strings(series), na=na, trim=text)
     if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
         written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
         codes, distinct = encode_strings(written)
-        return encode_distinct(codes, series.gather(first_rows(codes, len(distinct))).to_list(), na=spellings)
+        return encode_distinct(codes, series.gather(first_rows(codes, len(distinct))).to_list(), na=na)
     # polars plans a query for `to_physical`, which takes longer than coding a column
     numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
     null = numbers.is_null().to_numpy() if numbers.null_count() else None
-    column = encode_values(numbers.drop_nulls().to_numpy() if null is not None else numbers.to_numpy())
-    found, present, merged = list(column.values), column.codes, False
+    present_numbers = numbers if null is None else numbers.drop_nulls()
+    column = encode_values(present_numbers.to_numpy(), na if dtype.is_numeric() else NO_SPELLINGS)
+    found, present, merged = list(column.values), column.codes, column.merged
     if dtype == pl.Time:
         found = [str(time)[11:] for time in spelled_times(found, np.dtype("M8[ns]"))]
     elif dtype.is_temporal():
@@ -98,15 +99,17 @@ def encode_series(series: pl.Series, na: Iterable[str] = (), *, text: bool = Fal
     elif not dtype.is_numeric():
         found = series.drop_nulls().gather(first_rows(column.codes, len(found))).to_list()
     if null is not None:
-        merged = None in found  # NaN is missing, too
-        missing = found.index(None) if merged else len(found)
-        found = found if merged else [*found, None]
+        if None in found:  # NaN, or a number that means missing
+            merged = True
+        else:
+            found.append(None)
+        missing = found.index(None)
         present = smallest_codes(np.full(len(series), missing, np.uint32), len(found))
         present[~null] = column.codes
     return Column(present, found, merged)
 
 
-def encode_column(values: Any, na: Iterable[str], name: str, *, text: bool = False) -> Column:
+def encode_column(values: Any, na: MissingSpellings, name: str, *, text: bool = False) -> Column:
     """Code one column of any library; `text` as in `encode_series`."""
     root = type(values).__module__.partition(".")[0]
     if root == "pandas" and hasattr(values, "factorize"):
@@ -126,7 +129,7 @@ def _as_series(values: Any, name: str) -> pl.Series:
         raise TableError(f"Column {name!r} holds {kind}, which polars does not know. Cast it, or drop it.") from None
 
 
-def _encode_pandas(series: Any, na: Iterable[str], name: str) -> Column:
+def _encode_pandas(series: Any, na: MissingSpellings, name: str) -> Column:
     if isinstance(series.dtype, np.dtype) and (series.dtype.kind in "biufmM" or not series.dtype.isnative):
         return encode_values(series.to_numpy(), na, name=name)
     if hasattr(series.dtype, "pyarrow_dtype"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import Options, ReadOptions
+from plar.options import NO_NA, Options, ReadOptions
 from plar.report.words import MEASURES
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def changed_settings(found: Reduct) -> dict[str, Any]:
     start = "core" if found.settings.get("alpha") is None else "empty"
     defaults = {**_READING, **_SEARCH, "start": start}
     asked = {name: found.settings.get(name, default) for name, default in defaults.items()}
-    return {name: value for name, value in asked.items() if value != defaults[name] and value not in ([], (), {})}
+    changed = {name: value for name, value in asked.items() if value != defaults[name]}
+    # an empty value is a default too, but na=() is not
+    return {name: value for name, value in changed.items() if name == "na" or value not in ([], (), {})}
 
 
 def shell_command(found: Reduct) -> str | None:
@@ -68,6 +70,8 @@ def shell_command(found: Reduct) -> str | None:
     'plar reduce examples/tic_tac_toe.csv --decision x_wins --measure SCE --include top_left --minimal'
     """
     if found.source is None or found.measure not in MEASURES or found.settings.get("y"):
+        return None
+    if NO_NA in (found.settings.get("na") or ()):  # which has another meaning there
         return None
     words = ["plar", "reduce", found.source]
     for name in found.decision:
@@ -87,8 +91,10 @@ def shell_command(found: Reduct) -> str | None:
             values = [f"{column}={rule}" for column, rule in rules.items()]
         elif name == "decision_bins" and not isinstance(value, str):
             values = [",".join(map(repr, value))]
+        elif name == "na":
+            values = list(value) or [NO_NA]
         elif isinstance(value, (list, tuple)):
-            joined = name != "na" and all("," not in part and part == part.strip() and part for part in value)
+            joined = all("," not in part and part == part.strip() and part for part in value)
             values = [",".join(value)] if joined else list(value)
         for part in values:
             words += [option, part]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
 from plar.bins import Spec, parse_bins, parse_decision_bins
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_column
 from plar.columns import NameIndex, check_names, column_list, resolve
 from plar.engines import as_engine
@@ -121,7 +122,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         tolerance: float = 0.0,
         max_attributes: int | None = None,
         missing: str = "value",
-        na: str | Iterable[str] = (),
+        na: str | float | Iterable[str | float] | None = None,
         bins: Spec | None = None,
         decision_bins: str | Sequence[float] | None = None,
         numeric: str | int | Iterable[str | int] = (),
@@ -192,7 +193,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         kept = {rows.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
         known = reduct.cuts if wants_bins(self.output) else {}
         cuts = {name: known[fitted] for name, fitted in kept.items() if fitted in known}
-        selected = rows.select(Selection(tuple(kept), cuts, options.na))
+        selected = rows.select(Selection(tuple(kept), cuts, options.spellings))
         if library in (None, _get_output_config("transform", self)["dense"]):
             return selected
         return check_array(selected, dtype=None, ensure_all_finite=False)
@@ -267,7 +268,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             as_seconds(self.time_limit)
         if y is None:
             raise TableError("ReductSelector requires y to be passed, but the target y is None.")
-        X, y = self._checked(X, reset=reset), _labels(y)
+        X, y = self._checked(X, reset=reset), _labels(y, ReadOptions(na=self.na).spellings)
         check_consistent_length(X, y)
         weights = None
         if sample_weight is not None:
@@ -305,7 +306,9 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """The result with the settings of its granules."""
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
         cut = parse_decision_bins(self.decision_bins)
-        read = {"na": list(ReadOptions(na=self.na).na), "bins": None if bins is None else bins.spec, "y": True}
+        na = ReadOptions(na=self.na).na
+        read: dict[str, Any] = {"na": None if na is None else list(na), "y": True}
+        read["bins"] = None if bins is None else bins.spec
         read["decision_bins"] = None if cut is None else cut.spec
         return replace(reduct, settings={**reduct.settings, **read})
 
@@ -324,15 +327,21 @@ def _library(X: Any) -> str | None:
     return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
 
 
-def _labels(y: Any) -> NDArray[Any]:
+def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
     """Y as an array in which nothing is missing."""
     check_unmasked(y, "y")
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
-    coded = encode_column(labels, (), "y")
-    if coded.missing is not None:
+    if encode_column(labels, NO_SPELLINGS, "y").missing is not None:
         raise TableError("Input y contains NaN or None. Give every row a label, or leave those rows out.")
+    spelled = encode_column(labels, na, "y")
+    if spelled.missing is not None:
+        label = labels[spelled.codes == spelled.missing].tolist()[0]
+        raise TableError(
+            f"Input y contains {label!r}, which means missing. Give those rows another label, leave them out, or "
+            "change na=: with na=() no text means missing."
+        )
     return labels
 
 

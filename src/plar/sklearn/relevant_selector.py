@@ -58,7 +58,7 @@ class RelevantSelector(ReductSelector):
         tolerance: float = 0.0,
         max_attributes: int | None = None,
         missing: str = "value",
-        na: str | Iterable[str] = (),
+        na: str | float | Iterable[str | float] | None = None,
         bins: Spec | None = None,
         decision_bins: str | Sequence[float] | None = None,
         numeric: str | int | Iterable[str | int] = (),

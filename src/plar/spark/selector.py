@@ -60,7 +60,10 @@ _PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "maxAttributes": (_int, "stop at this many columns; if not set, at none"),
     "missing": (_string, "'value': missing is a value of its own; 'drop': its rows do not count; or 'error'"),
     "missingDecision": (_string, "the same for rows without a label, where 'missing' is not stricter"),
-    "na": (_strings, "further spellings of missing"),
+    "na": (
+        _strings,
+        "further texts and numbers that mean missing; empty: none; if not set, the usual ones, such as NA",
+    ),
     "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
     "decisionBins": (_rule, "how a label of numbers is cut into classes: 'quantile:4', 'width:4' or cut points"),
     "output": (_string, "what transform gives: 'values' as they are, or 'bins' where they were cut"),
@@ -199,7 +202,7 @@ class ReductSelectorModel(_ReductParams, Model):
         return StructType([*fields, StructField(output, VectorUDT())] if output else fields)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        options = ReadOptions(na=self.reduct.settings.get("na", ()))
+        options = ReadOptions(na=self.reduct.settings.get("na"))
         kept: DataFrame = select_columns(dataset, self._kept(dataset.columns), cuts=self._cuts(), options=options)
         output = self._value("outputCol")
         return VectorAssembler(inputCols=list(self.selected), outputCol=output).transform(kept) if output else kept
@@ -248,7 +251,8 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     missing : {"value", "drop", "error"}
     missingDecision : {"value", "drop", "error"}
         What happens to rows without a label: a class of their own, dropped, or an error.
-    na : list of str
+    na : list of str, optional
+        Further texts and numbers that mean missing, beside the usual ones ("", "NA", "null", …); none at all if empty.
     bins : str or mapping, optional
         How numbers are compared in `fit`.
     decisionBins : str or list of float, optional
@@ -289,7 +293,7 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         maxAttributes: int | None = None,
         missing: str = "value",
         missingDecision: str = "value",
-        na: Sequence[str] = (),
+        na: Sequence[str] | None = None,
         bins: str | Mapping[str, str] | None = None,
         decisionBins: str | Sequence[float] | None = None,
         output: str = "values",

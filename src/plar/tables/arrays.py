@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from plar.coding.codes import Column, encode_matrix
+from plar.coding.missing import MissingSpellings
 from plar.coding.series import encode_column
 from plar.columns import check_names
 from plar.errors import TableError
@@ -30,7 +31,7 @@ class _ArrayRows(Rows):
     def n_rows(self) -> int:
         return max(map(len, self.columns(self.names[:1])), default=0)
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         return _encode_each(zip(names, self.columns(names), strict=True), na, self.n_rows)
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
@@ -64,7 +65,7 @@ class MatrixRows(_ArrayRows):
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         return (self.data[:, place] for place in self.places(names))
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns, a block at a time."""
         return encode_matrix(self.data, self.places(names), na)
 
@@ -93,7 +94,7 @@ class PandasRows(_ArrayRows):
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         return (self.data.iloc[:, place] for place in self.places(names))
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterator[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterator[Column]:
         """Code these columns; neighbours of one type together if pandas holds them as one matrix."""
         dtypes, places = list(self.data.dtypes), self.places(names)
         for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
@@ -144,7 +145,7 @@ class MappingRows(_ArrayRows):
         return {by_name[name]: selection.cut(self.data[by_name[name]], name) for name in selection.kept}
 
 
-def _encode_each(named: Iterable[tuple[str, Any]], na: tuple[str, ...], n_rows: int) -> Iterable[Column]:
+def _encode_each(named: Iterable[tuple[str, Any]], na: MissingSpellings, n_rows: int) -> Iterable[Column]:
     return in_threads(lambda column: encode_column(column[1], na, column[0]), named, n_rows)
 
 
@@ -165,7 +166,7 @@ def _is_one_block(part: Any, dtype: Any) -> bool:
     return first is not None and first is last
 
 
-def encode_labels(y: Any, na: tuple[str, ...]) -> Column:
+def encode_labels(y: Any, na: MissingSpellings) -> Column:
     """Code the labels given beside a table."""
     whole = isinstance(y, (str, bytes, Mapping, set, frozenset))
     if whole or not (hasattr(y, "__len__") or isinstance(y, Iterable)):

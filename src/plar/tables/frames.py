@@ -18,6 +18,7 @@ import numpy as np
 
 from plar.coding.assemble import BadWeight, row_weights
 from plar.coding.codes import Column
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
 from plar.files import shown_files
@@ -64,7 +65,7 @@ class FrameRows(Rows):
         """Run a query on the frame."""
         return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns, some at a time if they can be read that way."""
         step = max(1, len(names))
         if self.cells:
@@ -96,12 +97,14 @@ class FrameRows(Rows):
             have = "have" if len(self.files) > 1 else "has"
             raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
         counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
-        columns = [encode_series(groups[name], roles.na) for name in roles.read]
+        columns = [encode_series(groups[name], roles.na) for name in roles.used]
+        if roles.weights is not None:
+            columns.append(encode_series(groups[roles.weights]))
         k = len(roles.conditions)
         try:
             return assembled(roles, lambda: columns[:k], columns[k:], counts, grouped=True)
         except BadWeight:  # the row is known only if they are read in order
-            for column in self.encode(roles.read[-1:], ()):
+            for column in self.encode(roles.read[-1:], NO_SPELLINGS):
                 row_weights(column, np.ones(len(column.codes), np.int64))
             raise
 

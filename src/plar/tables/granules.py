@@ -9,6 +9,7 @@ from typing import Any
 
 from plar.bins import parse_bins
 from plar.coding.codes import Column, recode
+from plar.coding.missing import MissingSpellings
 from plar.columns import decision_names, resolve_all, roles_of
 from plar.errors import TableError
 from plar.granules import Granules
@@ -60,7 +61,7 @@ class GranuleRows(Rows):
         held: Granules = self.data.with_roles(roles)
         return held
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         refused: Iterable[Column] = self.select(Selection(tuple(names)))
         return refused
 

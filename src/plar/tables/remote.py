@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from plar.coding.codes import Column
+from plar.coding.missing import MissingSpellings
 from plar.errors import TableError
 from plar.granules import Granules
 from plar.lazy_polars import pl
@@ -45,7 +46,7 @@ class RemoteFiles(Rows):
     def granulate(self, roles: Roles) -> Granules:
         return reduce(Granules.merge, (rows.granulate(roles) for rows in self._each()))
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         for rows in self._each():
             yield from rows.encode(names, na)
 

@@ -14,6 +14,7 @@ import numpy as np
 from plar.bins import Cuts, apply, cut_columns, cut_decision
 from plar.coding.assemble import Counts, drop_missing, row_weights
 from plar.coding.codes import Column, combine
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_series, named
 from plar.errors import TableError
 from plar.files import check_name, check_place, output_format, replacing, shown_files, suffix_of
@@ -32,7 +33,7 @@ class Selection:
 
     kept: tuple[str, ...]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
-    na: tuple[str, ...] = ()
+    na: MissingSpellings = NO_SPELLINGS
     decimal: str = "."
 
     def cut(self, values: Any, name: str, *, text: bool = False) -> Any:
@@ -78,13 +79,13 @@ class Rows(ABC):
         return assign(self.names, options, labels, label)
 
     @abstractmethod
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns one after another; may be called again."""
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
         check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
-        beside = list(self.encode(roles.read[len(roles.conditions) :], roles.na))
+        beside = encode_beside(self, roles)
         decided = beside[0] if roles.labels is None else roles.labels
         counts = np.ones(len(decided.codes), np.int64)
         return assembled(roles, lambda: self.encode(roles.conditions, roles.na), beside, counts)
@@ -100,6 +101,14 @@ class Rows(ABC):
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a place where `sink` could not write."""
         check_output(path, self.files)
+
+
+def encode_beside(rows: Rows, roles: Roles) -> list[Column]:
+    """Code the decision, if it is in the table, and the weights, which are numbers whatever `na` says."""
+    decision = list(rows.encode(roles.used[len(roles.conditions) :], roles.na))
+    if roles.weights is None:
+        return decision
+    return [*decision, *rows.encode([roles.weights], NO_SPELLINGS)]
 
 
 def assembled(

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from plar.bins import NUMBER
+import numpy as np
+
 from plar.coding.codes import Column
+from plar.coding.missing import MissingSpellings
+from plar.coding.numerals import NUMBER
 from plar.columns import check_names
 from plar.errors import TableError
 from plar.files import output_format
@@ -34,7 +38,7 @@ class ClusterRows(Rows):
             )
         return assign(self.names, options)
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Refuse: the columns are coded on the cluster."""
         raise TableError("The rows are on a Spark cluster. Use engine='spark', or collect them with .toPandas().")
 
@@ -108,10 +112,12 @@ class SparkRows(ClusterRows):
 
 def select_places(frame: Any, places: Sequence[int], selection: Selection | None = None) -> Any:
     """Select columns by position, cut as the selection says: names may contain dots, or differ only in case."""
-    names, cuts = frame.columns, {} if selection is None else selection.cuts
+    names, selection = frame.columns, selection or Selection(())
     numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
     chosen = [
-        _binned(numbered[f"c{place}"], frame.schema.fields[place], selection) if names[place] in cuts else f"c{place}"
+        _binned(numbered[f"c{place}"], frame.schema.fields[place], selection)
+        if names[place] in selection.cuts
+        else f"c{place}"
         for place in places
     ]
     return numbered.select(*chosen).toDF(*(names[place] for place in places))
@@ -124,24 +130,50 @@ def plain(value: Any, kind: Any) -> Any:
     return value.cast(StringType()) if kind.typeName() in _TEXT else value
 
 
-def _binned(value: Any, field: Any, selection: Any) -> Any:
+def _binned(value: Any, field: Any, selection: Selection) -> Any:
     """Replace values with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 
-    kind, na = field.dataType.typeName(), list(selection.na)
+    kind = field.dataType.typeName()
     value = plain(value, field.dataType)
-    present, number = value, value.cast("double")
+    absent = value.isin(_numbers_of(field.dataType, selection.na))
+    number = value.cast("double")
     if kind in ("float", "double"):
-        present = sql.when(~sql.isnan(value), value)
-        number = present.cast("double")
+        absent = sql.isnan(value) | absent
     elif kind in _TEXT:
-        present = sql.when(~value.isin(na), value) if na else value
-        pointed = sql.translate(present, ".,", "?.") if selection.decimal == "," else present
+        pointed = sql.translate(value, ".,", "?.") if selection.decimal == "," else value
         number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
+        # compared as doubles, which is what bins do
+        numbers = [float(known) for known in selection.na.numbers]
+        absent = value.isin(list(selection.na.texts)) | sql.coalesce(number.isin(numbers), sql.lit(False))
     said = sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: ")
     odd = sql.raise_error(sql.concat(said, value)).cast("int")
-    found = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0))
-    return found.otherwise(sql.when(present.isNotNull(), odd))
+    found = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0)).otherwise(odd)
+    return sql.when(value.isNotNull() & ~absent, found)
+
+
+def _numbers_of(kind: Any, na: MissingSpellings) -> list[Any]:
+    """Those of the numbers that mean missing which a Spark type has."""
+    from pyspark.sql import functions as sql
+
+    name = kind.typeName()
+    if name in ("float", "double"):
+        return list(na.floats(np.dtype(np.float32 if name == "float" else np.float64)))
+    if name == "decimal":
+        fitting = (_fitted(number, kind.precision, kind.scale) for number in na.numbers)
+        return [sql.lit(f"{number:f}").cast(kind) for number in fitting if number is not None]
+    if name in ("byte", "short", "integer", "long"):
+        fitting = (_fitted(number, 19, 0) for number in na.numbers)
+        return [int(number) for number in fitting if number is not None and abs(number) < 1 << 63]
+    return []
+
+
+def _fitted(number: Decimal, precision: int, scale: int) -> Decimal | None:
+    """A number with this many digits, `scale` of them behind the point; None if it has more."""
+    try:
+        return Context(prec=precision, traps=[Inexact, InvalidOperation]).quantize(number, Decimal(1).scaleb(-scale))
+    except (Inexact, InvalidOperation):
+        return None
 
 
 def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:

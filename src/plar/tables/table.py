@@ -127,8 +127,8 @@ class DecisionTable:
         return {
             "conditions": None if roles.conditions == tuple(every) else list(roles.conditions),
             "missing": roles.missing,
-            "missing_decision": self.options.missing_decision,
-            "na": list(roles.na),
+            "missing_decision": options.missing_decision,
+            "na": None if options.na is None else list(options.na),
             "weights": roles.weights,
             "bins": None if roles.bins is None else roles.bins.spec,
             "decision_bins": None if roles.decision_bins is None else roles.decision_bins.spec,
@@ -173,7 +173,7 @@ def with_roles(rows: Rows, options: ReadOptions, path: str | None = None) -> Dec
         options = replace(options, decision=list(rows.declared))
     labels, label = None, "y"
     if options.decision is None and options.y is not None:
-        labels, label = encode_labels(options.y, options.na), label_name(options.y, rows.names)
+        labels, label = encode_labels(options.y, options.spellings), label_name(options.y, rows.names)
     return DecisionTable(rows, rows.assign(options, labels, label), options, path)
 
 
@@ -221,7 +221,9 @@ def _selection(
     """Columns to keep, in table order, then the decision."""
     kept = set(resolve_all(rows.names, attributes, "column")) - set(decision)
     cut = {name: points for name, points in (cuts or {}).items() if name in kept}
-    return Selection((*(name for name in rows.names if name in kept), *decision), cut, options.na, options.decimal)
+    return Selection(
+        (*(name for name in rows.names if name in kept), *decision), cut, options.spellings, options.decimal
+    )
 
 
 def select_columns(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from plar.coding.assemble import BadWeight, whole
 from plar.coding.codes import Column
+from plar.coding.missing import MissingSpellings
 from plar.granules import Granules
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
@@ -26,14 +27,14 @@ class TextRows(Rows):
         found = open_text(files, kind, options)
         return TextRows(found, found.names, tuple(found.files), text=True, declared=found.decision)
 
-    def encode(self, names: Sequence[str], na: tuple[str, ...]) -> Iterable[Column]:
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns, row by row."""
         found: list[Column] = self.data.read(names, na, group=False).columns
         return found
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows once and return the distinct ones."""
-        found: CodedRows = self.data.read(roles.read, roles.na, group=roles.labels is None)
+        found: CodedRows = self.data.read(roles.used, roles.na, roles.weights, group=roles.labels is None)
         k, columns = len(roles.conditions), found.columns
         if roles.weights is not None:
             for code, value in enumerate(columns[-1].values):
@@ -57,7 +58,7 @@ class TextRows(Rows):
 
     def select(self, selection: Selection) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""
-        found = self.data.read(selection.kept, [""], group=False, trim=False).columns
+        found = self.data.read(selection.kept, MissingSpellings(frozenset([""])), group=False, trim=False).columns
         return pl.DataFrame(
             [
                 selection.cut(pl.Series(name, column.values, dtype=pl.String).gather(column.codes), name, text=True)

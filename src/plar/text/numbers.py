@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plar.bins import NUMBER, pointed
+from plar.coding.numerals import NUMBER, pointed
 from plar.errors import warn
 
 _NUMBER = re.compile(NUMBER)

@@ -6,7 +6,7 @@ which values first appear in the file, and rows are recoded, so nothing depends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, encode_distinct
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.columns import check_names
 from plar.errors import NoRows, TableError
 from plar.files import shown_files, suffix_of
@@ -66,14 +67,25 @@ class TextFile:
         """The decision that the files themselves declare."""
         return tuple(dict.fromkeys(name for header in self.headers for name in header.decision))
 
-    def read(self, names: Sequence[str], na: Iterable[str] = (), *, trim: bool = True, group: bool = True) -> CodedRows:
-        """Code columns; `na` are further spellings of the missing value.
+    def read(
+        self,
+        names: Sequence[str],
+        na: MissingSpellings = NO_SPELLINGS,
+        weights: str | None = None,
+        *,
+        trim: bool = True,
+        group: bool = True,
+    ) -> CodedRows:
+        """Code columns, in which `na` are further spellings of missing, and after them those of `weights` as they are.
 
         `trim` ignores blanks around a value. With `group`, equal rows may be merged; otherwise every row comes out, in
         the order of the files.
         """
+        spellings = dict.fromkeys(names, na)
+        if weights is not None:
+            spellings[weights] = NO_SPELLINGS
         at = {name: place for place, name in enumerate(self.names)}
-        workers = self._work([at[name] for name in names], group, usable_cores())
+        workers = self._work([at[name] for name in spellings], group, usable_cores())
         self._check(workers)
         rows = Rows([worker.blocks for worker in workers])
         if not rows.n_rows:
@@ -81,7 +93,7 @@ class TextFile:
             shown = shown_files(self.files)
             raise NoRows(f"{shown} {have}. Add some, or check whether the first line is a header.")
         places, master = merged([worker.dictionary for worker in workers])
-        values, final = self._values(names, frozenset(na), trim, workers, master)
+        values, final = self._values(list(spellings.values()), trim, workers, master)
         luts = [worker.final_codes(final[own]) for worker, own in zip(workers, places, strict=True)]
 
         def where(column: int, code: int) -> str:
@@ -163,15 +175,18 @@ class TextFile:
     # -- values ------------------------------------------------------------------------------------------------
 
     def _values(
-        self, names: Sequence[str], na: frozenset[str], trim: bool, workers: Sequence[Worker], master: Dictionary
+        self, spellings: Sequence[MissingSpellings], trim: bool, workers: Sequence[Worker], master: Dictionary
     ) -> tuple[list[Column], Index]:
-        """Values of every column, in the order of their first appearance, and the codes of all entries."""
+        """Values of every column, in the order of their first appearance, and the codes of all entries.
+
+        `spellings` says for each column what means missing.
+        """
         owners, entries = master.columns, master.entries[: master.made]
         order = np.lexsort((entries["first"], owners))
-        bounds = np.searchsorted(owners[order], np.arange(len(names) + 1))
+        bounds = np.searchsorted(owners[order], np.arange(len(spellings) + 1))
         final, columns = np.empty(master.made, np.uint32), []
         texts = self._texts(workers, master)
-        for low, high in pairwise(bounds):
+        for na, (low, high) in zip(spellings, pairwise(bounds), strict=True):
             own = order[low:high]
             column = encode_distinct(np.arange(len(own), dtype=np.uint32), texts(own), na=na, trim=trim)
             final[own] = column.codes

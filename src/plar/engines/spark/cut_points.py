@@ -16,7 +16,7 @@ from plar.coding.factorize import factorized
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.roles import Roles
-from plar.tables.rows import Rows
+from plar.tables.rows import Rows, encode_beside
 
 #: columns whose numbers meet in one task
 _COLUMNS = 64
@@ -68,7 +68,7 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 
 def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
     """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
-    beside = list(rows.encode(roles.read[len(roles.conditions) :], roles.na))
+    beside = encode_beside(rows, roles)
     counts = np.ones(len(beside[0].codes), np.int64)
     if roles.weights is not None:
         counts = row_weights(beside.pop(), counts)
