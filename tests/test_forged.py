@@ -421,6 +421,7 @@ def _taken(path: Path) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
 @pytest.mark.parametrize("checked", [False, True])
 def test_forged_granules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool) -> None:
     """Also with the right checksum, which whoever forges can compute."""
