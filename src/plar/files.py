@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO
+from stat import S_ISREG
+from typing import IO, NamedTuple
 
 from plar.errors import ParameterError, TableError
 
@@ -139,6 +140,42 @@ def first_bytes(path: Path, n: int) -> bytes:
     if not found:
         raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
     return found
+
+
+class Stamp(NamedTuple):
+    """Size and time of the last change of a file when it was opened, in bytes and nanoseconds."""
+
+    size: int
+    #: None: not compared, since the copies of a file on several machines may have other times
+    modified: int | None
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp of a file; None if it has no size, such as a device, or cannot be looked at."""
+    try:
+        found = path.stat()
+    except OSError:  # opening the file reports it
+        return None
+    if not S_ISREG(found.st_mode) or not found.st_size:  # files that the system makes up claim 0 bytes
+        return None
+    return Stamp(found.st_size, found.st_mtime_ns)
+
+
+def check_unchanged(path: Path, stamp: Stamp, *, may_grow: bool = True) -> None:
+    """Refuse a file that was changed since it was opened; rows may have been appended if it `may_grow`."""
+    present = stamp_of(path)
+    if present is None:  # reading the file reports it
+        return
+    if present.size < stamp.size:
+        raise cut_short(path)
+    rewritten = stamp.modified not in (None, present.modified)
+    if (present.size == stamp.size and rewritten) or (present.size > stamp.size and not may_grow):
+        raise TableError(f"Cannot read {str(path)!r}: it was changed after it was opened. Open it again.")
+
+
+def cut_short(path: Path) -> TableError:
+    """The error for a file that another program made shorter."""
+    return TableError(f"Cannot read {str(path)!r}: it became shorter while it was being read. Check the file.")
 
 
 def written_so_far(file: IO[bytes]) -> bytes:

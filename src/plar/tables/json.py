@@ -33,6 +33,8 @@ _LARGEST = 1 << 127
 class JsonRows(FrameRows):
     """Files of JSON."""
 
+    may_grow = True
+
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, after checking that no column mixes types, which polars would convert."""
         self._check(roles.used)
@@ -41,6 +43,7 @@ class JsonRows(FrameRows):
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
         try:
+            self.check_unchanged()
             for file in self.files:
                 with closing(_rows(file)) as rows:
                     _check_types(rows)

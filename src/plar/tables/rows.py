@@ -165,8 +165,10 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> N
     check_place(path, inputs)
 
 
-def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
-    """Write a lazy frame; polars' errors pass through, and no partial file is left."""
+def sink_frame(
+    frame: pl.LazyFrame, path: str | os.PathLike[str], check_input: Callable[[], None] = lambda: None
+) -> None:
+    """Write a lazy frame; polars' errors pass through, and no partial file is left, also if `check_input` raises."""
     kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
     with replacing(path) as temporary:
         check_name(temporary)
@@ -179,6 +181,7 @@ def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
         else:
             mark = "\t" if suffix == ".tsv" else ","
             _as_text(frame).sink_csv(temporary, separator=mark, compression=_PACKED[packed], check_extension=False)
+        check_input()
 
 
 def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from plar.coding.series import named
 from plar.errors import TableError
-from plar.files import check_name, expanded
+from plar.files import check_name, expanded, stamp_of
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.tables.frames import FrameRows, common_type, run
@@ -32,6 +32,7 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
     """Open files of one format; those partitioned into folders by column values get these columns too."""
+    stamps = tuple(map(stamp_of, files))
     frames: list[pl.LazyFrame] = []
     kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
@@ -54,7 +55,9 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         frames = [
             f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames
         ]
-    return kind_of_rows(pl.concat(frames), names, tuple(files), cells=_CELLS.get(kind, 0), frames=tuple(frames))
+    return kind_of_rows(
+        pl.concat(frames), names, tuple(files), cells=_CELLS.get(kind, 0), frames=tuple(frames), stamps=stamps
+    )
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from plar.errors import TableError
-from plar.files import suffix_of
+from plar.files import Stamp, stamp_of, suffix_of
 from plar.options import ReadOptions
 from plar.text.chunks import built_upon_ascii, open_bytes, read_head
 from plar.text.tokens import Dialect
@@ -40,12 +40,15 @@ class Header:
     decision: tuple[str, ...] = ()
     #: where the rows end; None: with the file
     end: int | None = None
+    #: of the file when its header was read
+    stamp: Stamp | None = None
 
 
 def read_header(path: Path, kind: str, options: ReadOptions) -> Header:
     """Read the first lines of a file: delimited text, ARFF, or .dat, which is either."""
     encoding = options.encoding
-    with open_bytes(path, encoding) as file:
+    stamp = stamp_of(path)
+    with open_bytes(path, encoding, stamp) as file:
         head, whole = read_head(file, path), False
         if not head:
             raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
@@ -60,7 +63,7 @@ def read_header(path: Path, kind: str, options: ReadOptions) -> Header:
             else:
                 found = _delimited_header(lines, path, options, inside)
             if found is not None:
-                return replace(found, size=found.size + mark)
+                return replace(found, size=found.size + mark, stamp=stamp)
             if whole:
                 raise _no_header(path, lines)
             more = read_head(file, path, head)

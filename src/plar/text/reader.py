@@ -98,7 +98,8 @@ class TextFile:
         dialect = self.headers[0].dialect
         n_jobs = self._threads(n_jobs)
         workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
-        files = [(path, header.size, header.end) for path, header in zip(self.files, self.headers, strict=True)]
+        pairs = zip(self.files, self.headers, strict=True)
+        files = [(path, header.size, header.end, header.stamp) for path, header in pairs]
         with Chunks(files, dialect, self.encoding) as chunks:
             first = chunks.next(None)
             if first is None or workers[0].read(first):
