@@ -24,6 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import as_table
 
+import plar
 from plar.api import read_table
 from plar.coding import series as series_coding
 from plar.errors import ParameterError, PlarError, TableError, UnknownNameError
@@ -299,6 +300,29 @@ def test_select_keeps_kind_values_and_order() -> None:
     assert select_columns(as_table(FRAME, "d"), ["a"]).columns == ["a", "d"]
     with pytest.raises(UnknownNameError, match="Unknown column 'q'"):
         select_columns(FRAME, ["q"])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "arff", "csv.gz", "parquet", "arrow", "ndjson", "json"])
+def test_nothing_selected_of_a_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    frame = pl.DataFrame({"a": [1, 2], "b": [3, 4]})
+    match suffix:
+        case "arff":
+            path.write_text("@relation r\n@attribute a numeric\n@attribute b numeric\n@data\n1,3\n2,4\n")
+        case "csv.gz":
+            frame.write_csv(path, compression="gzip")
+        case "arrow":
+            frame.write_ipc(path)
+        case _:
+            getattr(frame, f"write_{suffix}")(path)
+    found = plar.reduce({"a": [1, 2], "b": [3, 4], "d": [0, 0]}, "d")
+    assert found.attributes == ()
+    assert found.transform(path).equals(pl.DataFrame())
+    table = as_table(path, y=[0, 0])
+    for output in ("o.csv", "o.ndjson", "o.parquet", "o.arrow", "o.tsv.gz"):
+        table.sink([], tmp_path / output)
+    assert (tmp_path / "o.csv").read_bytes() == b"\n"
+    assert pl.read_parquet(tmp_path / "o.parquet").width == 0
 
 
 def test_labels_beside_the_data(tmp_path: Path) -> None:
