@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from inspect import Parameter, signature
 from numbers import Integral
@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 #: the most that a column may cost
 MAX_COST = 10**6
-_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
+_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +68,8 @@ class ReadOptions:
             if (value := getattr(self, field.name)) is not field.default and not _same(value, field.default)
         }
 
-    def by_label(self, labels: Collection[int]) -> ReadOptions:
-        """Name the columns by the ints that are their labels; other ints stay positions."""
+    def by_label(self, labels: Mapping[Any, str]) -> ReadOptions:
+        """Name the columns by the ints or tuples that are their labels; other ints stay positions."""
         if not labels:
             return self
         columns = ("decision", "conditions", "drop", "numeric", "weights")

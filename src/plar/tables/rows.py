@@ -47,7 +47,8 @@ class Rows(ABC):
     """Opened data of one kind: only the names, in table order, have been read.
 
     `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
-    `labels` which columns a library labels by ints, and `declared` the decision that the data themselves declare.
+    `labels` are the names of columns that a library labels by ints or tuples, and `declared` is the decision that the
+    data themselves declare.
     """
 
     kind: ClassVar[str] = ""
@@ -56,7 +57,7 @@ class Rows(ABC):
     names: tuple[str, ...]
     files: tuple[Path, ...] = ()
     text: bool = False
-    labels: frozenset[int] = frozenset()
+    labels: Mapping[Any, str] = field(default_factory=dict)
     declared: tuple[str, ...] = ()
 
     def __str__(self) -> str:

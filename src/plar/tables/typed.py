@@ -19,7 +19,7 @@ from plar.files import check_name, expanded, stamp_of
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.tables.frames import FrameRows, common_type, run
-from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
+from plar.tables.json import JsonRows, is_array, json_order, json_schema, json_source, read_array, unmapped
 
 #: constants of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2
@@ -74,7 +74,7 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
     if is_array(file) and kind == "json":
         return read_array(file)
     schema = json_schema(file)
-    return pl.scan_ndjson(unmapped(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
+    return pl.scan_ndjson(json_source(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
 
 
 def _scan_arrow(file: Path) -> pl.LazyFrame:

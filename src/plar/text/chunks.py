@@ -26,6 +26,8 @@ from plar.text.tokens import FRESH, Dialect, scan_rows
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+#: what a frame of zstd that holds no data begins with, after one byte from 0x50 to 0x5f
+_SKIPPABLE = b"\x2a\x4d\x18"
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
 
@@ -82,7 +84,7 @@ class _Whole(io.FileIO):
 def _unpacked(file: io.BufferedReader, path: Path) -> Any:
     """Decompress a file if it is compressed, judging by its first bytes."""
     start = file.peek(4)[:4]
-    if start == _ZSTD:
+    if start == _ZSTD or begins_without_data(start):
         from backports import zstd
 
         return zstd.ZstdFile(file)
@@ -91,6 +93,11 @@ def _unpacked(file: io.BufferedReader, path: Path) -> Any:
     if start and suffix_of(path)[1]:
         raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
     return file
+
+
+def begins_without_data(start: bytes) -> bool:
+    """Whether bytes begin with a frame of zstd that holds no data, as some compressors write first."""
+    return start[1:4] == _SKIPPABLE and start[0] >> 4 == 5
 
 
 class _Utf8(io.RawIOBase):

@@ -250,5 +250,8 @@ def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFil
             f"{str(files[0])!r} has {len(first.names):,} columns, and files may have {MAX_COLUMNS:,}. "
             "Check its separator, divide its columns, or pass the table as an array."
         )
-    check_names(first.names, repr(str(files[0])))
+    remedy = "Rename them."
+    if not first.dialect.padded:  # ARFF declares its names
+        remedy = "Rename them, or pass header=False if the first line is a row."
+    check_names(first.names, repr(str(files[0])), remedy)
     return TextFile(tuple(files), tuple(headers), options.encoding)
