@@ -480,6 +480,52 @@ def test_who_leaves_a_file_early_does_not_read_the_rest(
     assert bytes_read() - before < path.stat().st_size // 4
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ("x\ry,2,3", 4),
+        ("1,\r,3", 4),
+        ("\r1,2,3", 4),
+        ("1,2\r,3", 4),
+        ('"x\ry"\r,2,3', 4),
+        ('"two\nlines",2,x\ry', 5),
+        ("1,2,3\r4,5,6", 4),
+    ],
+)
+def test_a_cr_in_a_field_without_quotes(tmp_path: Path, row: str, named: int, end: str) -> None:
+    rows = ["a,b,d", '"x\ry","\r",3', "1,2,3", row, "1,2,3", ""]
+    fault = (
+        rf"t\.csv', line {named}: a field without quotes holds a CR \(carriage return\)\. Quote the field, or convert"
+    )
+    path = write(tmp_path, "t.csv", end.join(rows).encode())
+    for decision in ("a", "b", "d"):  # whatever is read
+        with pytest.raises(TableError, match=fault):
+            read_table(path, decision, drop=[name for name in "ab" if name != decision][:1]).granulate()
+    with pytest.raises(TableError, match=fault):
+        read_table(path, "d").select(["a"])
+    del rows[3]
+    assert read(write(tmp_path, "t.csv", end.join(rows).encode())) == Counter(
+        {("x\ry", None, "3"): 1, ("1", "2", "3"): 2}
+    )
+
+
+def test_a_cr_in_other_text(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"line 1: a field without quotes holds a CR"):
+        open_rows(write(tmp_path, "t.csv", b"a\rb,d\n1,2\n"), ReadOptions())
+    with pytest.raises(TableError, match=r"line 1: a field without quotes holds a CR"):
+        open_rows(write(tmp_path, "t.csv", b'a\rb,"d"\n1,2\n'), ReadOptions())
+    with pytest.raises(TableError, match=r"line 2: a field without quotes holds a CR"):
+        read(write(tmp_path, "t.txt", b"a d\n1\r 2\n"))
+    arff = "@relation r\n@attribute a string\n@attribute d string\n@data\n'x\\'\ry', 1 % a \r comment\n"
+    assert read(write(tmp_path, "t.arff", arff.encode())) == Counter({("x'\ry", "1"): 1})
+    with pytest.raises(TableError, match=r"t\.arff', line 6: a field without quotes holds a CR"):
+        read(write(tmp_path, "t.arff", (arff + "x\ry,1\n").encode()))
+    # several CRs before the LF are one line end, as in the csv module
+    path = write(tmp_path, "t.csv", b'a,d\r\r\n1,2\r\r\n\r\r\n"1","2"\r\r\n')
+    assert read_table(path, "d").select(["a"]).rows() == [("1", "2")] * 2
+
+
 @pytest.mark.parametrize(
     "suffix", ["xls", "ods", "dta", "sav", "sas7bdat", "orc", "avro", "h5", "pkl", "npy", "sqlite", "xml", "dta.gz"]
 )

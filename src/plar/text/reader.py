@@ -27,7 +27,7 @@ from plar.text import tokens
 from plar.text.chunks import Chunk, Chunks, built_upon_ascii
 from plar.text.dictionary import LENGTH, QUOTED, Dictionary, merged
 from plar.text.distinct import Index
-from plar.text.headers import Header, decoded, read_header
+from plar.text.headers import LONE_CR, Header, decoded, read_header
 from plar.text.rows import Fault, Rows, Worker
 
 #: maximum number of columns of a table in a file
@@ -148,6 +148,8 @@ class TextFile:
                 f"{found} field{'s' * (found != 1)} where {expected} are expected. "
                 "Fix the line, or pass the right separator=."
             )
+        if fault.kind == tokens.LONE_CR:
+            return LONE_CR
         if fault.kind == tokens.UNCLOSED:
             return "a quote is not closed. Close it, or double quotes inside values."
         remedy = "Escape it with a backslash." if dialect.padded else "Double the quotes inside a quoted value."
