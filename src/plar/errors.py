@@ -96,8 +96,8 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
 def shown_names(names: Sequence[str]) -> str:
     """The first names of a list, and how many there are.
 
-    >>> shown_names([f"x{j}" for j in range(100)])[-30:]
-    ', x17, x18, x19, … (100 in all)'
+    >>> shown_names(["a", "b"]), shown_names([f"x{j}" for j in range(100)])[-24:]
+    ('a, b', 'x18, x19, … (100 in all)')
     """
     shown = [_short(name) for name in names[:20]]
     if len(names) > 20:
