@@ -275,6 +275,24 @@ def test_a_file_that_disappears(spark: Any, tmp_path: Path, monkeypatch: pytest.
             plar.reduce(path, "d", engine=engine)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+def test_a_file_that_becomes_shorter(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    path, divide = tmp_path / f"t.{suffix}", parts.parts_of
+    table = frame()
+    (table.write_csv if suffix == "csv" else table.write_ndjson)(path)
+    rows = path.read_bytes().splitlines(keepends=True)
+
+    def shortened(rows_to_read: Any, context: Any) -> Any:
+        found = divide(rows_to_read, context)
+        path.write_bytes(b"".join(rows[:200]))
+        return found
+
+    monkeypatch.setattr("plar.engines.spark.engine.parts_of", shortened)
+    monkeypatch.setattr(parts, "_LEAST", 1 << 20)  # one part, whose end is that of the file
+    with pytest.raises(plar.TableError, match=rf"^Cannot read '.*t\.{suffix}': it became shorter while it was[^\n]*$"):
+        plar.reduce(path, "d", engine=engine_of(spark))
+
+
 def test_nothing_stays_behind(spark: Any, tmp_path: Path) -> None:
     from pyspark import SparkFiles
 
