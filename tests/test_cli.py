@@ -149,6 +149,7 @@ def bad(tmp_path: Path) -> Path:
         "good.csv": b"colour,d\n1,x\n2,y\n",
         "only.csv": b"d\n1\n2\n",
         "table.xyz": b"a,d\n1,2\n",
+        "table.dta": b"<stata_dta>",
         "cut.gz": b"\x1f\x8b\x08\x00\x00\x00",
         "cut.parquet": b"PAR1 cut off",
         "cut.arff": b"@relation x\n@attribute a {1,2}\n",
@@ -162,19 +163,20 @@ def bad(tmp_path: Path) -> Path:
 BAD = [
     (("reduce", "nowhere.csv", "-d", "d"), ["nowhere.csv"]),
     (("reduce", "*.nothing", "-d", "d"), ["*.nothing"]),
-    (("reduce", ".", "-d", "d"), ["directory"]),
+    (("reduce", ".", "-d", "d"), ["Error: '.' is a directory, and not all"]),
+    (("reduce", "s3://b/t.csv", "-d", "d"), ["'s3://b/t.csv'", "Pass --engine spark, or copy it to this machine."]),
     (("reduce", "empty.csv", "-d", "d"), ["empty.csv", "empty"]),
     (("reduce", "header.csv", "-d", "d"), ["header.csv", "no rows"]),
     (("reduce", "ragged.csv", "-d", "d"), ["ragged.csv", "line 3"]),
     (("reduce", "long.csv", "-d", "d"), ["long.csv", "line 3"]),
     (("reduce", "latin.csv", "-d", "d"), ["latin.csv", "UTF-8", "--encoding latin-1"]),
-    (("reduce", "twice.csv", "-d", "d"), ["'a'", "twice"]),
+    (("reduce", "twice.csv", "-d", "d"), ["'a'", "twice", "or pass --no-header if the first line is a row."]),
     (("reduce", "good.csv", "-d", "e"), ["'e'", "colour, d"]),
     (("reduce", "good.csv", "-d", "7"), ["7"]),
     (("reduce", "good.csv", "-d", "d", "--conditions", "color"), ["'color'", "Did you mean 'colour'?"]),
     (("reduce", "good.csv", "-d", "d", "--conditions", "colour,d"), ["'d'", "column"]),
     (("reduce", "good.csv", "-d", "d", "--include", "color"), ["'color'", "colour"]),
-    (("reduce", "good.csv"), ["Pass --decision, a column of the table."]),
+    (("reduce", "good.csv"), ["Pass --decision, a column of the table. Columns: colour, d."]),
     (("reduce", "only.csv", "-d", "d"), ["column"]),
     (("reduce", "missing.csv", "-d", "d", "--missing", "error", "--na", "?"), ["'a'", "2", "Pass --missing value or"]),
     (("reduce", "missing.csv", "-d", "d", "--missing", "perhaps"), ["'perhaps'", "value, drop, error"]),
@@ -201,6 +203,8 @@ BAD = [
     (("reduce", "good.csv", "-d", "d", "--format", "csv"), ["--format", "good.csv"]),
     (("reduce", "-", "-d", "d", "--format", "docx"), ["'docx'", "parquet"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "round"), ["'round'", "mdlp"]),
+    (("reduce", "good.csv", "-d", "d", "--bins", "4"), ["--bins 4", "'quantile:4'"]),
+    (("reduce", "table.dta", "-d", "d"), ["table.dta", "pandas.read_stata(…)"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--bins", "colour=mdlp"), ["'mdlp'", "NAME=RULE"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "colour=1", "--bins", "0=2,3"), ["'colour'", "twice"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--decimal", "x"), ["'x'", "decimal"]),
@@ -282,6 +286,7 @@ def test_bad_input_is_one_line_and_exit_2(
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
     assert done.stderr.startswith("Error: ")
+    assert not done.stderr.endswith("..\n")
     for word in said:
         assert word in done.stderr
     assert {p: p.read_bytes() for p in bad.iterdir()} == before
@@ -333,6 +338,20 @@ def test_warnings_are_one_line_and_leave_json_alone(tmp_path: Path) -> None:
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert done.stderr.startswith("Warning: ")
     assert "bins" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["reduce", "relevant", "reducts", "verify", "core", "theta", "granulate"])
+def test_the_decision_is_also_called_target(command: str, tmp_path: Path) -> None:
+    assert "-d, --decision, --target NAME" in " ".join(ok(command, "--help").split())
+    first, more = {
+        "verify": ([str(tmp_path / "proof.json")], []),
+        "theta": ([], ["-a", "top_left"]),
+        "granulate": ([], ["-o", str(tmp_path / "g.parquet")]),
+        "reducts": ([], ["--limit", "1"]),
+    }.get(command, ([], []))
+    if command == "verify":
+        ok("reduce", TABLE, "-d", "x_wins", "--search", "smallest", "--proof", first[0])
+    ok(command, *first, TABLE, "--target", "x_wins", *more)
 
 
 def test_a_report(tmp_path: Path) -> None:

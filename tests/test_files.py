@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from backports import zstd
 
 import plar
 from plar.files import replacing
+from plar.text.chunks import Chunks
 
 FRAME = pl.DataFrame({"a": [1, 2], "d": ["x", "y"]})
 
@@ -133,6 +137,93 @@ def test_an_arrow_file_cut_short_by_another_program_while_it_is_read(tmp_path: P
     right = " ".join(str(frame[name].sum()) for name in frame.columns)
     # it depends on how far ahead polars reads
     assert done.stdout == f"{right}\n" or re.fullmatch(f"Cannot read {re.escape(repr(str(path)))}: .+\n", done.stdout)
+
+
+def change_after_the_first_chunk(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Have a file changed while text is read: when a first part of it has been read, and before the next."""
+
+    class Changed(Chunks):
+        def next(self, chunk: Any) -> Any:
+            filled = super().next(chunk)
+            if filled is not None and filled.number == 0:
+                change()
+            return filled
+
+    monkeypatch.setattr("plar.text.reader.Chunks", Changed)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "arff", "dat", "csv.gz", "csv.zst", "utf-16"])
+def test_text_cut_short_by_another_program_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    n = 1_000_000
+    declared = "@relation r\n@attribute a numeric\n@attribute d numeric\n@data\n"
+    body = "".join(f"{i * 7919 % 1_000_003},{i % 3}\n" for i in range(n))
+    text = (declared if suffix in ("arff", "dat") else "a,d\n") + body
+    encoding = "utf-16" if suffix == "utf-16" else "utf-8"
+    data = text.encode(encoding)
+    path = tmp_path / ("t.csv" if suffix == "utf-16" else f"t.{suffix}")
+    path.write_bytes(
+        gzip.compress(data, 1) if suffix.endswith("gz") else zstd.compress(data) if suffix.endswith("zst") else data
+    )
+    size = path.stat().st_size
+    change_after_the_first_chunk(monkeypatch, lambda: os.truncate(path, size * 3 // 4))
+    with pytest.raises(plar.TableError, match=r"^Cannot read '[^']*': it became shorter while it was being read\."):
+        plar.granulate(path, "d", encoding=encoding)
+
+
+def test_rows_appended_while_text_is_read_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 500_000
+    path = tmp_path / "t.csv"
+    path.write_text("a,d\n" + "".join(f"{i % 7},{i % 3}\n" for i in range(n)))
+
+    def append() -> None:
+        with path.open("a") as file:
+            file.write("8,9\n" * 10 + "7")
+
+    change_after_the_first_chunk(monkeypatch, append)
+    table = plar.read_table(path, "d")
+    granules = table.granulate()
+    assert granules.n_objects == n
+    assert len(granules) == 21
+    assert table.select(["a"]).height == n
+
+
+def test_a_last_row_that_is_still_being_written_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,d\n1,x\n2,y")
+    assert plar.granulate(path, "d").n_objects == 2  # whole, as far as anybody can tell
+    table = plar.read_table(path, "d")
+    with path.open("a") as file:
+        file.write("es\n")
+    with pytest.raises(plar.TableError, match=r"^Cannot read '[^']*': it is being written, and its last row was incom"):
+        table.granulate()
+    assert plar.granulate(path, "d").dictionaries == (["1", "2"],)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "arrow", "ndjson"])
+def test_a_file_changed_between_two_readings(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"t.{suffix}", pl.DataFrame({"a": range(1000), "d": ["x", "y"] * 500}))
+    table = plar.read_table(path, "d")
+    assert table.granulate().n_objects == 1000
+    before = path.stat()
+    output = tmp_path / f"o.{suffix}"
+    readings: list[Callable[[], Any]] = [
+        table.granulate,
+        lambda: table.select(["a"]),
+        lambda: table.sink(["a"], output),
+    ]
+    data = path.read_bytes()
+    path.write_bytes(data[::-1])  # of the same size
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1_000_000_000))
+    for reading in readings:
+        with pytest.raises(plar.TableError, match=r"^Cannot read '[^']*': it was changed after it was opened\. Open"):
+            reading()
+    path.write_bytes(data[: data.index(b"\n") + 1] if suffix == "ndjson" else data[: len(data) // 2])
+    for reading in readings:
+        with pytest.raises(plar.TableError, match=r"^Cannot read '[^']*': it became shorter while it was being read\."):
+            reading()
+    assert not output.exists()
 
 
 @pytest.mark.parametrize("environment", [{}, {"TMPDIR": os.devnull, "HOME": "/"}])

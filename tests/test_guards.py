@@ -154,6 +154,9 @@ def test_decision_bins_come_before_mdlp_and_count_with_missing(tmp_path: Path) -
     ("options", "said"),
     [
         ({"decision_bins": "mdlp"}, "decision_bins='mdlp' would cut the decision by itself"),
+        ({"decision_bins": 4}, "decision_bins=4 does not say how to cut.*pass 'quantile:4'; .* 'width:4'[.]$"),
+        ({"decision_bins": "kmeans"}, "Unknown bins 'kmeans'. Choose one of: quantile:k, width:k[.]$"),
+        ({"decision_bins": [2, 1]}, "pass such a list, or one of: quantile:k, width:k[.]$"),
         ({"decision_bins": "quantile"}, "needs a number of bins from 2"),
         ({"decision_bins": [2, 1]}, "Cut points are finite numbers in ascending order"),
         ({"decision_bins": "width:3"}, "'d' cannot be cut into bins: it holds 'no', which is not a number"),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
+import struct
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from backports import zstd
 
 from plar.api import read_table
 from plar.errors import ParameterError, TableError
@@ -336,8 +340,13 @@ def test_wide_parquet(tmp_path: Path) -> None:
 
 
 def test_duplicate_names(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=r"appear twice in .*: 'a'\. Rename"):
+    with pytest.raises(
+        TableError, match=r"appear twice in .*: 'a'\. Rename them, or pass header=False if the first line"
+    ):
         open_rows(write(tmp_path, "t.csv", "a,b,a\n1,2,3\n"), ReadOptions())
+    declared = "@relation r\n@attribute a numeric\n@attribute a numeric\n@data\n1,2\n"
+    with pytest.raises(TableError, match=r"appear twice in .*: 'a'\. Rename them\.$"):
+        open_rows(write(tmp_path, "t.arff", declared), ReadOptions())
     with pytest.raises(TableError, match="appear twice"):
         open_rows(write(tmp_path, "t.txt", "a b a\n1 2 3\n"), ReadOptions())
     assert open_rows(write(tmp_path, "t.csv", ",b\n1,2\n"), ReadOptions()).names == ("x0", "b")
@@ -368,7 +377,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("t.csv.zst", b"a,d\n1,2\n", "not compressed as its name says"),
         ("t.docx", b"x", "Unknown format '.docx'.*Known: .csv"),
         ("noname", b"x", "Unknown format"),
-        ("t.parquet.gz", b"x", "Unknown format"),
+        ("t.parquet.gz", b"x", "files of .parquet are not read compressed. Decompress it first."),
         ("t.csv", b"a,d\r1,2\r", "ends its lines with CR alone"),
         ("t.csv", b"PAR1\x15\x04", "is a Parquet file, not text"),
         ("t.csv", b"ARROW1\0\0", "is an Arrow file, not text"),
@@ -469,3 +478,115 @@ def test_who_leaves_a_file_early_does_not_read_the_rest(
         with pytest.raises(KeyboardInterrupt):
             read(path)
     assert bytes_read() - before < path.stat().st_size // 4
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ("x\ry,2,3", 4),
+        ("1,\r,3", 4),
+        ("\r1,2,3", 4),
+        ("1,2\r,3", 4),
+        ('"x\ry"\r,2,3', 4),
+        ('"two\nlines",2,x\ry', 5),
+        ("1,2,3\r4,5,6", 4),
+    ],
+)
+def test_a_cr_in_a_field_without_quotes(tmp_path: Path, row: str, named: int, end: str) -> None:
+    rows = ["a,b,d", '"x\ry","\r",3', "1,2,3", row, "1,2,3", ""]
+    fault = (
+        rf"t\.csv', line {named}: a field without quotes holds a CR \(carriage return\)\. Quote the field, or convert"
+    )
+    path = write(tmp_path, "t.csv", end.join(rows).encode())
+    for decision in ("a", "b", "d"):  # whatever is read
+        with pytest.raises(TableError, match=fault):
+            read_table(path, decision, drop=[name for name in "ab" if name != decision][:1]).granulate()
+    with pytest.raises(TableError, match=fault):
+        read_table(path, "d").select(["a"])
+    del rows[3]
+    assert read(write(tmp_path, "t.csv", end.join(rows).encode())) == Counter(
+        {("x\ry", None, "3"): 1, ("1", "2", "3"): 2}
+    )
+
+
+def test_a_cr_in_other_text(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"line 1: a field without quotes holds a CR"):
+        open_rows(write(tmp_path, "t.csv", b"a\rb,d\n1,2\n"), ReadOptions())
+    with pytest.raises(TableError, match=r"line 1: a field without quotes holds a CR"):
+        open_rows(write(tmp_path, "t.csv", b'a\rb,"d"\n1,2\n'), ReadOptions())
+    with pytest.raises(TableError, match=r"line 2: a field without quotes holds a CR"):
+        read(write(tmp_path, "t.txt", b"a d\n1\r 2\n"))
+    arff = "@relation r\n@attribute a string\n@attribute d string\n@data\n'x\\'\ry', 1 % a \r comment\n"
+    assert read(write(tmp_path, "t.arff", arff.encode())) == Counter({("x'\ry", "1"): 1})
+    with pytest.raises(TableError, match=r"t\.arff', line 6: a field without quotes holds a CR"):
+        read(write(tmp_path, "t.arff", (arff + "x\ry,1\n").encode()))
+    # several CRs before the LF are one line end, as in the csv module
+    path = write(tmp_path, "t.csv", b'a,d\r\r\n1,2\r\r\n\r\r\n"1","2"\r\r\n')
+    assert read_table(path, "d").select(["a"]).rows() == [("1", "2")] * 2
+
+
+@pytest.mark.parametrize(
+    "suffix", ["xls", "ods", "dta", "sav", "sas7bdat", "orc", "avro", "h5", "pkl", "npy", "sqlite", "xml", "dta.gz"]
+)
+def test_formats_that_other_libraries_read(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path, f"t.{suffix}", b"\0")
+    with pytest.raises(
+        TableError, match=rf"plar does not read .* files, such as '.*t\.{suffix}'\. Read it with"
+    ) as caught:
+        read(path)
+    named = re.findall(r"(pandas|polars|numpy)\.(\w+)\(…\)", str(caught.value))
+    assert len(named) == 1
+    assert callable(getattr(import_module(named[0][0]), named[0][1]))
+    assert "separator" not in str(caught.value)
+    path.write_text("a\td\n1\t2\n")  # what some programs save under such a name
+    if "." not in suffix:
+        assert read(path, separator="tab") == Counter({("1", "2"): 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("t.rds", "Save it from R"),
+        ("t.RData", "Save it from R"),
+        ("t.zip", "Unpack it"),
+        ("t.csv.bz2", "Decompress it first; text may be .gz or .zst"),
+    ],
+)
+def test_formats_that_must_be_converted(tmp_path: Path, name: str, remedy: str) -> None:
+    with pytest.raises(TableError, match=remedy):
+        read(write(tmp_path, name, b"\0"))
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "hdfs", "abfss", "https"])
+@pytest.mark.parametrize("inside", ["b/t.csv", "b/*.csv"])
+def test_addresses_without_spark(scheme: str, inside: str) -> None:
+    with pytest.raises(
+        TableError, match=rf"'{scheme}://b/.*' is on another file system.* Pass engine='spark', or copy"
+    ):
+        read_table(f"{scheme}://{inside}", "d")
+    with pytest.raises(TableError, match="Pass the path without file://"):
+        read_table("file:///t.csv", "d")
+
+
+def test_folders_without_tables(tmp_path: Path) -> None:
+    with pytest.raises(TableError, match=r"^'.*' is a directory, and it holds no files\. .*\*\.csv'\.$"):
+        read_table(tmp_path, "d")
+    write(tmp_path, "t.md", "a")
+    with pytest.raises(TableError, match=r"^'.*' is a directory, and not all it holds are files in .*\*\.csv'\.$"):
+        read_table(tmp_path, "d")
+
+
+def test_separators_by_name(tmp_path: Path) -> None:
+    for name, mark in {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|", "blank": " ", "space": " "}.items():
+        path = write(tmp_path, "t.txt", f"a{mark}d\n1{mark}2\n")
+        assert read(path, separator=name) == Counter({("1", "2"): 1})
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+@pytest.mark.parametrize("magic", [0x184D2A50, 0x184D2A5F])
+def test_zstd_that_begins_with_a_frame_to_be_skipped(tmp_path: Path, suffix: str, magic: int) -> None:
+    text = b"a,d\n1,2\n3,4\n" if suffix == "csv" else b'{"a":"1","d":"2"}\n{"a":"3","d":"4"}\n'
+    frame = struct.pack("<II", magic, 3) + b"abc"  # as RFC 8878 defines it
+    for data in (frame + zstd.compress(text), frame * 2 + zstd.compress(text[:14]) + frame + zstd.compress(text[14:])):
+        assert read(write(tmp_path, f"t.{suffix}.zst", data)) == Counter([("1", "2"), ("3", "4")])

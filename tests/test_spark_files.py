@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
+import fsspec
 import numpy as np
 import polars as pl
 import pytest
@@ -17,7 +18,11 @@ from test_invariance import facts
 import plar
 from plar.engines import SparkEngine
 from plar.engines.spark import granulate, parts
+from plar.options import ReadOptions
+from plar.tables.remote import RemoteFiles
+from plar.tables.rows import Selection
 from plar.tables.spark import SharedFiles
+from plar.tables.table import open_rows
 
 pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
 RNG = np.random.default_rng(7)
@@ -137,6 +142,69 @@ def test_other_file_systems(spark: Any, tmp_path: Path) -> None:
         plar.reduce("nosuch://t.csv", "d", engine=engine_of(spark))
 
 
+#: folders of a partitioned table, whose columns are `y/ear`, whole numbers or missing, and `c`, text
+FOLDERS = ("y%2Fear=2020/c=a%20b", "y%2Fear=__HIVE_DEFAULT_PARTITION__/c=x", "y%2Fear=-7/c=05")
+
+
+def write_partitions(folder: Path) -> None:
+    """A table as Spark writes it partitioned, with metadata beside it."""
+    for k, inside in enumerate(FOLDERS):
+        (folder / inside).mkdir(parents=True)
+        frame()[100 * k : 100 * k + 100].write_parquet(folder / inside / "t.parquet")
+    (folder / "_SUCCESS").touch()
+    (folder / "_log").mkdir()
+    (folder / "_log" / "t.json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+    "inside", ["h", "h/", "h/*/*/*.parquet", "h/**/t.parquet", "h/*=-7/c=*/t.parquet", f"h/{FOLDERS[0]}/t.parquet"]
+)
+def test_partitions_on_other_file_systems(tmp_path: Path, inside: str) -> None:
+    write_partitions(tmp_path / "h")
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{tmp_path}/h", f"{tmp_path}/h", recursive=True)
+    try:
+        remote = RemoteFiles.open(f"memory://{tmp_path}/{inside}", ReadOptions())
+        here = open_rows(f"{tmp_path}/{inside}", ReadOptions())
+        every = Selection(here.names)
+        found: pl.DataFrame = remote.select(every)
+    finally:
+        memory.rm(str(tmp_path), recursive=True)
+    assert remote.names == here.names
+    assert found.equals(here.select(every))
+    assert found.schema == here.select(every).schema
+    if inside == "h":
+        assert found.schema["y/ear"] == pl.Int64
+        assert found.schema["c"] == pl.String
+        assert found["y/ear"].unique(maintain_order=True).to_list() == [-7, 2020, None]
+        assert found["c"].unique(maintain_order=True).to_list() == ["05", "a b", "x"]
+
+
+def test_partitions_that_only_some_files_have(tmp_path: Path) -> None:
+    memory = fsspec.filesystem("memory")
+    write_partitions(tmp_path / "h")
+    (tmp_path / "h" / "t.parquet").write_bytes((tmp_path / "h" / FOLDERS[0] / "t.parquet").read_bytes())
+    memory.put(f"{tmp_path}/h", f"{tmp_path}/h", recursive=True)
+    try:
+        with pytest.raises(plar.TableError, match=r"Only some files of 'memory://.*/h' are in a folder y/ear=…"):
+            RemoteFiles.open(f"memory://{tmp_path}/h", ReadOptions())
+    finally:
+        memory.rm(str(tmp_path), recursive=True)
+
+
+def test_partitions_that_tasks_read_from_other_file_systems(spark: Any, tmp_path: Path) -> None:
+    write_partitions(tmp_path / "h")
+    with ZipFile(tmp_path / "t.zip", "w") as archive:
+        for file in (tmp_path / "h").rglob("*.parquet"):
+            archive.write(file, file.relative_to(tmp_path))
+    options: dict[str, Any] = {"conditions": ["y/ear", "c", "c0", "n"], "include": ["c"]}
+    here = plar.reduce(tmp_path / "h", "d", **options)
+    for inside in ("h", "h/*/*/*.parquet"):
+        address = f"zip://{inside}::{tmp_path / 't.zip'}"
+        there = plar.reduce(address, "d", engine=engine_of(spark), **options)
+        assert facts(there) == facts(here)
+
+
 def test_wide_files_with_and_without_rows_in_common(spark: Any, tmp_path: Path) -> None:
     x = RNG.integers(0, 3, (60, 300))
     names = [f"c{j}" for j in range(300)]
@@ -205,6 +273,24 @@ def test_a_file_that_disappears(spark: Any, tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr("plar.engines.spark.engine.parts_of", gone)
         with pytest.raises(plar.TableError, match=rf"^Cannot read '.*t\.{suffix}'[^\n]*No such file[^\n]*$"):
             plar.reduce(path, "d", engine=engine)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+def test_a_file_that_becomes_shorter(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
+    path, divide = tmp_path / f"t.{suffix}", parts.parts_of
+    table = frame()
+    (table.write_csv if suffix == "csv" else table.write_ndjson)(path)
+    rows = path.read_bytes().splitlines(keepends=True)
+
+    def shortened(rows_to_read: Any, context: Any) -> Any:
+        found = divide(rows_to_read, context)
+        path.write_bytes(b"".join(rows[:200]))
+        return found
+
+    monkeypatch.setattr("plar.engines.spark.engine.parts_of", shortened)
+    monkeypatch.setattr(parts, "_LEAST", 1 << 20)  # one part, whose end is that of the file
+    with pytest.raises(plar.TableError, match=rf"^Cannot read '.*t\.{suffix}': it became shorter while it was[^\n]*$"):
+        plar.reduce(path, "d", engine=engine_of(spark))
 
 
 def test_nothing_stays_behind(spark: Any, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import as_table
 
+import plar
 from plar.api import read_table
 from plar.coding import series as series_coding
 from plar.errors import ParameterError, PlarError, TableError, UnknownNameError
@@ -302,6 +303,29 @@ def test_select_keeps_kind_values_and_order() -> None:
         select_columns(FRAME, ["q"])
 
 
+@pytest.mark.parametrize("suffix", ["csv", "arff", "csv.gz", "parquet", "arrow", "ndjson", "json"])
+def test_nothing_selected_of_a_file(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    frame = pl.DataFrame({"a": [1, 2], "b": [3, 4]})
+    match suffix:
+        case "arff":
+            path.write_text("@relation r\n@attribute a numeric\n@attribute b numeric\n@data\n1,3\n2,4\n")
+        case "csv.gz":
+            frame.write_csv(path, compression="gzip")
+        case "arrow":
+            frame.write_ipc(path)
+        case _:
+            getattr(frame, f"write_{suffix}")(path)
+    found = plar.reduce({"a": [1, 2], "b": [3, 4], "d": [0, 0]}, "d")
+    assert found.attributes == ()
+    assert found.transform(path).equals(pl.DataFrame())
+    table = as_table(path, y=[0, 0])
+    for output in ("o.csv", "o.ndjson", "o.parquet", "o.arrow", "o.tsv.gz"):
+        table.sink([], tmp_path / output)
+    assert (tmp_path / "o.csv").read_bytes() == b"\n"
+    assert pl.read_parquet(tmp_path / "o.parquet").width == 0
+
+
 def test_labels_beside_the_data(tmp_path: Path) -> None:
     matrix, labels = np.array([[1, 2], [1, 2], [3, 4]]), ["u", "u", "v"]
     expected = Counter({(1, 2, "u"): 2, (3, 4, "v"): 1})
@@ -337,6 +361,56 @@ def test_labels_beside_the_data(tmp_path: Path) -> None:
     for options, message in refused:
         with pytest.raises(TableError, match=message):
             as_table(matrix, **options).granulate()
+
+
+@pytest.mark.parametrize("data", [pd.DataFrame(), pl.DataFrame(), {}, np.empty((0, 0)), pa.table({})], ids=type)
+def test_tables_without_columns(data: Any) -> None:
+    asked: list[dict[str, Any]] = [{"decision": "d"}, {"decision": 0}, {"decision": ["d", "e"]}, {"y": []}, {}]
+    for options in asked:
+        with pytest.raises(TableError, match=r"^The table has no columns\."):
+            as_table(data, **options)
+
+
+def test_no_decision_names_the_columns() -> None:
+    with pytest.raises(TableError, match=r"No decision is given\. Pass decision=, .* Columns: p, q\.$"):
+        as_table({"p": [1], "q": [2]})
+    wide = pl.DataFrame({f"c{j}": [j] for j in range(30)})
+    with pytest.raises(TableError, match=r" Columns: c0, c1, .*, c19, … \(30 in all\)\.$"):
+        as_table(wide)
+
+
+@pytest.mark.parametrize("function", [plar.significance, plar.theta])
+def test_a_decision_that_was_taken_as_attributes(function: Any) -> None:
+    expected = r"^No decision is given; 'd' was taken as attributes=\. If it is the decision, pass decision='d'\.$"
+    with pytest.raises(TableError, match=expected):
+        function(FRAME, "d")
+    with pytest.raises(TableError, match=r"^No decision is given\. Pass decision="):
+        function(FRAME, ["a"])
+
+
+def test_columns_labelled_by_tuples() -> None:
+    columns = pd.MultiIndex.from_tuples([("a", "b"), ("a", 1), ("w", "e"), ("d", "e")])
+    frame = pd.DataFrame([[0, 0, 1, 0], [0, 1, 1, 1], [1, 1, 2, 0], [1, 1, 1, 0]], columns=columns)
+    first, second, weights, decision = map(str, columns)
+    for data in (frame, {label: frame[label].tolist() for label in columns}):
+        for label in (("d", "e"), [("d", "e")], decision):
+            table = as_table(data, label, weights=("w", "e"), drop=("a", 1))
+            assert (table.conditions, table.decision, table.weights) == ((first,), (decision,), weights)
+        assert as_table(data, ("d", "e"), conditions=[("a", 1), ("a", "b")]).conditions == (second, first)
+        assert as_table(data, [("d", "e"), ("w", "e")]).decision == (decision, weights)
+        assert as_table(data, (-1, decision.replace("d", "w"))).decision == (decision, weights)  # a list, as before
+        cut = plar.reduce(data, ("d", "e"), bins={("a", "b"): [0.5]}, drop=[("w", "e")])
+        assert set(cut.cuts) == {first}
+        assert weights in plar.reduce(data, ("d", "e"), include=("w", "e")).attributes
+        proven = plar.reduce(data, ("d", "e"), search="smallest", exclude=("w", "e"), costs={("a", 1): 3})
+        assert proven.attributes == (first, second)
+        assert proven.proof is not None
+        assert proven.proof.cost == 4
+        assert all(weights not in one.attributes for one in plar.reducts(data, ("d", "e"), exclude=("w", "e")))
+        assert plar.theta(data, ("a", 1), decision=("d", "e")) == plar.theta(data, second, decision=decision)
+        assert set(plar.significance(data, ("a", 1), decision=("d", "e"))) == {first, second, weights}
+        kept = as_table(data, ("d", "e")).select(("a", 1))
+        assert list(kept) == [("a", 1), ("d", "e")]
 
 
 def test_what_is_no_table() -> None:

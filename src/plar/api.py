@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, cast
 
 from plar.bins import Spec
 from plar.columns import ColumnName as Column
 from plar.engines import as_engine, on_spark
 from plar.engines.base import Engine
-from plar.errors import ParameterError, TableError
+from plar.errors import NoDecision, ParameterError, TableError
 from plar.granules import Granules
 from plar.guards import warn_many_numbers, warn_missing_decision
 from plar.limits import as_bytes, memory_limited
@@ -73,7 +73,8 @@ def reduce(
     data : path, glob, DataFrame (also Spark's), Arrow table, 2-D array, mapping of columns, DecisionTable or Granules
         Files: .csv .tsv .txt (also .gz .zst), .parquet .arrow .feather .ndjson .json .xlsx .arff and KEEL's .dat.
     decision : str, int or list of them, optional
-        The decision (target) column by name or position; several are taken together.
+        The decision (target) column by name or position, or by the tuple that a MultiIndex of pandas labels it with, as
+        all columns; several are taken together.
     y : (n,) array_like, optional
         The decision beside the data, in place of `decision`.
     conditions : list of str or int, optional
@@ -219,6 +220,20 @@ def core(
         return tuple(ready.granules.conditions[a] for a in search.core)
 
 
+@contextmanager
+def _no_decision_explained(attributes: Any) -> Iterator[None]:
+    """If no decision is given, say what a single name was taken as: other functions take the decision in its place."""
+    try:
+        yield
+    except NoDecision:
+        if not isinstance(attributes, str):
+            raise
+        raise NoDecision(
+            f"No decision is given; {attributes!r} was taken as attributes=. "
+            f"If it is the decision, pass decision={attributes!r}."
+        ) from None
+
+
 @shows_reading
 def theta(
     data: Any,
@@ -241,7 +256,10 @@ def theta(
     -0.3333333333333333
     """
     read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
-    with prepared(data, read, engine, n_jobs, attributes=attributes, progress=progress) as ready:
+    with (
+        _no_decision_explained(attributes),
+        prepared(data, read, engine, n_jobs, attributes=attributes, progress=progress) as ready,
+    ):
         return ready.engine.open(ready.granules.coarsen(ready.attributes), chosen_measure).value_all
 
 
@@ -269,7 +287,7 @@ def significance(
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
     read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
-    with prepared(data, read, engine, n_jobs, attributes=attributes) as ready:
+    with _no_decision_explained(attributes), prepared(data, read, engine, n_jobs, attributes=attributes) as ready:
         chosen_engine, granules = ready.engine, ready.granules
         members = granules.positions(ready.attributes)
         evaluation = chosen_engine.open(granules, chosen_measure)

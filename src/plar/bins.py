@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import islice, pairwise
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -86,6 +86,7 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
     if isinstance(spec, str):
         return Bins(spec, default=_rule(spec))
     if not isinstance(spec, Mapping):
+        _refuse_bare_number(spec, "bins")
         raise ParameterError(
             f"The 'bins' parameter must be one of {', '.join(_METHODS)}, or a mapping of columns to these or to "
             f"lists of cut points. Got {spec!r:.60} instead."
@@ -112,7 +113,7 @@ def parse_decision_bins(spec: Any) -> Rule | None:
     >>> parse_decision_bins("quantile:4"), parse_decision_bins([1, 2.5])
     (Rule(method='quantile', k=4, cuts=()), Rule(method='cuts', k=0, cuts=(1.0, 2.5)))
     """
-    rule = None if spec is None else _rule(spec)
+    rule = None if spec is None else _rule(spec, "decision_bins", _METHODS[:2])
     if rule is not None and rule.method == "mdlp":
         raise ParameterError(
             "decision_bins='mdlp' would cut the decision by itself. Choose quantile:k, width:k or a list of cut points."
@@ -120,31 +121,43 @@ def parse_decision_bins(spec: Any) -> Rule | None:
     return rule
 
 
-def _rule(asked: Any) -> Rule:
+def _rule(asked: Any, option: str = "bins", methods: Sequence[str] = _METHODS) -> Rule:
+    _refuse_bare_number(asked, option)
     if not isinstance(asked, str):
-        return Rule("cuts", cuts=_given_cuts(asked))
+        return Rule("cuts", cuts=_given_cuts(asked, methods))
     method, _, number = asked.strip().partition(":")
     if method == "mdlp" and not number:
         return Rule(method)
     if method not in ("quantile", "width"):
-        raise unknown_name("bins", asked, _METHODS)
+        raise unknown_name("bins", asked, methods)
     k = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
     if not 2 <= k <= _MOST_BINS:
         raise ParameterError(
-            f"bins={asked!r} needs a number of bins from 2 to {_MOST_BINS}, such as {method + ':10'!r}. "
-            f"Choose one of: {', '.join(_METHODS)}."
+            f"{option}={asked!r} needs a number of bins from 2 to {_MOST_BINS}, such as {method + ':10'!r}. "
+            f"Choose one of: {', '.join(methods)}."
         )
     return Rule(method, k)
 
 
-def _given_cuts(asked: Any) -> Cuts:
+def _refuse_bare_number(asked: Any, option: str) -> None:
+    """Refuse a number of bins without a method, which many expect to be enough."""
+    text = str(asked).strip()
+    if isinstance(asked, (str, Integral)) and text.isascii() and text.isdigit():
+        k = text if len(text) < 9 and 2 <= int(text) <= _MOST_BINS else "10"
+        raise ParameterError(
+            f"{option}={asked!r} does not say how to cut. For {k} bins of about equally many rows, "
+            f"pass 'quantile:{k}'; for bins of equal width, 'width:{k}'."
+        )
+
+
+def _given_cuts(asked: Any, methods: Sequence[str]) -> Cuts:
     listed: list[Any] = list(asked) if hasattr(asked, "__iter__") and not isinstance(asked, Mapping) else [None]
     fine = all(isinstance(cut, Real) and not isinstance(cut, bool) for cut in listed)
     cuts = tuple(float(cut) for cut in listed) if fine else ()
     if not fine or not all(map(math.isfinite, cuts)) or any(a >= b for a, b in pairwise(cuts)):
         raise ParameterError(
             f"Cut points are finite numbers in ascending order. Got {asked!r:.60}; "
-            f"pass such a list, or one of: {', '.join(_METHODS)}."
+            f"pass such a list, or one of: {', '.join(methods)}."
         )
     return cuts
 

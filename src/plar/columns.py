@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from plar.errors import ParameterError, TableError, UnknownNameError, unknown_name
 
-#: a column by name, or by position (negative from the end)
-ColumnName: TypeAlias = str | int
+#: a column by name, by position (negative from the end), or by the tuple that a MultiIndex labels it with
+ColumnName: TypeAlias = str | int | tuple[Any, ...]
 
 
 class NameIndex(Collection[str]):
@@ -40,12 +41,12 @@ class Word(str):
     __slots__ = ()
 
 
-def check_names(names: Sequence[str], where: str) -> tuple[str, ...]:
+def check_names(names: Sequence[str], where: str, remedy: str = "Rename them.") -> tuple[str, ...]:
     """Refuse names that occur twice."""
     if len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
         shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
-        raise TableError(f"Column names appear twice in {where}: {shown}. Rename them.")
+        raise TableError(f"Column names appear twice in {where}: {shown}. {remedy}")
     return tuple(names)
 
 
@@ -95,16 +96,28 @@ def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
     return tuple(columns)
 
 
-def by_label(given: Any, labels: Collection[int]) -> Any:
-    """Turn ints that are labels of columns into names; other ints stay positions."""
+def by_label(given: Any, labels: Mapping[Any, str]) -> Any:
+    """Turn ints and tuples that are labels of columns into names; other ints stay positions, other tuples lists.
+
+    >>> by_label(("a", "b"), {("a", "b"): "('a', 'b')"}), by_label((1, "b"), {1: "1"})
+    ("('a', 'b')", ['1', 'b'])
+    """
     if given is None or isinstance(given, str):
         return given
-    listed = [str(one) if _is_label(one, labels) else one for one in column_list(given)]
-    return listed if isinstance(given, Iterable) else listed[0]
+    if not isinstance(given, Iterable) or _is_label(given, labels):
+        return _name_of(given, labels)
+    return [_name_of(label, labels) for label in column_list(given)]
 
 
-def _is_label(one: Any, labels: Collection[int]) -> bool:
-    return not isinstance(one, (str, bool)) and hasattr(one, "__index__") and operator.index(one) in labels
+def _name_of(label: Any, labels: Mapping[Any, str]) -> Any:
+    return labels[label] if _is_label(label, labels) else label
+
+
+def _is_label(given: Any, labels: Mapping[Any, str]) -> bool:
+    if isinstance(given, tuple):
+        with suppress(TypeError):  # it holds something unhashable
+            return given in labels
+    return not isinstance(given, (str, bool)) and hasattr(given, "__index__") and operator.index(given) in labels
 
 
 def positions_of(attributes: Any, conditions: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -130,7 +143,8 @@ def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
     except (TableError, UnknownNameError):
         listed = column_list(given)
         repeated = len(listed) > 2 and len(set(map(repr, listed))) < len(listed)
-        if not array and not repeated and len(listed) <= len(names):
+        several = len(listed) > 1 and len(listed) > len(names)
+        if not array and not repeated and not several:
             raise
     kind = type(given).__name__
     raise TableError(f"The decision is a {kind} of {len(given)} values, not a column. To give labels, pass it as y=.")

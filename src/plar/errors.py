@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -37,6 +37,10 @@ class TableError(PlarError, ValueError):
 
 class NoRows(TableError):
     """The table has no rows, or none is left."""
+
+
+class NoDecision(TableError):
+    """It is not said which column is the decision."""
 
 
 class ParameterError(PlarError, ValueError):
@@ -82,12 +86,23 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     "Unknown column 'colour'. Did you mean 'color'? Choose one of: color, size."
     """
     known = list(choices)
-    shown = [_short(one) for one in known[:20]] + ([f"… ({len(known)} in all)"] if len(known) > 20 else [])
     near = []
     if len(known) <= 20_000 and len(str(name)) <= _SHOWN:
         near = get_close_matches(str(name), [one for one in known if len(one) <= _SHOWN], n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return UnknownNameError(f"Unknown {kind} {_short(repr(name))}.{hint} Choose one of: {', '.join(shown)}.")
+    return UnknownNameError(f"Unknown {kind} {_short(repr(name))}.{hint} Choose one of: {shown_names(known)}.")
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """The first names of a list, and how many there are.
+
+    >>> shown_names(["a", "b"]), shown_names([f"x{j}" for j in range(100)])[-24:]
+    ('a, b', 'x18, x19, … (100 in all)')
+    """
+    shown = [_short(name) for name in names[:20]]
+    if len(names) > 20:
+        shown.append(f"… ({len(names)} in all)")
+    return ", ".join(shown)
 
 
 def _short(text: str) -> str:

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO
+from stat import S_ISREG
+from typing import IO, NamedTuple
 
 from plar.errors import ParameterError, TableError
 
@@ -34,6 +35,26 @@ _PACKED = (".gz", ".zst")
 _PACKABLE = ("text", "dat", "arff", "ndjson")
 
 
+#: what reads formats that plar does not
+_READERS = {
+    **dict.fromkeys((".xls", ".xlsb", ".xlsm", ".ods"), "pandas.read_excel(…)"),
+    **dict.fromkeys((".h5", ".hdf", ".hdf5"), "pandas.read_hdf(…)"),
+    **dict.fromkeys((".pkl", ".pickle"), "pandas.read_pickle(…)"),
+    **dict.fromkeys((".sav", ".zsav"), "pandas.read_spss(…)"),
+    **dict.fromkeys((".sas7bdat", ".xpt"), "pandas.read_sas(…)"),
+    **dict.fromkeys((".npy", ".npz"), "numpy.load(…)"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "pandas.read_sql(…)"),
+    **{".dta": "pandas.read_stata(…)", ".orc": "pandas.read_orc(…)", ".xml": "pandas.read_xml(…)"},
+    **{".html": "pandas.read_html(…)", ".avro": "polars.read_avro(…)", ".mat": "scipy.io.loadmat(…)"},
+}
+#: what to do about others
+_CONVERTERS = {
+    **dict.fromkeys((".rds", ".rdata", ".rda"), "Save it from R, with write.csv(…) or arrow::write_parquet(…)."),
+    **dict.fromkeys((".zip", ".7z", ".tar", ".tgz", ".rar"), "Unpack it first."),
+    **dict.fromkeys((".bz2", ".xz", ".lz4", ".br"), "Decompress it first; text may be .gz or .zst."),
+}
+
+
 def find_files(path: str | os.PathLike[str]) -> list[Path]:
     """Files that a path, a glob, or a folder of files in a known format stands for, sorted."""
     text = os.fspath(path)
@@ -45,14 +66,28 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
             return _parts(place)
         if place.exists():
             return [place]
+    except TableError:
+        raise
     except (OSError, ValueError) as error:  # too long, or contains a NUL
         raise TableError(f"Cannot look for {text!r:.200}: {getattr(error, 'strerror', None) or error}.") from None
+    if "://" in text:
+        raise _elsewhere(text)
     if any(mark in text for mark in "*?["):
         found = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
         if found:
             return found
         raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
     raise TableError(f"No such file: {text!r}. Check the path.")
+
+
+def _elsewhere(address: str) -> TableError:
+    """The error for an address where a path is needed."""
+    if address.startswith("file://"):
+        return TableError(f"{address!r} is an address. Pass the path without file://.")
+    return TableError(
+        f"{address!r} is on another file system, which only Spark reads. "
+        "Pass engine='spark', or copy it to this machine."
+    )
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -84,9 +119,10 @@ def _parts(folder: Path) -> list[Path]:
         inside = sorted(p for p in every if not re.search(r"(^|[/\\])[._]", str(p.relative_to(folder))))
     if inside and all(p.is_file() and known_format(p) is not None for p in inside):
         return inside
+    fault = "not all it holds are files in a known format" if inside else "it holds no files"
     raise TableError(
-        f"{str(folder)!r} is a directory, and not all it holds are files in a known format. Name a file, or a glob "
-        f"such as {os.path.join(folder, '*.csv')!r}."
+        f"{str(folder)!r} is a directory, and {fault}. "
+        f"Name a file, or a glob such as {os.path.join(folder, '*.csv')!r}."
     )
 
 
@@ -113,11 +149,26 @@ def format_of(path: Path, *, as_text: bool = False) -> str:
     if found is None and as_text and suffix_of(path)[0] not in SUFFIXES:
         return "text"
     if found is None:
-        raise TableError(
-            f"Unknown format {''.join(suffix_of(path)) or path.name!r} of {str(path)!r}. Known: {' '.join(SUFFIXES)}, "
-            "text also .gz .zst. Pass separator= to read it as text."
-        )
+        raise _unknown_format(path)
     return found
+
+
+def _unknown_format(path: Path) -> TableError:
+    """The error for a file that plar does not read, with what does."""
+    suffix, packed = suffix_of(path)
+    if suffix in SUFFIXES:
+        return TableError(f"{str(path)!r}: files of {suffix} are not read compressed. Decompress it first.")
+    if suffix in _READERS:
+        how = f"Read it with {_READERS[suffix]} and pass what that returns, or save it as .parquet or .csv."
+    elif suffix in _CONVERTERS:
+        how = _CONVERTERS[suffix]
+    else:
+        known = f"{' '.join(SUFFIXES)}, text also .gz .zst"
+        shown = f"{suffix}{packed}" or path.name
+        return TableError(
+            f"Unknown format {shown!r} of {str(path)!r}. Known: {known}. Pass separator= to read it as text."
+        )
+    return TableError(f"plar does not read {suffix} files, such as {str(path)!r}. {how}")
 
 
 def output_format(path: Path) -> str:
@@ -139,6 +190,42 @@ def first_bytes(path: Path, n: int) -> bytes:
     if not found:
         raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
     return found
+
+
+class Stamp(NamedTuple):
+    """Size and time of the last change of a file when it was opened, in bytes and nanoseconds."""
+
+    size: int
+    #: None: not compared, since the copies of a file on several machines may have other times
+    modified: int | None
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp of a file; None if it has no size, such as a device, or cannot be looked at."""
+    try:
+        found = path.stat()
+    except OSError:  # opening the file reports it
+        return None
+    if not S_ISREG(found.st_mode) or not found.st_size:  # files that the system makes up claim 0 bytes
+        return None
+    return Stamp(found.st_size, found.st_mtime_ns)
+
+
+def check_unchanged(path: Path, stamp: Stamp, *, may_grow: bool = True) -> None:
+    """Refuse a file that was changed since it was opened; rows may have been appended if it `may_grow`."""
+    present = stamp_of(path)
+    if present is None:  # reading the file reports it
+        return
+    if present.size < stamp.size:
+        raise cut_short(path)
+    rewritten = stamp.modified not in (None, present.modified)
+    if (present.size == stamp.size and rewritten) or (present.size > stamp.size and not may_grow):
+        raise TableError(f"Cannot read {str(path)!r}: it was changed after it was opened. Open it again.")
+
+
+def cut_short(path: Path) -> TableError:
+    """The error for a file that another program made shorter."""
+    return TableError(f"Cannot read {str(path)!r}: it became shorter while it was being read. Check the file.")
 
 
 def written_so_far(file: IO[bytes]) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +24,7 @@ POLICIES = ("value", "drop", "error")
 MAX_COST = 10**6
 #: how shells write na=()
 NO_NA = "none"
-_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ","}
+_SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +91,8 @@ class ReadOptions:
         """What happens to rows without a decision: the stricter of `missing` and `missing_decision`."""
         return max(self.missing, self.missing_decision, key=POLICIES.index)
 
-    def by_label(self, labels: Collection[int]) -> ReadOptions:
-        """Name the columns by the ints that are their labels; other ints stay positions."""
+    def by_label(self, labels: Mapping[Any, str]) -> ReadOptions:
+        """Name the columns by the ints or tuples that are their labels; other ints stay positions."""
         if not labels:
             return self
         columns = ("decision", "conditions", "drop", "numeric", "weights")

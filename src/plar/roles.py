@@ -9,7 +9,7 @@ from plar.bins import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.columns import decision_names, resolve_all, roles_of
-from plar.errors import TableError
+from plar.errors import NoDecision, TableError, shown_names
 from plar.options import ReadOptions
 
 
@@ -60,10 +60,14 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
     >>> assign(["a", "b", "w", "d"], ReadOptions("d", drop=["a"], weights=2)).conditions
     ('b',)
     """
+    if not names:
+        raise TableError("The table has no columns. Pass one with a decision and at least one other column.")
     decision: tuple[str, ...] = (label,)
-    if (options.decision is None) == (options.y is None):
-        both = "Both decision and y are given" if options.y is not None else "No decision is given"
-        raise TableError(f"{both}. Pass decision=, a column of the table, or y=, labels beside it.")
+    remedy = "Pass decision=, a column of the table, or y=, labels beside it."
+    if options.decision is None and options.y is None:
+        raise NoDecision(f"No decision is given. {remedy} Columns: {shown_names(names)}.")
+    if options.decision is not None and options.y is not None:
+        raise TableError(f"Both decision and y are given. {remedy}")
     if options.y is None:
         decision = decision_names(names, options.decision)
         if not decision:

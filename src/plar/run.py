@@ -179,6 +179,6 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
         how = {"measure": measure, "engine": ready.engine, "source": ready.table.path, "journal": journal}
         how |= {"deadline": deadline, "equivalent": given["equivalent"], "progress": notify, "on_step": notify_step}
         how["watch"] = display.watch if display else None
-        exclude, costs = ready.table.columns(options.exclude), costs_by_name(ready.table, options.costs)
+        exclude, costs = ready.table.columns(given["exclude"]), costs_by_name(ready.table, options.costs)
         options = replace(options, include=ready.attributes, exclude=exclude, costs=costs)
         yield Searching(ready, options, deadline, seconds, how)

@@ -78,6 +78,7 @@ Epsilon = Annotated[float, of("The core holds columns whose loss would raise Θ 
 
 _FILE = "A table, a glob of tables, a folder of tables, or - for stdin: .csv .tsv .parquet .arff …"
 _DECISION = "Decision (target) column: a name, or a position such as 0 or -1. Repeatable."
+_SEPARATOR = "Between fields of text: a character, or comma, semicolon, tab, pipe, blank. Default: detected."
 _NUMERIC = "Columns whose text compares as numbers, so that 1 is 1.0, as a,b,c. Repeatable."
 _FORMATS = ("csv", "tsv", "ndjson", "parquet", "arff", "arrow")
 _BINS = "Cut numbers into bins: quantile:10, width:10 or mdlp; or by column, age=quantile:10 income=9,50. Repeatable."
@@ -102,11 +103,11 @@ class TableOptions:
     """Which table, and how it is read."""
 
     file: Annotated[str, typer.Argument(help=_FILE)]
-    decision: Annotated[Columns, of_columns(_DECISION, "--decision", "-d", metavar="NAME")] = None
+    decision: Annotated[Columns, of_columns(_DECISION, "--decision", "--target", "-d", metavar="NAME")] = None
     conditions: Annotated[Columns, of_columns(_CONDITIONS)] = None
     drop: Annotated[Columns, of_columns("Columns to leave out, as a,b,c. Repeatable.")] = None
     header: Annotated[bool, of("The first line is data; columns are x0, x1, …", " /--no-header")] = True
-    separator: Annotated[Text, of("Character between fields of text. Default: detected.")] = None
+    separator: Annotated[Text, of(_SEPARATOR)] = None
     decimal: Annotated[str, of("Decimal mark of numbers in text: . or ,", metavar="MARK")] = "."
     encoding: Annotated[str, of("Encoding of text, e.g. latin-1.", metavar="NAME")] = "utf-8"
     numeric: Annotated[Columns, of_columns(_NUMERIC)] = None

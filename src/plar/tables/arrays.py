@@ -89,7 +89,7 @@ class PandasRows(_ArrayRows):
     def open(data: Any) -> PandasRows:
         """Accept a DataFrame; its labels are names."""
         names = check_names([str(label) for label in data.columns], "the DataFrame")
-        return PandasRows(data, names, labels=_ints(data.columns))
+        return PandasRows(data, names, labels=_labels(data.columns))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         return (self.data.iloc[:, place] for place in self.places(names))
@@ -134,7 +134,7 @@ class MappingRows(_ArrayRows):
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
             raise TableError(f"The columns differ in length: {shown}. Make them the same.")
-        return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_ints(data))
+        return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_labels(data))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         by_name = {str(label): label for label in self.data}
@@ -149,8 +149,10 @@ def _encode_each(named: Iterable[tuple[str, Any]], na: MissingSpellings, n_rows:
     return in_threads(lambda column: encode_column(column[1], na, column[0]), named, n_rows)
 
 
-def _ints(labels: Iterable[Any]) -> frozenset[int]:
-    return frozenset(int(v) for v in labels if isinstance(v, (int, np.integer)) and not isinstance(v, bool))
+def _labels(labels: Iterable[Any]) -> dict[Any, str]:
+    """The names of columns that are labelled by ints, or by tuples, as in a MultiIndex."""
+    kinds = (int, np.integer, tuple)
+    return {label: str(label) for label in labels if isinstance(label, kinds) and not isinstance(label, bool)}
 
 
 def check_unmasked(values: Any, what: str) -> None:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from plar.coding.codes import Column
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
-from plar.files import shown_files
+from plar.files import Stamp, check_unchanged, shown_files
 from plar.granules import Granules
 from plar.lazy_polars import pl
 from plar.limits import check_memory
@@ -40,13 +40,16 @@ class FrameRows(Rows):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
     `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time.
-    `frames` holds one frame per file, in common types.
+    `frames` holds one frame per file, in common types, and `stamps` what the files were when they were opened.
     """
 
     kind = "polars"
+    #: whether rows may be appended to a file between opening and reading it
+    may_grow: ClassVar[bool] = False
 
     cells: int = 0
     frames: tuple[Any, ...] = ()
+    stamps: tuple[Stamp | None, ...] = ()
 
     @property
     def frame(self) -> pl.LazyFrame:
@@ -55,6 +58,10 @@ class FrameRows(Rows):
 
     def explain(self, error: BaseException) -> TableError:
         """The error that says why polars could not read the rows."""
+        try:
+            self.check_unchanged()
+        except TableError as fault:
+            return fault
         if not self.files:
             return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
         return TableError(
@@ -63,7 +70,16 @@ class FrameRows(Rows):
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the frame."""
-        return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
+        self.check_unchanged()
+        frame = run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
+        self.check_unchanged()
+        return frame
+
+    def check_unchanged(self) -> None:
+        """Refuse files that another program changed since they were opened."""
+        for file, stamp in zip(self.files, self.stamps, strict=False):  # parts of files have none
+            if stamp is not None:
+                check_unchanged(file, stamp, may_grow=self.may_grow)
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns, some at a time if they can be read that way."""
@@ -125,7 +141,8 @@ class FrameRows(Rows):
         if selection.cuts:
             held = self.collect(frame)
             frame = held.lazy().with_columns(selection.cut(held[name], name) for name in selection.cuts)
-        run(lambda: sink_frame(frame, path), self.explain)
+        self.check_unchanged()
+        run(lambda: sink_frame(frame, path, self.check_unchanged), self.explain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

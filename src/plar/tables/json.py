@@ -15,11 +15,12 @@ from typing import Any
 
 from plar.coding.series import named
 from plar.errors import TableError
+from plar.files import first_bytes
 from plar.granules import Granules
 from plar.lazy_polars import pl
 from plar.roles import Roles
 from plar.tables.frames import FrameRows, common_type
-from plar.text.chunks import MAX_LINE, open_bytes, read_head, too_long
+from plar.text.chunks import MAX_LINE, begins_without_data, open_bytes, read_head, too_long
 from plar.text.headers import decoded
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "an object", int: "a number", float: "a number"}
@@ -33,6 +34,8 @@ _LARGEST = 1 << 127
 class JsonRows(FrameRows):
     """Files of JSON."""
 
+    may_grow = True
+
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, after checking that no column mixes types, which polars would convert."""
         self._check(roles.used)
@@ -41,6 +44,7 @@ class JsonRows(FrameRows):
     def explain(self, error: BaseException) -> TableError:
         """Find the line that made polars fail."""
         try:
+            self.check_unchanged()
             for file in self.files:
                 with closing(_rows(file)) as rows:
                     _check_types(rows)
@@ -60,7 +64,7 @@ class JsonRows(FrameRows):
         for file in self.files:
             if is_array(file):
                 continue
-            mixed = texts and self.collect(pl.scan_lines(unmapped(file), glob=False).select(other.any())).item()
+            mixed = texts and self.collect(pl.scan_lines(json_source(file), glob=False).select(other.any())).item()
             if mixed or large:
                 with closing(_rows(file)) as rows:  # or a traceback would keep the file open
                     _check_types(rows, {*texts, *(floats if large else ())})
@@ -69,6 +73,16 @@ class JsonRows(FrameRows):
 def unmapped(file: Path) -> str:
     """A source by which polars reads a file without mapping it: if a mapped file is truncated, the process dies."""
     return file.resolve().as_uri()
+
+
+def json_source(file: Path) -> str | bytes:
+    """What polars reads: the file, or its bytes after frames of zstd that hold no data, which polars does not know."""
+    if not begins_without_data(first_bytes(file, 4)):
+        return unmapped(file)
+    packed = file.read_bytes()
+    while begins_without_data(packed):
+        packed = packed[8 + int.from_bytes(packed[4:8], "little") :]
+    return packed
 
 
 def is_array(path: Path) -> bool:

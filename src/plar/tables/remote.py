@@ -14,6 +14,7 @@ from typing import Any
 from plar.coding.codes import Column
 from plar.coding.missing import MissingSpellings
 from plar.errors import TableError
+from plar.files import known_format
 from plar.granules import Granules
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
@@ -21,21 +22,29 @@ from plar.roles import Roles
 from plar.tables.frames import FrameRows, common_type
 from plar.tables.rows import Rows, Selection
 from plar.tables.table import open_rows
+from plar.tables.typed import n_fixed, partition_columns, with_partition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemoteFiles(Rows):
-    """Files of one table; `data` are their paths on the fsspec file system, `types` the column types of the first."""
+    """Files of one table; `data` are their paths on the fsspec file system, `types` the column types of the first.
+
+    `partitions` has the columns of Parquet files that their folders name.
+    """
 
     system: Any = None
     options: ReadOptions = field(default_factory=ReadOptions)
     types: Mapping[str, Any] = field(default_factory=dict)
+    partitions: Mapping[str, Mapping[str, pl.Expr]] = field(default_factory=dict)
 
     @staticmethod
     def open(address: str, options: ReadOptions) -> RemoteFiles:
         """Find the file or files of an address, folder or glob; the first file gives the column names."""
-        system, paths = _find(address)
-        found = RemoteFiles(tuple(paths), (), system=system, options=options)
+        system, paths, folders = _find(address)
+        partitions: dict[str, Mapping[str, pl.Expr]] = {}
+        if all(known_format(Path(path)) == "parquet" for path in paths):
+            partitions.update(zip(paths, partition_columns(folders, address), strict=True))
+        found = RemoteFiles(tuple(paths), (), system=system, options=options, partitions=partitions)
         with found._copied(paths[0]) as rows:
             return replace(found, names=rows.names, text=rows.text, declared=rows.declared, types=_types(rows))
 
@@ -68,12 +77,20 @@ class RemoteFiles(Rows):
             except Exception as error:  # from any library that fsspec uses
                 raise TableError(f"Cannot read {path!r}: {error}. Check the address and your permissions.") from None
             try:
-                rows = open_rows(copy, self.options)
+                rows = self._with_partition(open_rows(copy, self.options), path)
                 self._check(rows, path)
                 yield rows
             except TableError as error:
                 error.args = tuple(str(part).replace(os.fspath(copy), path) for part in error.args)
                 raise
+
+    def _with_partition(self, rows: Rows, path: str) -> Rows:
+        """Add the columns that the folders of a Parquet file name."""
+        columns = self.partitions.get(path)
+        if not columns or not isinstance(rows, FrameRows):
+            return rows
+        frame = with_partition(rows.frame, columns)
+        return replace(rows, data=frame, names=tuple(frame.collect_schema().names()))
 
     def _check(self, rows: Rows, path: str) -> None:
         if self.names and rows.names != self.names:
@@ -92,21 +109,31 @@ def _types(rows: Rows) -> dict[str, Any]:
     return dict(rows.frame.collect_schema()) if isinstance(rows, FrameRows) else {}
 
 
-def _find(address: str) -> tuple[Any, list[str]]:
+def _find(address: str) -> tuple[Any, list[str], list[list[str]]]:
+    """The file system of an address, its files, and the folders of each below what all files share."""
     try:
         import fsspec
     except ImportError:
         raise TableError(f"{address!r} needs fsspec, which is not installed. Try: pip install fsspec.") from None
+    fixed = 0
     try:
         system, path = fsspec.core.url_to_fs(address)
         if any(mark in path for mark in "*?["):
-            paths = system.glob(path)
+            matches = system.glob(path, detail=True)
+            paths = [match for match, facts in matches.items() if facts["type"] != "directory"]
+            fixed = n_fixed(_parts(path), is_folder=False)
         elif system.isdir(path):
-            paths = [p for p in system.find(path) if not PurePosixPath(p).name.startswith((".", "_"))]
+            fixed = len(_parts(path))
+            paths = [p for p in system.find(path) if not any(part[0] in "._" for part in _parts(p)[fixed:])]
         else:
             paths = [path] if system.exists(path) else []
+            fixed = len(_parts(path))
     except Exception as error:  # from any library that fsspec uses
         raise TableError(f"Cannot look for {address!r}: {error}. Check the address.") from None
     if not paths:
         raise TableError(f"No file matches {address!r}. Check the address.")
-    return system, sorted(paths)
+    return system, sorted(paths), [_parts(p)[fixed:-1] for p in sorted(paths)]
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part]

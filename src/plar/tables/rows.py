@@ -48,7 +48,8 @@ class Rows(ABC):
     """Opened data of one kind: only the names, in table order, have been read.
 
     `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
-    `labels` which columns a library labels by ints, and `declared` the decision that the data themselves declare.
+    `labels` are the names of columns that a library labels by ints or tuples, and `declared` is the decision that the
+    data themselves declare.
     """
 
     kind: ClassVar[str] = ""
@@ -57,7 +58,7 @@ class Rows(ABC):
     names: tuple[str, ...]
     files: tuple[Path, ...] = ()
     text: bool = False
-    labels: frozenset[int] = frozenset()
+    labels: Mapping[Any, str] = field(default_factory=dict)
     declared: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -173,8 +174,10 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> N
     check_place(path, inputs)
 
 
-def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
-    """Write a lazy frame; polars' errors pass through, and no partial file is left."""
+def sink_frame(
+    frame: pl.LazyFrame, path: str | os.PathLike[str], check_input: Callable[[], None] = lambda: None
+) -> None:
+    """Write a lazy frame; polars' errors pass through, and no partial file is left, also if `check_input` raises."""
     kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
     with replacing(path) as temporary:
         check_name(temporary)
@@ -187,6 +190,7 @@ def sink_frame(frame: pl.LazyFrame, path: str | os.PathLike[str]) -> None:
         else:
             mark = "\t" if suffix == ".tsv" else ","
             _as_text(frame).sink_csv(temporary, separator=mark, compression=_PACKED[packed], check_extension=False)
+        check_input()
 
 
 def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -115,7 +115,7 @@ class DecisionTable:
 
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
         decision = () if self.roles.labels is not None else self.decision
-        return _selection(self.rows, by_label(list(names), self.rows.labels), decision, cuts, self.options)
+        return _selection(self.rows, by_label(names, self.rows.labels), decision, cuts, self.options)
 
     def settings(self) -> dict[str, Any]:
         """The requested options, with column names, as JSON values."""
@@ -154,7 +154,7 @@ def open_table(data: Any, options: ReadOptions) -> DecisionTable:
     """Open any data as a decision table.
 
     If the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means that label;
-    otherwise, as everywhere, it means a position.
+    otherwise, as everywhere, it means a position. A tuple that is a label, as in a MultiIndex, means that column.
 
     >>> open_table({"a": [1, 2], "d": [0, 1]}, ReadOptions("d"))
     <DecisionTable: mapping, 2 columns, 1 conditions, decision 'd'>

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from io import FileIO
@@ -15,11 +15,11 @@ from urllib.parse import unquote
 
 from plar.coding.series import named
 from plar.errors import TableError
-from plar.files import check_name, expanded
+from plar.files import check_name, expanded, stamp_of
 from plar.lazy_polars import pl
 from plar.options import ReadOptions
 from plar.tables.frames import FrameRows, common_type, run
-from plar.tables.json import JsonRows, is_array, json_order, json_schema, read_array, unmapped
+from plar.tables.json import JsonRows, is_array, json_order, json_schema, json_source, read_array, unmapped
 
 #: constants of https://arrow.apache.org/docs/format/Columnar.html
 _DICTIONARY = 2
@@ -32,6 +32,7 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
     """Open files of one format; those partitioned into folders by column values get these columns too."""
+    stamps = tuple(map(stamp_of, files))
     frames: list[pl.LazyFrame] = []
     kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
     for file in files:
@@ -54,7 +55,9 @@ def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, o
         frames = [
             f.with_columns(named(n).cast(t) for n, t in casts.items() if f.collect_schema()[n] != t) for f in frames
         ]
-    return kind_of_rows(pl.concat(frames), names, tuple(files), cells=_CELLS.get(kind, 0), frames=tuple(frames))
+    return kind_of_rows(
+        pl.concat(frames), names, tuple(files), cells=_CELLS.get(kind, 0), frames=tuple(frames), stamps=stamps
+    )
 
 
 def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
@@ -71,7 +74,7 @@ def _scan(file: Path, kind: str, options: ReadOptions) -> pl.LazyFrame:
     if is_array(file) and kind == "json":
         return read_array(file)
     schema = json_schema(file)
-    return pl.scan_ndjson(unmapped(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
+    return pl.scan_ndjson(json_source(file), schema={name: schema[name] for name in json_order(file, tuple(schema))})
 
 
 def _scan_arrow(file: Path) -> pl.LazyFrame:
@@ -85,25 +88,40 @@ def _scan_arrow(file: Path) -> pl.LazyFrame:
 
 
 def _with_partitions(path: Path, files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> list[pl.LazyFrame]:
-    """Add the columns that partition the files into folders named column=value, as Spark and others write them."""
+    """Add the columns that partition the files into folders, if there are such columns."""
     if path.is_file():
         return list(frames)
-    wild = [] if path.is_dir() else [i for i, part in enumerate(path.parts) if set(part) & set("*?[")]
-    fixed = wild[0] if wild else len(path.parts)
-    parts = [[part.partition("=") for part in file.parts[fixed:-1]] for file in files]
+    fixed = n_fixed(path.parts, is_folder=path.is_dir())
+    columns = partition_columns([file.parts[fixed:-1] for file in files], str(path))
+    return list(map(with_partition, frames, columns))
+
+
+def n_fixed(parts: Sequence[str], *, is_folder: bool) -> int:
+    """How many parts of a path all its files share: those of a folder, or those before a pattern."""
+    wild = [] if is_folder else [i for i, part in enumerate(parts) if set(part) & set("*?[")]
+    return wild[0] if wild else len(parts)
+
+
+def partition_columns(folders: Sequence[Sequence[str]], path: str) -> list[dict[str, pl.Expr]]:
+    """Columns of every file by the folders it is in, named column=value, as Spark and others write them."""
+    parts = [[folder.partition("=") for folder in own] for own in folders]
     in_path = [{unquote(name): unquote(value) for name, mark, value in own if mark} for own in parts]
-    made = list(frames)
-    for name in dict.fromkeys(name for columns in in_path for name in columns):
-        if not all(name in columns for columns in in_path):
-            raise TableError(f"Only some files of {str(path)!r} are in a folder {name}=…. Read them one at a time.")
-        values = [None if columns[name] == _HIVE_NULL else columns[name] for columns in in_path]
-        whole = all(value is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values)
-        dtype = pl.Int64 if whole and any(values) else pl.String
-        made = [
-            frame if name in frame.collect_schema() else frame.with_columns(pl.lit(value).cast(dtype).alias(name))
-            for frame, value in zip(made, values, strict=True)
-        ]
-    return made
+    columns: list[dict[str, pl.Expr]] = [{} for _ in folders]
+    for name in dict.fromkeys(name for values in in_path for name in values):
+        if not all(name in values for values in in_path):
+            raise TableError(f"Only some files of {path!r} are in a folder {name}=…. Read them one at a time.")
+        texts = [None if values[name] == _HIVE_NULL else values[name] for values in in_path]
+        whole = all(text is None or re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
+        dtype = pl.Int64 if whole and any(texts) else pl.String
+        for own, text in zip(columns, texts, strict=True):
+            own[name] = pl.lit(text).cast(dtype).alias(name)
+    return columns
+
+
+def with_partition(frame: pl.LazyFrame, columns: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    """Add the columns of a file's folders, except those that it has itself."""
+    schema = frame.collect_schema()
+    return frame.with_columns(column for name, column in columns.items() if name not in schema)
 
 
 def _common_types(files: Sequence[Path], frames: Sequence[pl.LazyFrame]) -> dict[str, Any]:

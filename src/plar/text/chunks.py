@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from plar.errors import TableError
-from plar.files import suffix_of
+from plar.files import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
 from plar.limits import check_memory
 from plar.text.distinct import SPARE, Bytes
 from plar.text.tokens import FRESH, Dialect, scan_rows
@@ -25,6 +26,8 @@ from plar.text.tokens import FRESH, Dialect, scan_rows
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+#: what a frame of zstd that holds no data begins with, after one byte from 0x50 to 0x5f
+_SKIPPABLE = b"\x2a\x4d\x18"
 _CHUNK = 1 << 20
 _HEAD = 1 << 16
 
@@ -38,10 +41,13 @@ def too_long(path: Path) -> TableError:
 
 
 @contextmanager
-def open_bytes(path: Path, encoding: str) -> Iterator[io.BufferedReader]:
-    """Open a file to be read once, decompressed, and as UTF-8 if its encoding does not extend ASCII."""
+def open_bytes(path: Path, encoding: str, stamp: Stamp | None = None) -> Iterator[io.BufferedReader]:
+    """Open a file to be read once, decompressed, and as UTF-8 if its encoding does not extend ASCII.
+
+    What is appended to it after it had this stamp, or after it is opened, is not read.
+    """
     try:
-        with path.open("rb") as file, _unpacked(file, path) as unpacked:
+        with _open_whole(path, stamp or stamp_of(path)) as file, _unpacked(file, path) as unpacked:
             # if its encoding extends ASCII, only the distinct values are decoded, later
             yield io.BufferedReader(unpacked if built_upon_ascii(encoding) else _Utf8(unpacked, encoding))
     except TableError:
@@ -55,10 +61,30 @@ def open_bytes(path: Path, encoding: str) -> Iterator[io.BufferedReader]:
         raise TableError(f"Cannot read {str(path)!r}: {reason}. Check the file and its permissions.") from None
 
 
+def _open_whole(path: Path, stamp: Stamp | None) -> io.BufferedReader:
+    """Open a file that is read as far as it reached when it had this stamp."""
+    return path.open("rb") if stamp is None else io.BufferedReader(_Whole(path, stamp.size))
+
+
+class _Whole(io.FileIO):
+    """A file up to a size; an error if it ends before."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        super().__init__(path)
+        self._size = size
+
+    def readinto(self, room: Any) -> int:
+        unread = max(0, self._size - self.tell())
+        n = super().readinto(memoryview(room)[:unread])
+        if unread and not n:
+            raise cut_short(Path(os.fsdecode(self.name)))
+        return n
+
+
 def _unpacked(file: io.BufferedReader, path: Path) -> Any:
     """Decompress a file if it is compressed, judging by its first bytes."""
     start = file.peek(4)[:4]
-    if start == _ZSTD:
+    if start == _ZSTD or begins_without_data(start):
         from backports import zstd
 
         return zstd.ZstdFile(file)
@@ -67,6 +93,11 @@ def _unpacked(file: io.BufferedReader, path: Path) -> Any:
     if start and suffix_of(path)[1]:
         raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
     return file
+
+
+def begins_without_data(start: bytes) -> bool:
+    """Whether bytes begin with a frame of zstd that holds no data, as some compressors write first."""
+    return start[1:4] == _SKIPPABLE and start[0] >> 4 == 5
 
 
 class _Utf8(io.RawIOBase):
@@ -122,9 +153,11 @@ class Chunk:
 
 
 class Chunks:
-    """Deals out the rows of files, each given with its start and end; one file is open at a time."""
+    """Deals out the rows of files, each given with its start, end and stamp; one file is open at a time."""
 
-    def __init__(self, files: Sequence[tuple[Path, int, int | None]], dialect: Dialect, encoding: str) -> None:
+    def __init__(
+        self, files: Sequence[tuple[Path, int, int | None, Stamp | None]], dialect: Dialect, encoding: str
+    ) -> None:
         self._files, self._dialect, self._encoding = files, dialect, encoding
         self._lock, self._number, self._at = Lock(), 0, 0
         #: of the current file: bytes after the last whole row, and how many are still unread
@@ -155,8 +188,10 @@ class Chunks:
     def _read(self, chunk: Chunk) -> Chunk | None:
         check_memory("Reading the table")
         if self._file is None:
-            path, begin, stop = self._files[self._at]
-            self._file = self._open.enter_context(open_bytes(path, self._encoding))
+            path, begin, stop, stamp = self._files[self._at]
+            if stamp is not None:
+                check_unchanged(path, stamp)
+            self._file = self._open.enter_context(open_bytes(path, self._encoding, stamp))
             if self._file.seekable():
                 self._file.seek(begin)
             else:
@@ -177,6 +212,7 @@ class Chunks:
                 return None
             if got < len(room):  # the end of the file
                 if chunk.room[n - 1] != 10:
+                    self._check_last_row()
                     chunk.room[n] = 10
                     n += 1
                 end = n
@@ -185,6 +221,16 @@ class Chunks:
             chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
             if end:
                 return chunk
+
+    def _check_last_row(self) -> None:
+        """Refuse a file whose last row was still being written when it was opened."""
+        path, _, _, stamp = self._files[self._at]
+        present = stamp_of(path)
+        if stamp is not None and present is not None and present.size > stamp.size:
+            raise TableError(
+                f"Cannot read {str(path)!r}: it is being written, and its last row was incomplete. "
+                "Read it again when it is complete."
+            )
 
     def _row_end(self, chunk: Chunk, n: int) -> int:
         """Where the last whole row ends, 0 if there is none."""

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from plar.errors import TableError
-from plar.files import suffix_of
+from plar.files import Stamp, stamp_of, suffix_of
 from plar.options import ReadOptions
 from plar.text.chunks import built_upon_ascii, open_bytes, read_head
 from plar.text.tokens import Dialect
@@ -25,6 +25,8 @@ _SEPARATORS = ",;\t|"
 _BLANK_LINES = 10_000
 _QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
 _NAME = re.compile(rf"\s*({_QUOTED}|[^\s{{]+)\s*(.*)", re.DOTALL)
+#: what is wrong with a CR that ends no line
+LONE_CR = "a field without quotes holds a CR (carriage return). Quote the field, or convert the line ends to LF."
 _TYPES = ("numeric", "real", "integer", "string", "date")
 
 
@@ -40,12 +42,15 @@ class Header:
     decision: tuple[str, ...] = ()
     #: where the rows end; None: with the file
     end: int | None = None
+    #: of the file when its header was read
+    stamp: Stamp | None = None
 
 
 def read_header(path: Path, kind: str, options: ReadOptions) -> Header:
     """Read the first lines of a file: delimited text, ARFF, or .dat, which is either."""
     encoding = options.encoding
-    with open_bytes(path, encoding) as file:
+    stamp = stamp_of(path)
+    with open_bytes(path, encoding, stamp) as file:
         head, whole = read_head(file, path), False
         if not head:
             raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
@@ -60,7 +65,7 @@ def read_header(path: Path, kind: str, options: ReadOptions) -> Header:
             else:
                 found = _delimited_header(lines, path, options, inside)
             if found is not None:
-                return replace(found, size=found.size + mark)
+                return replace(found, size=found.size + mark, stamp=stamp)
             if whole:
                 raise _no_header(path, lines)
             more = read_head(file, path, head)
@@ -118,7 +123,9 @@ def _delimited_header(head: bytes, path: Path, options: ReadOptions, encoding: s
     texts = (decoded(line, path, skip + i, encoding) for i, line in enumerate(lines[skip:], 1))
     first = next(texts)
     if "\r" in first.rstrip("\r") and '"' not in first:
-        raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
+        if skip == len(lines) - 1:
+            raise TableError(f"{str(path)!r} ends its lines with CR alone. Convert it, e.g. with tr '\\r' '\\n'.")
+        raise TableError(f"{str(path)!r}, line {skip + 1}: {LONE_CR}")
     dialect = Dialect(options.separator or _separator_of(path, first))
     line = first.replace("\t", " ").strip() if dialect.runs else first + "\n"
     rows = csv.reader(
@@ -132,7 +139,8 @@ def _delimited_header(head: bytes, path: Path, options: ReadOptions, encoding: s
     except csv.Error as error:
         if "unexpected end of data" in str(error):
             return None
-        raise TableError(f"{str(path)!r}, line {skip + 1}: {error}. Check the quotes and line ends.") from None
+        reason = LONE_CR if "new-line character" in str(error) else f"{error}. Check the quotes and line ends."
+        raise TableError(f"{str(path)!r}, line {skip + 1}: {reason}") from None
     names = tuple(f"x{j}" for j in range(len(cells)))
     if options.header:
         names = tuple(name.strip() or unnamed for name, unnamed in zip(cells, names, strict=True))

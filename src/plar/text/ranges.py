@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plar.errors import TableError
+from plar.files import cut_short
 from plar.text.chunks import open_bytes
 from plar.text.headers import Header
 from plar.text.tokens import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows
@@ -44,7 +44,7 @@ def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
         file.seek(low)
         data = file.read(high - low)
     if len(data) < high - low:
-        raise TableError(f"Cannot read {str(path)!r}: it became shorter while it was being read. Check the file.")
+        raise cut_short(path)
     return scan(data, dialect)
 
 

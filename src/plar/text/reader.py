@@ -28,7 +28,7 @@ from plar.text import tokens
 from plar.text.chunks import Chunk, Chunks, built_upon_ascii
 from plar.text.dictionary import LENGTH, QUOTED, Dictionary, merged
 from plar.text.distinct import Index
-from plar.text.headers import Header, decoded, read_header
+from plar.text.headers import LONE_CR, Header, decoded, read_header
 from plar.text.rows import Fault, Rows, Worker
 
 #: maximum number of columns of a table in a file
@@ -110,7 +110,8 @@ class TextFile:
         dialect = self.headers[0].dialect
         n_jobs = self._threads(n_jobs)
         workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
-        files = [(path, header.size, header.end) for path, header in zip(self.files, self.headers, strict=True)]
+        pairs = zip(self.files, self.headers, strict=True)
+        files = [(path, header.size, header.end, header.stamp) for path, header in pairs]
         with Chunks(files, dialect, self.encoding) as chunks:
             first = chunks.next(None)
             if first is None or workers[0].read(first):
@@ -159,6 +160,8 @@ class TextFile:
                 f"{found} field{'s' * (found != 1)} where {expected} are expected. "
                 "Fix the line, or pass the right separator=."
             )
+        if fault.kind == tokens.LONE_CR:
+            return LONE_CR
         if fault.kind == tokens.UNCLOSED:
             return "a quote is not closed. Close it, or double quotes inside values."
         remedy = "Escape it with a backslash." if dialect.padded else "Double the quotes inside a quoted value."
@@ -264,5 +267,8 @@ def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFil
             f"{str(files[0])!r} has {len(first.names):,} columns, and files may have {MAX_COLUMNS:,}. "
             "Check its separator, divide its columns, or pass the table as an array."
         )
-    check_names(first.names, repr(str(files[0])))
+    remedy = "Rename them."
+    if not first.dialect.padded:  # ARFF declares its names
+        remedy = "Rename them, or pass header=False if the first line is a row."
+    check_names(first.names, repr(str(files[0])), remedy)
     return TextFile(tuple(files), tuple(headers), options.encoding)

@@ -101,6 +101,8 @@ class Worker:
 
     def read(self, chunk: Chunk) -> bool:
         """Code the rows of a chunk; return whether it has a fault."""
+        if chunk.room.find(b"\r", 0, chunk.end) >= 0 and self._has_lone_cr(chunk):
+            return True
         known, dialect, repeats = self.dictionary, self._dialect, self._repeats
         data, end, lines, before = chunk.data, chunk.end, None, known.made
         lines_are_rows = not dialect.multiline or chunk.room.find(dialect.quotes.encode(), 0, end) < 0
@@ -144,6 +146,15 @@ class Worker:
             self.finish()
             self._repeats = repeats if goes_on else None
         return self.fault is not None
+
+    def _has_lone_cr(self, chunk: Chunk) -> bool:
+        """Whether a CR that ends no line is in a field without quotes, which is a fault."""
+        position = tokens.lone_cr(chunk.data, chunk.end, self._dialect)
+        if position >= 0:
+            line = chunk.room.count(b"\n", 0, position) + 1
+            self.lines[chunk.number] = chunk.file, line
+            self.fault = Fault(chunk.number, line, tokens.LONE_CR, 0)
+        return position >= 0
 
     def _append(self, rows: Codes, chunk: int) -> None:
         """Put rows into the open block, or into a new one if it is full or its types have become too small."""

@@ -21,8 +21,8 @@ SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(
 _STOP = np.uint8(7)
 #: where a byte may be: at the start of a field or after a closing quote, in a field without quotes, or in quotes
 FRESH, PLAIN, WITHIN = 0, 1, 2
-#: how `tokenize` ended: everything read, no room for another row, or a faulty row
-DONE, ROOM, RAGGED, STRAY, UNCLOSED = 0, 1, 2, 3, 4
+#: how `tokenize` ended: everything read, no room for another row, or a faulty row; the last is found before
+DONE, ROOM, RAGGED, STRAY, UNCLOSED, LONE_CR = 0, 1, 2, 3, 4, 5
 #: in `short`, an empty field
 EMPTY = np.uint64(256)
 
@@ -100,6 +100,53 @@ def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[in
     return state, first, last
 
 
+def lone_cr(data: Bytes, end: int, dialect: Dialect) -> int:
+    r"""Position of the first CR in whole rows that is neither in quotes nor part of a line end; -1 if there is none.
+
+    As in Python's csv module, several CRs may precede the LF of a line end.
+
+    >>> rows = np.frombuffer(b'1,"a\rb"\r\n2\r,x\n', np.uint8)
+    >>> lone_cr(rows, len(rows), Dialect(","))
+    10
+    """
+    # a quick look that decides for all but odd files
+    if not ((data[: end - 1] == _CR) & (data[1:end] != _LF)).any():
+        return -1
+    position = int(_find_lone_cr(data, np.uint64(end), dialect.kinds, dialect.padded, dialect.multiline))
+    return -1 if position == end else position
+
+
+@jit
+def _find_lone_cr(data: Bytes, end: np.uint64, kinds: Bytes, padded: bool, multiline: bool) -> np.uint64:
+    i, fresh = _ZERO, True
+    while i < end:
+        kind = kinds[data[i]]
+        if fresh and kind & QUOTE:
+            mark = data[i]
+            i += _ONE
+            while i < end and data[i] != mark and (multiline or data[i] != _LF):
+                i += np.uint64(2) if padded and data[i] == _BACKSLASH and data[i + _ONE] != _LF else _ONE
+            i += _ONE  # a doubled quote closes and reopens
+            continue
+        if kind & COMMENT:
+            while data[i] != _LF:
+                i += _ONE
+        if data[i] == _CR:
+            after = i
+            while data[after] == _CR:
+                after += _ONE
+            if data[after] != _LF:
+                return i
+            i = after
+            continue
+        if kind & (SEPARATOR | LINE_END | COMMENT):
+            fresh = True
+        elif not (padded and kind & BLANK):
+            fresh = False
+        i += _ONE
+    return end
+
+
 @jit
 def tokenize(
     data: Bytes,
@@ -118,10 +165,11 @@ def tokenize(
 ) -> int:
     """Code the rows of a chunk until its end, or until there is no room for another one; return how it ended.
 
-    The data are whole rows, each with a line end. `dialect` has its `kinds`, `ends`, `runs` and `padded`; `wanted` for
-    each field of a row its place among the columns that are coded, 2^32 - 1 for those that are not; `short` code + 1 of
-    fields of one byte and none. `rows` and `lines` are written. In `state`, in and out: where the next row begins, its
-    line, entries and bytes of the dictionary; out: the fields of a row at fault, and how many rows there are.
+    The data are whole rows, each with a line end, and without a `lone_cr`. `dialect` has its `kinds`, `ends`, `runs`
+    and `padded`; `wanted` for each field of a row its place among the columns that are coded, 2^32 - 1 for those that
+    are not; `short` code + 1 of fields of one byte and none. `rows` and `lines` are written. In `state`, in and out:
+    where the next row begins, its line, entries and bytes of the dictionary; out: the fields of a row at fault, and how
+    many rows there are.
     """
     kinds, ends, runs, padded = dialect
     fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
@@ -154,7 +202,7 @@ def tokenize(
             if runs or padded:
                 while kinds[data[i]] & BLANK:
                     i += _ONE
-                if runs and j > _ZERO and (data[i] == _LF or (data[i] == _CR and data[i + _ONE] == _LF)):
+                if runs and j > _ZERO and (data[i] == _LF or data[i] == _CR):
                     while data[i] != _LF:
                         i += _ONE
                     break
@@ -212,7 +260,7 @@ def tokenize(
                 if padded:
                     while kinds[data[i]] & BLANK:
                         i += _ONE
-                if data[i] == _CR and data[i + _ONE] == _LF:
+                while data[i] == _CR:
                     i += _ONE
                 if kinds[data[i]] & _STOP == 0:
                     ended = STRAY
@@ -229,9 +277,10 @@ def tokenize(
                     while kinds[data[i]] & _STOP == 0:
                         i += _ONE
                 length = i - start
-                if data[i] == _LF and length and data[i - _ONE] == _CR:
-                    length -= _ONE
-                    known = False
+                if data[i] == _LF:
+                    while length and data[start + length - _ONE] == _CR:
+                        length -= _ONE
+                        known = False
             if j < fields and wanted[j] != _NONE:
                 column = np.uint64(wanted[j])
                 meta = (column << COLUMN) | (length << _ONE) | flag

@@ -18,6 +18,7 @@ from pyspark import SparkContext
 
 from plar.engines.spark.session import explained
 from plar.errors import TableError
+from plar.files import Stamp
 from plar.options import ReadOptions
 from plar.spark_calls import spark_call
 from plar.tables.frames import FrameRows
@@ -51,6 +52,11 @@ def _size(file: Path) -> int:
         raise TableError(f"Cannot read {str(file)!r}: {error.strerror}. Check the file and its permissions.") from None
 
 
+def _of_any_copy(stamp: Stamp | None) -> Stamp | None:
+    """The stamp without its time, which may differ between the machines' copies of a file."""
+    return None if stamp is None else stamp._replace(modified=None)
+
+
 def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Rows]:
     """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
@@ -69,7 +75,7 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
             scanned.setdefault(file, []).append((low, high, found))
     every, sizes = list[Any](), list[int]()
     for file, header in zip(text.files, text.headers, strict=True):
-        whole = replace(header, dialect=dialect)
+        whole = replace(header, dialect=dialect, stamp=_of_any_copy(header.stamp))
         for part in divided(whole, scanned[file]) if file in scanned else [whole]:
             every.append((file, part))
             sizes.append((_size(file) if part.end is None else part.end) - part.size)
@@ -82,6 +88,7 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
     """Split Parquet by row groups and Arrow by rows; a file in any other format is not split."""
     import polars as pl
 
+    stamps = dict(zip(rows.files, map(_of_any_copy, rows.stamps), strict=True))
     every: list[tuple[Any, Path]] = []
     sizes: list[int] = []
     for file, frame in zip(rows.files, rows.frames, strict=True):
@@ -93,7 +100,8 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
     for group in _packed(every, sizes, size):
         frames, files = zip(*group, strict=True)
         together = pl.concat(frames) if len(frames) > 1 else frames[0]
-        yield replace(rows, data=together, files=tuple(dict.fromkeys(files)), frames=())
+        own = tuple(dict.fromkeys(files))
+        yield replace(rows, data=together, files=own, frames=(), stamps=tuple(stamps[file] for file in own))
 
 
 def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
