@@ -38,7 +38,8 @@ from plar.measures import as_measure
 from plar.partition import smallest_codes
 from plar.strata import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row:plar.PlarWarning")  # ids are there to be refused
+# ids are there to be refused
+pytestmark = pytest.mark.filterwarnings("ignore:.*different in nearly every row:plar.PlarWarning")
 
 #: numbers of objects of one class, by value and decision
 Cells = Mapping[tuple[Any, Any], int]

@@ -12,7 +12,7 @@ from plar.engines import as_engine, on_spark
 from plar.engines.base import Engine
 from plar.errors import ParameterError, TableError
 from plar.granules import Granules
-from plar.guards import warn_many_numbers
+from plar.guards import warn_after, warn_before, warn_of_quantity
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, shows_reading
@@ -170,7 +170,9 @@ def reduce(
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
     with searching(locals()) as prepared_search:
-        return prepared_search.find(prepared_search.ready.granules, prepared_search.options)
+        result = prepared_search.find(prepared_search.ready.granules, prepared_search.options)
+        prepared_search.check(result)
+        return result
 
 
 @shows_reading
@@ -200,11 +202,13 @@ def core(
         followed(False, progress, None) as (notify, _, display),
         prepared(data, read, engine, n_jobs, progress=notify) as ready,
     ):
-        warn_many_numbers(ready.engine, ready.table, ready.granules)
+        warn_before(ready.engine, ready.table, ready.granules)
         watch = display.watch if display else None
         search = Search(ready.granules, chosen_measure, ready.engine, options, progress=notify, watch=watch)
         search.open()
-        return tuple(ready.granules.conditions[a] for a in search.core)
+        names = tuple(ready.granules.conditions[a] for a in search.core)
+        warn_after(ready.engine, ready.table, ready.granules, [(names, None)])
+        return names
 
 
 @shows_reading
@@ -303,7 +307,7 @@ def granulate(
         table = opened(data, read, chosen)
         granules = granulated(table, chosen, seconds={}, progress=progress)
         if on_spark(table):  # the values of what stays there are not known later
-            warn_many_numbers(chosen, table, granules)
+            warn_of_quantity(chosen, table, granules)
         return cast(Granules, granules)
 
 

@@ -65,7 +65,7 @@ class FrameSource:
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
         if roles.weights is None and len(names) <= _NARROW:
             numbered = numbered.groupBy(*numbered.columns).count()
-            roles = replace(roles, weights=_COUNT)
+            roles = replace(roles, weights=_COUNT, weights_count_rows=True)
             names.append(_COUNT)
         task = partial(_on_batches, work=work, roles=roles, names=names)
         with explained("read the table"), quiet():
