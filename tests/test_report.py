@@ -212,7 +212,8 @@ def test_what_was_not_tested() -> None:
 
 def test_what_chance_would_do_as_well_is_passed_over() -> None:
     table = {"id": range(60), "a": [0, 1] * 30, "d": [0, 1] * 29 + [1, 0]}
-    found = plar.reduce(table, "d", alpha=0.05)
+    with pytest.warns(plar.PlarWarning, match="'id' is different in nearly every row"):
+        found = plar.reduce(table, "d", alpha=0.05)
     assert found.attributes == ("a",)
     assert "passed over: id" in told(found)
 
