@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.codes import Column, encode_distinct
 from plar.coding.fingerprint import fingerprint_of
 from plar.coding.index_like import Profile
@@ -136,7 +137,10 @@ def read_granules(path: Path) -> dict[str, Any]:
         found = {"conditions": conditions, "decision": decision, "counts": counts, "names": tuple(roles["names"])}
         # files of earlier versions have neither of these
         profiles = {name: Profile(str(kind), *map(int, of)) for name, (kind, *of) in roles.get("profiles", {}).items()}
-        found |= {"n_rows": int(roles.get("n_rows", 0)), "profiles": profiles}
+        n_rows = int(roles.get("n_rows", 0))
+        if not 0 <= n_rows <= MAX_OBJECTS:
+            raise ValueError(f"{n_rows} rows")
+        found |= {"n_rows": n_rows, "profiles": profiles}
         return {**found, "cuts": cuts, "text": roles["text"] is True}
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plar.coding.codes import Column
 
@@ -27,8 +29,9 @@ from plar.coding.codes import Column
 FEWEST_ROWS = 20
 #: the least share of different values
 _DIFFERENT = 0.9
-#: values that show what a column holds
+#: values that show what a column holds; the first ones show it if they are fractions, as in most columns
 _SAMPLE = 1000
+_FIRST = 10
 _MODULUS = 1 << 64
 
 _WHOLE = re.compile(r"[+-]?[0-9]+(?:[.,]0*)?")
@@ -153,6 +156,9 @@ def profile_of(values: Sequence[Any], n_rows: int) -> Profile | None:
     """The profile of a column, given by its different values; None if it cannot be an index, as few columns can."""
     if len(values) < _DIFFERENT * n_rows:
         return None
+    first = [value for value in islice(values, _FIRST) if value is not None]
+    if first and all(map(_is_number, first)) and not all(map(_is_whole, first)):
+        return None
     some = [value for value in islice(values, _SAMPLE) if value is not None]
     numbers = [value for value in some if _is_number(value)]
     if 2 * len(numbers) > len(some):
@@ -180,7 +186,7 @@ def _profile_of_numbers(values: Sequence[Any]) -> Profile | None:
     """The profile of values of which most are whole numbers; None if there are fractions."""
     known = [value for value in values if value is not None]
     try:
-        whole = np.array(known if set(map(type, known)) == {int} else list(map(_as_int, known)), np.int64)
+        whole = _as_integers(known)
     except OverflowError:  # too large to number rows
         return Profile("other", len(known))
     except ValueError:
@@ -190,6 +196,22 @@ def _profile_of_numbers(values: Sequence[Any]) -> Profile | None:
     low = int(whole.min())
     high = int(whole.max())
     return Profile("whole", len(known), low, high, int(unsigned.sum()), int((unsigned * unsigned).sum()))
+
+
+def _as_integers(values: list[Any]) -> NDArray[np.int64]:
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return np.array(values, np.int64)
+    if kinds == {float}:
+        numbers = np.array(values)
+        whole = numbers.astype(np.int64) if (np.abs(numbers) < _MODULUS / 4).all() else np.zeros(0, np.int64)
+        if not np.array_equal(whole, numbers):
+            raise ValueError("fractions")
+        return whole
+    if kinds == {str}:
+        with suppress(ValueError):
+            return np.array(list(map(int, values)), np.int64)
+    return np.array(list(map(_as_int, values)), np.int64)
 
 
 def _as_int(value: Any) -> int:
