@@ -131,7 +131,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(module))
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
             # a random table may by chance be one that plar warns of, which is no failure
-            for message in ("Nearly every row", "The decision .* different numbers", "The decision is missing"):
+            for message in (
+                ".*different in nearly every row",
+                "The decision .* different numbers",
+                "The decision is missing",
+                "The numbers of",
+            ):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:{message}:plar.PlarWarning"))
     items.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
 

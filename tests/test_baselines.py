@@ -71,6 +71,7 @@ def narrow(name: str) -> plar.Granules:
 @pytest.mark.parametrize("measure", oracle.MEASURES)
 @pytest.mark.parametrize("name", HERE)
 @pytest.mark.parametrize("system", SEQUENTIAL)
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 def test_real_tables(system: str, name: str, measure: str) -> None:
     same(SEQUENTIAL[system], system, sample(name), measure=measure)
 

@@ -39,7 +39,11 @@ from plar.partition import smallest_codes
 from plar.search import _best_first
 from plar.strata import Table
 
-pytestmark = pytest.mark.filterwarnings("ignore:Nearly every row:plar.PlarWarning")  # ids are there to be refused
+# ids are there to be refused, and decisions of many values are at the edge
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*different in nearly every row:plar.PlarWarning"),
+    pytest.mark.filterwarnings("ignore:The decision .* different numbers:plar.PlarWarning"),
+]
 
 #: numbers of objects of one class, by value and decision
 Cells = Mapping[tuple[Any, Any], int]

@@ -183,7 +183,7 @@ def test_another_run_is_refused(tmp_path: Path, change: Any, options: dict[str, 
 
 
 def test_other_cuts_are_refused(tmp_path: Path) -> None:
-    data = {"a": list(range(20)), "b": [i % 7 for i in range(20)], "d": [i // 7 % 2 for i in range(20)]}
+    data = {"a": list(range(30, 50)), "b": [i % 7 for i in range(20)], "d": [i // 7 % 2 for i in range(20)]}
     path = tmp_path / "c.json"
     first = plar.reduce(data, "d", bins="width:4", checkpoint=path)
     assert facts(plar.reduce(data, "d", bins="width:4", checkpoint=path)) == facts(first)

@@ -318,9 +318,9 @@ def test_a_reader_that_leaves_early_is_no_traceback() -> None:
 
 def test_bins_by_rule_and_by_column(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("age,a=b,d\n" + "".join(f"{i},{i * 3},{int(i > 9)}\n" for i in range(20)))
+    path.write_text("age,a=b,d\n" + "".join(f"{i + 20},{i * 3},{int(i > 9)}\n" for i in range(20)))
     found = json.loads(ok("reduce", str(path), "-d", "d", "--bins", "mdlp", "--json"))
-    assert found["cuts"]["age"] == [9.5]
+    assert found["cuts"]["age"] == [29.5]
     by_column = ("--bins", "age=quantile:4", "--bins", "a=b=10,20.5")
     found = json.loads(ok("reduce", str(path), "-d", "d", *by_column, "--json"))
     assert found["settings"]["bins"] == {"age": "quantile:4", "a=b": [10.0, 20.5]}

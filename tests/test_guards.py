@@ -19,6 +19,7 @@ from real import EVERYBODYS, PAPERS, granules, paper
 
 import plar
 from plar.bins import Rule, find_cuts
+from plar.coding.index_like import is_index_like
 from plar.sklearn import ReductSelector, RelevantSelector
 
 RNG = np.random.default_rng(0)
@@ -29,9 +30,14 @@ IDS: dict[str, Any] = {
     "id": np.arange(N),
     "customer": [f"C-{i:04}" for i in range(N)],
     "uuid": [str(uuid.UUID(int=int(RNG.integers(1, 1 << 62)))) for _ in range(N)],
+    "Unnamed: 0": np.arange(N),
+    "case": RNG.permutation(N) + 5000,
+    "float": np.arange(1.0, N + 1),
+}
+NO_IDS: dict[str, Any] = {
     "time": [dt.datetime(2026, 1, 1) + dt.timedelta(minutes=7 * i) for i in range(N)],
     "day": [dt.date(2026, 1, 1) + dt.timedelta(days=i) for i in range(N)],
-    "Unnamed: 0": np.arange(N),
+    "Year": np.arange(1900, 1900 + N),
 }
 
 
@@ -53,38 +59,239 @@ def test_ids(name: str, kind: str, tmp_path: Path) -> None:
         found = plar.reduce(data, "d")
     assert found.attributes == (name,)
     message = told(caught)
-    assert message.startswith(f"Nearly every row has a value of its own in '{name}': such a column identifies the rows")
-    assert f"drop={name!r}" in message
-    assert message.endswith("or take only columns that beat chance, alpha=0.05.")
-    assert "bins" not in message
-    assert plar.reduce(data, "d", alpha=0.05).attributes == ("a", "b")
+    assert message.startswith(f"'{name}' is different in nearly every row: it identifies the rows of this table")
+    assert message.endswith(f"Leave it out, drop={name!r}.")
     assert plar.reduce(data, "d", drop=name).attributes == ("a", "b")
+    # neither bins nor a test against chance hide it
+    for how in ({"alpha": 0.05}, {"bins": "quantile:4"}, {"bins": "width:4", "alpha": 0.05}):
+        given: dict[str, Any] = dict(how)
+        with pytest.warns(plar.PlarWarning) as caught:
+            plar.reduce(data, "d", **given)
+        assert told(caught) == message
 
 
-def test_many_ids_and_measurements() -> None:
-    table = {**{f"m{j}": RNG.normal(size=N) for j in range(7)}, "d": FEW["a"]}
+@pytest.mark.parametrize("name", NO_IDS)
+@pytest.mark.parametrize("bins", [None, "quantile:4"])
+def test_years_and_times_are_no_ids(name: str, bins: str | None, tmp_path: Path) -> None:
+    frame = pl.DataFrame({name: NO_IDS[name], **FEW, "d": (FEW["a"] + FEW["b"]) % 2})
+    frame.write_csv(tmp_path / "t.csv")
+    for data in (frame, frame.to_pandas(), tmp_path / "t.csv"):
+        plar.reduce(data, "d", conditions=["a", "b", name], bins=bins, include=["a", "b"])
+
+
+INDEX_LIKE: dict[str, tuple[str, Any, bool]] = {
+    "row names": ("row.names", [f"r{i}" for i in range(90)], True),
+    "90 of 100 are enough": ("index", [7 * i for i in range(90)], True),
+    "89 of 100 are not": ("index", [7 * i for i in range(89)], False),
+    "an index of dates": ("Unnamed: 0", [f"2026-01-01T00:{i // 60:02}:{i % 60:02}" for i in range(100)], True),
+    "fractions named as an index": ("index", [i / 7 for i in range(100)], False),
+    "from 0": ("anything", range(100), True),
+    "from 1, in any order": ("anything", RNG.permutation(100).tolist(), True),
+    "from 1, as written": ("anything", [str(i) for i in range(1, 101)], True),
+    "from 1, with zeros": ("anything", [f"{i:05}" for i in range(1, 101)], True),
+    "from 1, as floats": ("anything", [float(i) for i in range(1, 101)], True),
+    "from 1, as written floats": ("anything", [f"{i}.0" for i in range(1, 101)], True),
+    "from elsewhere": ("anything", range(500, 600), False),
+    "from elsewhere, an id": ("PassengerId", range(500, 600), True),
+    "from elsewhere, a number": ("Case No", range(500, 600), True),
+    "a gap": ("customer_id", [*range(99), 200], False),
+    "one twice": ("id", range(99), False),
+    "years": ("Year", range(1914, 2014), False),
+    "a year with a number": ("year no", range(1914, 2014), False),
+    "a grid": ("grid", range(500, 600), False),
+    "text": ("anything", [f"name {i}" for i in range(90)], True),
+    "text that repeats": ("anything", [f"name {i}" for i in range(89)], False),
+    "dates": ("anything", [f"{1 + i % 28:02}/{1 + i // 28:02}/2026" for i in range(100)], False),
+    "ISO dates": ("anything", [f"2026-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(100)], False),
+    "ISO times": ("anything", [f"2026-01-01T00:{i // 60:02}:{i % 60:02}Z" for i in range(100)], False),
+    "months": ("anything", [f"{['Jan', 'Feb', 'Mar', 'Apr'][i % 4]} {1900 + i // 4}" for i in range(100)], False),
+    "written fractions": ("anything", [f"{i}.5" for i in range(100)], False),
+    "written fractions and a word": ("anything", ["n/a", *(f"{i}.5" for i in range(99))], False),
+    "numbers and a word": ("anything", ["n/a", *(str(i) for i in range(99))], False),
+    "infinity": ("anything", [float("inf"), *map(float, range(99))], False),
+    "large numbers": ("id", [10**30 + i for i in range(100)], False),
+    "true and false": ("index", [True, False], False),
+}
+
+
+@pytest.mark.parametrize("case", INDEX_LIKE)
+def test_what_is_an_index(case: str) -> None:
+    name, values, expected = INDEX_LIKE[case]
+    assert is_index_like(name, list(values), 100) == expected
+    assert is_index_like(name, [*values, None], 100) == expected  # missing is not a value
+    assert not is_index_like(name, list(values)[:19], 19)
+
+
+def test_an_index_without_a_name_may_have_gaps() -> None:
+    gaps = [3 * i for i in range(100)]
+    assert is_index_like("", gaps, 100, unnamed=True)
+    assert not is_index_like("", gaps, 100)
+    assert not is_index_like("", gaps, 101, unnamed=True)
+    assert not is_index_like("", [i / 2 for i in gaps], 100, unnamed=True)
+
+
+def test_many_ids() -> None:
+    table = {**{f"m{j}": [f"{i} of {j}" for i in range(N)] for j in range(7)}, "d": FEW["a"]}
     with pytest.warns(plar.PlarWarning) as caught:
         plar.reduce(table, "d")
     message = told(caught)
-    assert "in 'm0', 'm1', 'm2', 'm3', 'm4' and 2 more columns: such" in message
-    assert "Cut numbers into bins, bins='mdlp'; leave them out" in message
-    # an id stays one where others are cut
-    with pytest.warns(plar.PlarWarning, match=r"in 'id'.*drop='id'"):
-        plar.reduce({**table, "id": IDS["customer"]}, "d", bins="mdlp")
-    plar.reduce(table, "d", bins="mdlp")
-    plar.reduce(pl.DataFrame({**table, "d": FEW["a"]}).head(49), "d")
+    assert message.startswith("'m0', 'm1', 'm2', 'm3', 'm4' and 2 more columns are different in nearly every row")
+    assert message.endswith("Leave them out, drop=['m0', 'm1', 'm2', 'm3', 'm4'] and so on.")
+    plar.reduce(pl.DataFrame(table).head(19), "d")
 
 
 @pytest.mark.parametrize("header", ["", "Unnamed: 0", "index"])
-def test_an_index_without_a_name(header: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [{}, {"bins": "quantile:4"}, {"bins": "quantile:4", "alpha": 0.05}])
+def test_an_index_without_a_name(header: str, how: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
-    file.write_text(f"{header},a,d\n" + "".join(f"{i},{i % 2},{i % 2}\n" for i in range(10)))
-    with pytest.warns(plar.PlarWarning, match="Nearly every row has a value of its own in '") as caught:
-        plar.reduce(file, "d")
+    gaps = "".join(f"{3 * i + 7},{i % 2},{i % 2}\n" for i in range(20))
+    file.write_text(f"{header},a,d\n{gaps}")
+    with pytest.warns(plar.PlarWarning, match=r"different in nearly every row.*drop=") as caught:
+        plar.reduce(file, "d", **how)
     assert f"'{header or 'x0'}'" in told(caught)
-    file.write_text("name,a,d\n" + "".join(f"{i},{i % 2},{i % 2}\n" for i in range(10)))
-    plar.reduce(file, "d")
-    plar.reduce(np.array([[i, i % 2, i % 2] for i in range(10)]), 2)
+    file.write_text(f"name,a,d\n{gaps}")
+    plar.reduce(file, "d", **how)
+    plar.reduce(np.array([[3 * i + 7, i % 2, i % 2] for i in range(20)]), 2, **how)
+
+
+def test_every_search_and_estimator_warns_of_ids_once() -> None:
+    table = {"id": IDS["id"], **FEW, "d": (FEW["a"] + FEW["b"]) % 2}
+    X = pd.DataFrame(table).drop(columns="d")
+    calls: dict[str, Any] = {
+        "reduce": lambda: plar.reduce(table, "d", bins={"id": "quantile:4"}),
+        "relevant": lambda: plar.relevant(table, "d", bins={"id": "quantile:4"}),
+        "reducts": lambda: plar.reducts(table, "d", bins={"id": "quantile:4"}),
+        "core": lambda: plar.core(table, "d", bins={"id": "quantile:4"}),
+        "smallest": lambda: plar.reduce(table, "d", bins={"id": "quantile:4"}, search="smallest"),
+        "ReductSelector": lambda: ReductSelector(bins={"id": "quantile:4"}).fit(X, table["d"]).transform(X),
+        "RelevantSelector": lambda: RelevantSelector(bins={"id": "quantile:4"}).fit(X, table["d"]).transform(X),
+        "partial_fit": lambda: ReductSelector(bins={"id": [50.0]}).partial_fit(X, table["d"]).reduct_,
+    }
+    for name, call in calls.items():
+        with pytest.warns(plar.PlarWarning) as caught:
+            call()
+        assert told(caught).startswith("'id' is different in nearly every row"), name
+
+
+def test_ids_are_counted_by_rows_and_not_by_weights(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"id": IDS["id"], **FEW, "w": RNG.integers(0, 9, N), "d": FEW["a"]})
+    frame.write_csv(tmp_path / "t.csv")
+    for data in (frame, frame.to_pandas(), tmp_path / "t.csv"):
+        each: list[dict[str, Any]] = [{}, {"bins": "quantile:4"}]
+        for how in each:
+            with pytest.warns(plar.PlarWarning, match="^'id' is different in nearly every row"):
+                plar.reduce(data, "d", weights="w", **how)
+    X = frame.select("id", "a", "b").to_pandas()
+    with pytest.warns(plar.PlarWarning, match="^'id' is different in nearly every row"):
+        ReductSelector().fit(X, frame["d"].to_numpy(), sample_weight=frame["w"].to_numpy())
+    # as many objects as values, but five times as many rows
+    repeated = {"code": np.arange(N) % 24, "a": FEW["a"], "w": np.arange(N) < 24, "d": FEW["b"]}
+    assert plar.granulate(repeated, "d", weights="w").index_like == ()
+
+
+def test_an_index_is_one_though_rows_are_dropped(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"case": IDS["case"], **FEW, "d": FEW["a"]}).with_columns(
+        pl.when(pl.col("b") > 0).then(pl.col("b")).alias("b")
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    for data in (frame, tmp_path / "t.csv"):
+        for bins in (None, "quantile:4"):
+            assert plar.granulate(data, "d", missing="drop", bins=bins).index_like == ("case",)
+
+
+def test_granules_know_what_was_an_index(tmp_path: Path) -> None:
+    table = pl.DataFrame({"number": np.arange(N), "key": IDS["customer"], **FEW, "d": FEW["a"]})
+    points = {"number": [30.0, 60.0]}
+    whole = plar.granulate(table, "d", bins=points)
+    whole.save(tmp_path / "g.parquet")
+    opened = plar.Granules.open(tmp_path / "g.parquet")
+    mixed = table.sample(fraction=1.0, shuffle=True, seed=1)
+    parts = [plar.granulate(part, "d", bins=points) for part in (mixed.head(50), mixed.tail(N - 50))]
+    for same in (whole, opened, parts[0].merge(parts[1]), whole.with_counts(whole.counts * 3)):
+        assert same.index_like == ("number", "key")
+        assert same.coarsen(["a", "key"]).index_like == ("key",)
+    assert plar.granulate(plar.granulate(table, "d"), bins="width:3").index_like == ("number", "key")
+    assert whole.merge(opened).index_like == ()  # every value twice
+    plar.granulate(table, "d", weights="number").save(tmp_path / "w.parquet")
+    assert plar.Granules.open(tmp_path / "w.parquet").n_rows == N
+
+
+@pytest.mark.parametrize("how", [{}, {"weights": "w"}, {"alpha": 0.05}, {"search": "smallest"}])
+def test_numbers_that_should_be_cut(how: dict[str, Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    target = rng.integers(0, 2, 2 * N)
+    tenths = np.round(9 + rng.normal(size=2 * N) + 3 * target, 1)
+    frame = pl.DataFrame({"x": tenths, "y": np.round(rng.normal(9, 1, 2 * N), 1), "w": [5] * 2 * N, "d": target})
+    frame.write_csv(tmp_path / "t.csv")
+    given = {"include": ["x", "y"], "drop": [] if "weights" in how else ["w"], **how}
+    data: Any
+    for data in (frame, frame.to_pandas(), tmp_path / "t.csv"):
+        with pytest.warns(plar.PlarWarning) as caught:
+            found = plar.reduce(data, "d", **given)
+        assert found.n_combinations is not None
+        assert found.n_combinations > 2 * N / 1.5
+        message = told(caught)
+        assert message.startswith("The numbers of 'x', 'y' are not cut into bins, and there are fewer than 1.5 rows")
+        assert message.endswith("Cut them, bins='quantile:4', and leave out what only identifies the rows.")
+        plar.reduce(data, "d", bins="quantile:4", **given)
+    if "search" not in how:
+        with pytest.warns(plar.PlarWarning) as caught:
+            plar.relevant(frame, "d", **given)
+        assert told(caught) == message
+
+
+def test_numbers_are_not_blamed_for_a_table_that_is_thin_without_them() -> None:
+    rng = np.random.default_rng(3)
+    flags = {f"f{j}": rng.integers(0, 2, 1000) for j in range(20)}
+    table = {"kind": 7 + rng.integers(0, 40, 1000), **flags, "d": rng.integers(0, 2, 1000)}
+    found = plar.reduce(table, "d", include=["kind"])
+    assert (found.n_combinations or 0) > 900
+
+
+def test_every_search_and_estimator_warns_of_numbers_once() -> None:
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({f"m{j}": rng.normal(size=N) for j in range(3)})
+    y = rng.integers(0, 2, N)
+    calls: dict[str, Any] = {
+        "reduce": lambda: plar.reduce(X, y=y),
+        "relevant": lambda: plar.relevant(X, y=y, include=["m0"]),
+        "reducts": lambda: plar.reducts(X, y=y),
+        "core": lambda: plar.core(X[["m0"]], y=y),
+        "ReductSelector": lambda: ReductSelector().fit(X, y).transform(X),
+        "RelevantSelector": lambda: RelevantSelector(include=["m0"]).fit(X, y).transform(X),
+        "partial_fit": lambda: ReductSelector().partial_fit(X, y).reduct_,
+        "numpy": lambda: ReductSelector().fit(X.to_numpy(), y).transform(X.to_numpy()),
+    }
+    for name, call in calls.items():
+        with pytest.warns(plar.PlarWarning) as caught:
+            call()
+        assert told(caught).startswith(("The numbers of 'm0' are not cut", "The numbers of 'x0' are not cut")), name
+
+
+def test_a_decision_is_a_quantity_or_classes() -> None:
+    a = np.arange(320) % 3
+    mpg = np.round(RNG.normal(20, 6, 32), 1)
+    classes: list[Any] = [
+        np.arange(32) % 20,
+        np.arange(320) % 100,
+        1.0 + np.arange(320) % 100,
+        [str(1 + i % 50) for i in range(320)],
+        [f"level {i % 60}" for i in range(320)],
+        [None if i < 3 else i % 20 + 0.5 for i in range(320)],
+    ]
+    quantities: list[Any] = [
+        mpg,
+        np.arange(320) % 101,  # more than 100
+        2 + np.arange(320) % 50,  # from 2 on
+        np.arange(50) % 25,  # two rows each
+        [0.5 * (i % 21) for i in range(320)],
+        [f"{0.5 * (i % 21)}" for i in range(320)],
+    ]
+    for decision in classes:
+        plar.reduce({"a": a[: len(decision)], "d": decision}, "d")
+    for decision in quantities:
+        with pytest.warns(plar.PlarWarning, match=r"The decision 'd' holds \d+ different numbers"):
+            plar.reduce({"a": a[: len(decision)], "d": decision}, "d")
 
 
 @pytest.mark.parametrize("name", [*EVERYBODYS, *(pytest.param(name, marks=paper) for name in PAPERS)])
@@ -191,10 +398,9 @@ def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any, tmp_path: Pat
     )  # fmt: skip
     with pytest.warns(plar.PlarWarning) as caught:
         plar.reduce(frame, "price", engine=SparkEngine(session=spark), max_attributes=1)
-    many, ids = (str(warning.message) for warning in caught)
+    many, numbers = (str(warning.message) for warning in caught)
     assert many.startswith("The decision 'price' holds 1")
-    assert "value of its own in 'x': such" in ids
-    assert "bins='mdlp'" in ids
+    assert numbers.startswith("The numbers of 'x' are not cut into bins")
     with pytest.warns(plar.PlarWarning, match="The decision 'price' holds"):
         plar.granulate(frame, "price")
     table.write_csv(tmp_path / "t.csv")
@@ -209,6 +415,46 @@ def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any, tmp_path: Pat
     as_bins = model.copy()._set(output="bins")
     assert [tuple(row) for row in as_bins.transform(frame).collect()] == bins.rows()
     assert as_bins.transformSchema(frame.schema) == as_bins.transform(frame).schema
+
+
+@pytest.mark.parametrize("layout", ["auto", "rows", "columns"])
+def test_spark_warns_of_the_same(layout: str, spark: Any, tmp_path: Path) -> None:
+    from plar.engines import SparkEngine
+    from plar.spark import ReductSelector as OnSpark
+
+    rng = np.random.default_rng(4)
+    mixed = rng.permutation(N)
+    ids = {"_c0": 3 * mixed + 7, "case": mixed + 5000, "word": [f"w{i}" for i in mixed]}
+    table = pl.DataFrame({**ids, "Year": mixed + 1900, **FEW, "x": rng.normal(size=N), "d": FEW["a"]})
+    table = table.with_columns(w=pl.Series(rng.integers(1, 5, N)))
+    frame = spark.createDataFrame(table.to_arrow()).repartition(3)
+    for part in range(3):
+        (tmp_path / "t.csv").mkdir(exist_ok=True)
+        table[part::3].write_csv(tmp_path / "t.csv" / f"{part}.csv")
+    engine = SparkEngine(session=spark, layout=layout)
+    for data in (frame, str(tmp_path / "t.csv")):
+        each: list[dict[str, Any]] = [{"bins": "quantile:4"}, {"bins": "width:4", "alpha": 0.05}, {"weights": "w"}]
+        for how in each:
+            dropped = [] if "weights" in how else ["w"]
+            with pytest.warns(plar.PlarWarning) as caught:
+                plar.reduce(data, "d", engine=engine, drop=["x", *dropped], **how)
+            expected = "'_c0', 'case', 'word' are different in nearly every row: they identify the rows of this table"
+            assert told(caught).startswith(expected)
+        with pytest.warns(plar.PlarWarning) as caught:
+            plar.reduce(data, "d", engine=engine, conditions=["x", "a", "b"], include=["x"])
+        assert told(caught).startswith("The numbers of 'x' are not cut into bins")
+    granules = plar.granulate(frame, "d", engine=engine, bins={"case": [5010.0]}, drop=["w", "x"])
+    assert granules.index_like == ("_c0", "case", "word")
+    assert granules.n_rows == N
+    assert granules.coarsen(["a", "word"]).index_like == ("word",)
+    codes = spark.createDataFrame(pl.DataFrame({"a": np.arange(320) % 3, "d": np.arange(320) % 100}).to_arrow())
+    plar.reduce(codes, "d", engine=engine)
+    with pytest.warns(plar.PlarWarning, match="The decision 'd' holds 50 different numbers"):
+        plar.reduce(codes.where("d < 50").limit(60), "d", engine=engine)
+    with pytest.warns(plar.PlarWarning) as caught:
+        OnSpark(labelCol="d", inputCols=["case", "a"], bins="quantile:4", layout=layout).fit(frame)
+    assert "'case' is different in nearly every row" in str(caught[0].message)
+    assert len(caught) == 1
 
 
 def test_numbers_go_on_as_they_are_and_bins_on_request() -> None:
@@ -243,7 +489,11 @@ def test_in_the_shell(tmp_path: Path) -> None:
     first, second = done.stderr.splitlines()
     assert first.startswith("Warning: The decision 'price' holds 1")
     assert first.endswith("--decision-bins quantile:4.")
-    assert second.startswith("Warning: Nearly every row has a value of its own in 'id'")
+    assert second.startswith("Warning: 'id' is different in nearly every row")
+    assert second.endswith("Leave it out, --drop id.")
+    done = subprocess.run([*run, "--drop", "id", "--decision-bins", "width:3"], capture_output=True, text=True)
+    assert done.stderr.startswith("Warning: The numbers of 'x' are not cut into bins")
+    assert "Cut them, --bins quantile:4, and leave out" in done.stderr
     words = ["--drop", "id", "--decision-bins", "90,120.5", "--bins", "x=quantile:2", "-o", str(out), "--json"]
     done = subprocess.run([*run, *words], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, f"Wrote {out}.\n")

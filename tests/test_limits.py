@@ -290,6 +290,7 @@ def test_the_engine_is_refused_before_its_memory_is_taken() -> None:
     assert plar.reduce(granules, engine=engine, memory_limit=2 * (held + need), max_attributes=1).attributes
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @pytest.mark.parametrize(
     ("n", "k", "values", "jobs"), [(60_000, 20, 4, 1), (60_000, 20, 4, 4), (4_000, 800, 3, 3), (30_000, 12, 5_000, 2)]
 )

@@ -20,6 +20,7 @@ from plar import datasets
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @pytest.mark.parametrize("measure", oracle.MEASURES)
 @pytest.mark.parametrize("name", EVERYBODYS)
 def test_everybodys_tables(engine: Any, name: str, measure: str) -> None:
@@ -33,6 +34,7 @@ def test_they_are_of_many_kinds() -> None:
     assert {bool(outcome.core) for outcome in found} == {True, False}
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @pytest.mark.parametrize(("name", "measure"), NINE_BY_MEASURE)
 def test_nine_datasets(engine: Any, data_folder: Path, name: str, measure: str) -> None:
     expected = json.loads((data_folder / "expected.json").read_text())[name]

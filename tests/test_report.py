@@ -212,7 +212,8 @@ def test_what_was_not_tested() -> None:
 
 def test_what_chance_would_do_as_well_is_passed_over() -> None:
     table = {"id": range(60), "a": [0, 1] * 30, "d": [0, 1] * 29 + [1, 0]}
-    found = plar.reduce(table, "d", alpha=0.05)
+    with pytest.warns(plar.PlarWarning, match="'id' is different in nearly every row"):
+        found = plar.reduce(table, "d", alpha=0.05)
     assert found.attributes == ("a",)
     assert "passed over: id" in told(found)
     # as good but for rounding: tested before a, as it comes first in the table
@@ -264,6 +265,52 @@ def test_every_column_has_a_role() -> None:
     assert (
         "Not chosen: same as a chosen column (1), no gain beyond chance (9), constant" in Text(found._repr_html_()).text
     )
+
+
+def test_columns_without_a_cut_are_neither_constant_nor_equal(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    target = rng.integers(0, 2, 300)
+    table: dict[str, Any] = {"x": rng.normal(size=300) + 4 * target, "n1": rng.normal(size=300)}
+    table |= {"n2": rng.normal(size=300), "same": ["s"] * 300, "again": ["t"] * 300, "d": target}
+    found = plar.reduce(table, "d", bins="mdlp", equivalent=True)
+    assert found.cuts["n1"] == found.cuts["n2"] == ()
+    assert found.equivalent == (("same", "again"),)
+    found.save(tmp_path / "r.json")
+    for result in (found, plar.load(tmp_path / "r.json")):
+        roles = {row["name"]: row["role"] for row in ranked(result)}
+        assert roles == {
+            "x": "core",
+            "n1": "no useful cut",
+            "n2": "no useful cut",
+            "same": "constant",
+            "again": "constant",
+        }
+        assert re.search(r"no useful cut found +n1, n2\n", str(result))
+        assert re.search(r"constant, so in no reduct +same, again\n", str(result))
+        assert "no useful cut found (2), constant, so in no reduct (2)" in Text(result._repr_html_()).text
+        assert "no useful cut" in told(result)
+    # all numbers on one side of the given points
+    given = plar.reduce(table, "d", bins={"x": [2.0], "n1": [99.0], "n2": [99.0]}, equivalent=True)
+    assert given.equivalent == (("same", "again"),)
+    assert {row["role"] for row in ranked(given) if row["name"] in ("n1", "n2")} == {"no useful cut"}
+
+
+def test_the_core_is_ranked_by_gain() -> None:
+    rng = np.random.default_rng(6)
+    bits = {name: rng.integers(0, 2, 400) for name in ("rare", "often", "half")}
+    bits["rare"] = (rng.random(400) < 0.05).astype(int)
+    target = np.where(bits["rare"], 2, bits["often"]) + 4 * (bits["half"] & (rng.random(400) < 0.9))
+    table = {**bits, "noise": rng.integers(0, 3, 400), "d": target}
+    for options in ({}, {"max_attributes": 1}):
+        given: dict[str, Any] = options
+        found = plar.reduce(table, "d", **given)
+        gains = found.core_significances
+        by_gain = sorted(gains, key=lambda name: -gains[name])
+        assert tuple(by_gain) != found.core
+        shown = [row["name"] for row in ranked(found) if row["name"] in gains]
+        assert shown == by_gain
+        steps = [step.attribute for step in found.steps]
+        assert [row["name"] for row in ranked(found) if row["role"].startswith("step")] == steps
 
 
 def test_the_gain_of_the_core_is_shown_in_the_terminal() -> None:

@@ -105,6 +105,96 @@ def test_what_comes_out(kind: str, output: str) -> None:
     assert shown == [[None if pd.isna(v) else v for v in row] for row in FRAME[CHOSEN].to_numpy().tolist()]
 
 
+#: a column, its type in pandas and its type in polars
+TYPES: dict[str, tuple[Any, str, Any]] = {
+    "int8": (np.arange(N, dtype=np.int8), "int8", pl.Int8),
+    "uint64": (np.arange(N, dtype=np.uint64) + 2**63, "uint64", pl.UInt64),
+    "float32": (np.arange(N, dtype=np.float32) / 2, "float32", pl.Float32),
+    "bool": (np.arange(N) % 2 == 0, "bool", pl.Boolean),
+    "text": ([f"t{i}" for i in range(N)], str(pd.Series(["t"]).dtype), pl.String),
+    "category": (pd.Categorical([f"t{i % 7}" for i in range(N)]), "category", pl.Categorical),
+    "int16 with gaps": (pd.array([None, *range(1, N)], dtype="Int16"), "Int16", pl.Int16),
+    "large with gaps": (pd.array([None, *range(2**60 + 1, 2**60 + N)], dtype="Int64"), "Int64", pl.Int64),
+    "float64 with gaps": ([None, *(i / 2 for i in range(1, N))], "float64", pl.Float64),
+    "bool with gaps": (pd.array([None, *(i % 2 == 0 for i in range(1, N))], dtype="boolean"), "boolean", pl.Boolean),
+    "text with gaps": ([None, *(f"t{i}" for i in range(1, N))], str(pd.Series(["t"]).dtype), pl.String),
+}
+
+
+def plain(values: Any) -> list[Any]:
+    return [None if pd.isna(value) else value for value in values]
+
+
+@pytest.mark.parametrize("selector", [ReductSelector, RelevantSelector])
+@pytest.mark.filterwarnings("ignore:.*different in nearly every row:plar.PlarWarning")
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
+def test_types_go_from_one_library_to_the_other(selector: Any) -> None:
+    here = pd.DataFrame({name: column for name, (column, _, _) in TYPES.items()}, index=range(7, 7 + N))
+    there = pl.DataFrame({n: pl.Series(plain(c), dtype=kind) for n, (c, _, kind) in TYPES.items()})
+    for output in ("pandas", "polars"):
+        for X in (here, there):
+            found = selector(include=list(TYPES)).set_output(transform=output).fit(X, Y).transform(X)
+            types = dict(found.schema) if output == "polars" else found.dtypes.astype(str).to_dict()
+            assert types == {name: types_of[output == "polars"] for name, (_, *types_of) in TYPES.items()}
+            for name, (column, *_) in TYPES.items():
+                assert plain(found[name].to_list()) == plain(column)
+        if output == "pandas":
+            assert selector(include=list(TYPES)).set_output(transform=output).fit(here, Y).transform(here).index[0] == 7
+
+
+@pytest.mark.filterwarnings("ignore:.*different in nearly every row:plar.PlarWarning")
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
+def test_types_of_arrays_and_bins_in_other_libraries() -> None:
+    X = np.array([[i, f"t{i % 3}", None if i % 5 else i / 2] for i in range(N)], object)
+    how: dict[str, Any] = {"include": [0, 1, 2], "bins": {0: [9.5], 2: [9.5]}}
+    polars = ReductSelector(**how).set_output(transform="polars").fit(X, Y).transform(X)
+    assert polars.dtypes == [pl.Int64, pl.String, pl.Float64]
+    pandas = ReductSelector(**how).set_output(transform="pandas").fit(X, Y).transform(X)
+    assert pandas.dtypes.astype(str).tolist() == ["int64", str(pd.Series(["t"]).dtype), "float64"]
+    assert plain(pandas["x2"]) == polars["x2"].to_list() == X[:, 2].tolist()
+    narrow = np.arange(2 * N, dtype=np.float32).reshape(N, 2)
+    assert (
+        ReductSelector(include=[0]).set_output(transform="polars").fit(narrow, Y).transform(narrow).dtypes[0]
+        == pl.Float32
+    )
+    bins = ReductSelector(output="bins", **how)
+    frame = pd.DataFrame({"i": range(N), "t": X[:, 1], "f": X[:, 2].astype(float)})
+    kinds: dict[str, set[Any]] = {
+        "pandas": {"int64", "Int64", str(pd.Series(["t"]).dtype)},
+        "polars": {pl.Int64, pl.Float64, pl.String},
+    }
+    for table in (X, frame, pl.from_pandas(frame)):
+        for output, expected in kinds.items():
+            found = clone(bins).set_output(transform=output).fit(table, Y).transform(table)
+            types = set(found.dtypes) if output == "polars" else set(found.dtypes.astype(str)) - {"float64"}
+            assert types <= expected
+            columns = [found[name].to_list() for name in found.columns]
+            assert plain(columns[0]) == [int(i > 9.5) for i in range(N)]
+            assert plain(columns[2]) == [None if i % 5 else int(i / 2 > 9.5) for i in range(N)]
+
+
+def test_types_are_kept_without_pyarrow() -> None:
+    code = """
+import sys
+from importlib.machinery import PathFinder
+class WithoutArrow(PathFinder):
+    @classmethod
+    def find_spec(cls, name, *more):
+        return None if name.partition(".")[0] == "pyarrow" else super().find_spec(name, *more)
+sys.meta_path = [WithoutArrow if finder is PathFinder else finder for finder in sys.meta_path]
+import numpy as np, pandas as pd, polars as pl
+from plar.sklearn import ReductSelector
+X = pd.DataFrame({"i": np.arange(4, dtype=np.int8), "t": ["a", None, "b", "a"], "c": pd.Categorical(list("xyxy"))})
+made = ReductSelector(include=["i", "t", "c"]).set_output(transform="polars").fit(X, [0, 1, 2, 3]).transform(X)
+assert made.dtypes == [pl.Int8, pl.String, pl.Categorical], made.dtypes
+assert made["t"].to_list() == ["a", None, "b", "a"]
+back = ReductSelector(include=["i", "t", "c"]).set_output(transform="pandas").fit(made, [0, 1, 2, 3]).transform(made)
+assert back.dtypes.astype(str).tolist() == X.dtypes.astype(str).tolist(), back.dtypes
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_inverse_transform_puts_columns_back_beside_zeros() -> None:
     X = np.array([[1.0, 5.0, np.nan], [2.0, 5.0, 3.0], [1.0, 5.0, 3.0], [2.0, 5.0, np.nan]])
     selector = ReductSelector().fit(X, [0, 1, 1, 0])

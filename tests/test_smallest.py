@@ -114,6 +114,7 @@ def facts(found: plar.Reduct) -> tuple[Any, ...]:
     return found.attributes, proof_of(found).to_dict()
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @pytest.mark.parametrize("name", [name for name in HERE if name not in ("digits", "sdss-like")])
 def test_nothing_depends_on_threads_or_the_order_of_rows(name: str) -> None:
     granules = granulated(name)
@@ -149,6 +150,7 @@ REAL = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @paper
 @pytest.mark.parametrize("name", REAL)
 def test_the_papers_tables(name: str) -> None:
@@ -172,6 +174,7 @@ def test_the_papers_tables(name: str) -> None:
         *(pytest.param(name, marks=paper) for name in ("tic-tac-toe", "breast", "shuttle", "letter")),
     ],
 )
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 def test_all_functional_dependencies(name: str) -> None:
     """On a consistent table the reducts are the minimal sets that determine the decision, which Desbordante finds."""
     desbordante = pytest.importorskip("desbordante", reason="desbordante is not installed: its wheels are not for all")
@@ -533,7 +536,7 @@ def test_long_dictionaries_stay_on_the_cluster(spark: Any, monkeypatch: pytest.M
     from plar.engines.spark import granulate
 
     monkeypatch.setattr(granulate, "LONG", 3)
-    frame = spark.createDataFrame([(i, i % 2, i % 2) for i in range(40)], ["many", "few", "d"])
+    frame = spark.createDataFrame([(3 * i, i % 2, i % 2) for i in range(40)], ["many", "few", "d"])
     engine = plar.engines.SparkEngine(session=spark, layout="columns")
     with pytest.raises(plar.TableError, match=r"those of 'many' are too many for the driver\. Leave"):
         plar.reduce(frame, "d", search="smallest", engine=engine)

@@ -123,6 +123,7 @@ def test_more_columns_than_rows(spark: Any, layout: str) -> None:
         assert same(table, engine).attributes
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @pytest.mark.parametrize("layout", LAYOUTS if TURNS > 1 else ["columns"])
 def test_lanes_and_many_values(spark: Any, layout: str) -> None:
     rng = np.random.default_rng(5)
@@ -133,6 +134,7 @@ def test_lanes_and_many_values(spark: Any, layout: str) -> None:
         same(plar.granulate(X, y=y), engine, measure="CCE", max_attributes=2)
 
 
+@pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")
 @pytest.mark.parametrize("on_many_cores", [False, True])
 def test_large_blocks_are_divided_among_the_tasks(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, on_many_cores: bool

@@ -89,6 +89,7 @@ def test_fit_selects_what_reduce_selects(model: ReductSelectorModel, table: pd.D
     assert 0 < len(model.selected) < len(INPUTS)
 
 
+@pytest.mark.filterwarnings("ignore:'id' is different in nearly every row:plar.PlarWarning")
 def test_bins_decide_what_is_equal(data: Any, table: pd.DataFrame) -> None:
     inputs = ["id", "b", "noise"]
     cut = ReductSelector(labelCol="y", inputCols=inputs, bins={"id": "width:4"}, partitions=1).fit(data)

@@ -22,7 +22,7 @@ from plar.clause_search import ClauseSearch, LimitReached
 from plar.columns import ColumnName as Column
 from plar.engines.base import Engine
 from plar.errors import Interrupted, ParameterError
-from plar.guards import warn_missing_decision
+from plar.guards import warn_after, warn_before
 from plar.hitting_set_search import minimal_hitting_sets
 from plar.limits import as_bytes, as_seconds, memory_limited
 from plar.measures import OWN, Measure, as_measure
@@ -102,7 +102,7 @@ def reducts(
         followed(verbose, progress, None) as (notify, _, display),
         prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
-        warn_missing_decision(ready.granules)
+        warn_before(ready.engine, ready.table, ready.granules)
         priced, excluded = costs_by_name(ready.table, costs), ready.table.columns(exclude)
         search = _AllReducts(
             ready.granules,
@@ -121,7 +121,10 @@ def reducts(
             search.run()
         except KeyboardInterrupt:
             raise Interrupted(search.result()) from None
-        return search.result()
+        result = search.result()
+        if result:
+            warn_after(ready.engine, ready.table, ready.granules, [(result[0].attributes, None)])
+        return result
 
 
 @dataclass

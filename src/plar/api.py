@@ -13,7 +13,7 @@ from plar.engines import as_engine, on_spark
 from plar.engines.base import Engine
 from plar.errors import NoDecision, ParameterError, TableError
 from plar.granules import Granules
-from plar.guards import warn_many_numbers, warn_missing_decision
+from plar.guards import warn_after, warn_before, warn_of_quantity
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, shows_reading
@@ -182,7 +182,9 @@ def reduce(
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
     with searching(locals()) as prepared_search:
-        return prepared_search.find(prepared_search.ready.granules, prepared_search.options)
+        result = prepared_search.find(prepared_search.ready.granules, prepared_search.options)
+        prepared_search.check(result)
+        return result
 
 
 @shows_reading
@@ -212,12 +214,13 @@ def core(
         followed(False, progress, None) as (notify, _, display),
         prepared(data, read, engine, n_jobs, progress=notify) as ready,
     ):
-        warn_missing_decision(ready.granules)
-        warn_many_numbers(ready.engine, ready.table, ready.granules)
+        warn_before(ready.engine, ready.table, ready.granules)
         watch = display.watch if display else None
         search = Search(ready.granules, chosen_measure, ready.engine, options, progress=notify, watch=watch)
         search.open()
-        return tuple(ready.granules.conditions[a] for a in search.core)
+        names = tuple(ready.granules.conditions[a] for a in search.core)
+        warn_after(ready.engine, ready.table, ready.granules, [(names, None)])
+        return names
 
 
 @contextmanager
@@ -339,7 +342,7 @@ def granulate(
         table = opened(data, read, chosen)
         granules = granulated(table, chosen, seconds={}, progress=progress)
         if on_spark(table):  # the values of what stays there are not known later
-            warn_many_numbers(chosen, table, granules)
+            warn_of_quantity(chosen, table, granules)
         on_error.pop_all()
         if chosen is not engine:
             chosen.leave_to(granules)

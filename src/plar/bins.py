@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -38,6 +38,10 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _METHODS = ("quantile:k", "width:k", "mdlp")
 _MOST_BINS = 1 << 16
+#: more different numbers are a quantity, unless they are codes of classes from 0 or 1 on
+MOST_CLASSES = 20
+_MOST_CODES = 100
+_FEWEST_PER_CODE = 3
 
 _NUMBER = re.compile(NUMBER)
 _DIGITS = frozenset("0123456789+-.eE")
@@ -232,6 +236,29 @@ def are_numbers(values: Iterable[Any]) -> bool:
         else _NUMBER.match(value) or re.match(COMMA_NUMBER, value)
         for value in some
     )
+
+
+def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], Sequence[int]]) -> bool:
+    """Whether the values of a decision are a quantity, and not classes.
+
+    Numbers are classes if there are at most 20 of them, or if they are exactly 0 … k-1 or 1 … k, with k up to 100 and
+    at least 3 rows each. `values` are all `n_values` of them, or, if they are many, some; `class_sizes` returns how
+    many rows have each.
+
+    >>> is_quantity(range(50), 50, lambda: [3] * 50), is_quantity([i / 2 for i in range(50)], 50, lambda: [3] * 50)
+    (False, True)
+    """
+    if n_values <= MOST_CLASSES or not are_numbers(values):
+        return False
+    if n_values > _MOST_CODES + 1:  # one may be missing
+        return True
+    sized = zip(values, class_sizes(), strict=True)
+    known = [(_number(value, "."), n_rows) for value, n_rows in sized if value is not None]
+    if len(known) <= MOST_CLASSES:
+        return False
+    numbers = {number for number, _ in known}
+    are_codes = any(numbers == set(range(first, first + len(known))) for first in (0, 1))
+    return not (are_codes and len(known) <= _MOST_CODES and min(n_rows for _, n_rows in known) >= _FEWEST_PER_CODE)
 
 
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.codes import Column, encode_distinct
 from plar.coding.fingerprint import fingerprint_of
+from plar.coding.index_like import Profile
 from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
 from plar.files import check_name, checksum, first_bytes, replacing
@@ -86,6 +88,8 @@ def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
         "names": list(granules.names),
         "cuts": dict(granules.cuts),
         "text": granules.text,
+        "n_rows": granules.n_rows,
+        "profiles": {name: list(profile) for name, profile in granules.profiles.items()},
         "spelled": [name for (name, _), (_, spelled) in zip(columns, values, strict=True) if spelled],
     }
     coded, series_of = [], []
@@ -131,6 +135,12 @@ def read_granules(path: Path) -> dict[str, Any]:
             raise ValueError("it is not as it was written")
         cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
         found = {"conditions": conditions, "decision": decision, "counts": counts, "names": tuple(roles["names"])}
+        # files of earlier versions have neither of these
+        profiles = {name: Profile(str(kind), *map(int, of)) for name, (kind, *of) in roles.get("profiles", {}).items()}
+        n_rows = int(roles.get("n_rows", 0))
+        if not 0 <= n_rows <= MAX_OBJECTS:
+            raise ValueError(f"{n_rows} rows")
+        found |= {"n_rows": n_rows, "profiles": profiles}
         return {**found, "cuts": cuts, "text": roles["text"] is True}
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),

@@ -18,6 +18,7 @@ from plar.coding.codes import Column, combine, recode, union
 from plar.coding.consumable_columns import ConsumableColumns
 from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint, fingerprint_of
+from plar.coding.index_like import Profile, index_like, merged_profiles
 from plar.columns import positions_of
 from plar.errors import NoRows, TableError
 from plar.files import find_files
@@ -55,6 +56,10 @@ class Granules:
         Whether the values are as written in a text file, so that numbers are text too.
     consistent : bool or None
         Whether no two granules agree on all conditions; None where that was not looked at.
+    n_rows : int
+        Rows of the table, each counted once whatever its weight. Default: `n_objects`.
+    profiles : mapping of str to Profile
+        Of the conditions that were different in nearly every row: what they held before any was cut.
     """
 
     conditions: tuple[str, ...]
@@ -69,10 +74,14 @@ class Granules:
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
     text: bool = False
     consistent: bool | None = None
+    n_rows: int = 0
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.names:
             object.__setattr__(self, "names", (*self.conditions, *self.decision))
+        if not self.n_rows:
+            object.__setattr__(self, "n_rows", self.n_objects)
 
     def __repr__(self) -> str:
         """The sizes on one line, without the values."""
@@ -93,6 +102,15 @@ class Granules:
         return tuple(len(d) for d in self.dictionaries)
 
     @property
+    def index_like(self) -> tuple[str, ...]:
+        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+        return index_like(self.conditions, self.names, self.profiles, self.n_rows)
+
+    def class_sizes(self) -> NDArray[np.int64]:
+        """How many objects have each decision."""
+        return np.bincount(self.classes, self.counts, self.n_classes).astype(np.int64)
+
+    @property
     def coded(self) -> list[tuple[Codes, int]]:
         """Codes and number of codes of each condition."""
         return list(zip(self.columns, self.cardinalities, strict=True))
@@ -108,8 +126,13 @@ class Granules:
         names: Sequence[str] = (),
         cuts: Mapping[str, Cuts] | None = None,
         text: bool = False,
+        n_rows: int = 0,
+        profiles: Mapping[str, Profile] | None = None,
     ) -> Granules:
-        """Make granules of coded columns; options are those of `plar.coding.assemble.settle`."""
+        """Make granules of coded columns; options are those of `plar.coding.assemble.settle`.
+
+        The profiles may be filled while the conditions are taken.
+        """
         named = list(conditions)
         k = len(named)
         named += decision
@@ -128,6 +151,8 @@ class Granules:
             cuts=cuts or {},
             text=text,
             consistent=consistent,
+            n_rows=n_rows,
+            profiles=profiles or {},
         )
 
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
@@ -207,6 +232,7 @@ class Granules:
             counts=counts,
             cuts={name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts},
             consistent=consistent,
+            profiles={name: self.profiles[name] for name in conditions if name in self.profiles},
         )
 
     def with_counts(self, counts: Any) -> Granules:
@@ -232,7 +258,7 @@ class Granules:
         made = Granules.from_columns(
             conditions, decision, given.astype(np.int64), grouped=True, names=self.names, cuts=self.cuts, text=self.text
         )
-        return replace(made, consistent=self.consistent or None)
+        return replace(made, consistent=self.consistent or None, n_rows=self.n_rows, profiles=self.profiles)
 
     def for_one_search(self) -> Granules:
         """The same granules with columns that an engine may overwrite, so that no cell is held twice."""
@@ -341,12 +367,24 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
     return reduce(Granules.merge, map(read, held))
 
 
-def together(parts: Sequence[Granules]) -> Granules:
-    """The granules of all parts, over the same attributes, those of the first part first."""
+def together(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None = None) -> Granules:
+    """The granules of all parts, over the same attributes, those of the first part first.
+
+    `n_uncut` says how many different values columns had before they were cut, as far as that is known.
+    """
     conditions, decision = (
         [(same[0][0], union([column for _, column in same])) for same in zip(*columns, strict=True)]
         for columns in zip(*(part.named_columns() for part in parts), strict=True)
     )
     counts, first = np.concatenate([part.counts for part in parts]), parts[0]
-    text = all(part.text for part in parts)
-    return Granules.from_columns(conditions, decision, counts, names=first.names, cuts=first.cuts, text=text)
+    n_values = {name: len(column.values) for name, column in conditions if name not in first.cuts}
+    return Granules.from_columns(
+        conditions,
+        decision,
+        counts,
+        names=first.names,
+        cuts=first.cuts,
+        text=all(part.text for part in parts),
+        n_rows=sum(part.n_rows for part in parts),
+        profiles=merged_profiles([part.profiles for part in parts], {**n_values, **(n_uncut or {})}),
+    )

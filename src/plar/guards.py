@@ -1,65 +1,65 @@
-"""Warnings before a search: questions that are easy to ask and have meaningless answers."""
+"""Warnings around a search: questions that are easy to ask and have meaningless answers."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Sequence
 
-from plar.bins import are_numbers, looks_continuous
+from plar.bins import MOST_CLASSES, are_numbers, is_quantity
 from plar.engines.base import Engine, GranuleHandle
 from plar.errors import printable, warn
 from plar.tables import DecisionTable
 
-#: warn of columns with nearly one value per row from this many rows on; of an unnamed index from the second number on
-_ROWS, _FEWEST_ROWS = 50, 5
-_UNNAMED = re.compile(r"(unnamed: ?\d+|index|level_\d+)?", re.IGNORECASE)
-#: a decision with more different numbers is a quantity
-_MANY_NUMBERS = 30
+#: with fewer rows for each combination of the chosen values, hardly any new row has one that was seen before
+_FEWEST_ROWS_EACH = 1.5
+#: numbers that leave more rows for each combination of their own values are not what makes the table thin
+_THIN_ALONE = 10
 #: columns that a warning names
 _SHOWN = 5
 
 
-def warn_ids(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
-    """Warn of columns with nearly one value per row: such a column alone is a meaningless reduct."""
-    n, values = granules.n_objects, zip(granules.conditions, granules.cardinalities, strict=True)
-    if n >= _ROWS:
-        many = [name for name, k in values if k > 0.9 * n]
+def warn_before(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
+    """Warn of what a search should not begin with: rows without a decision, a quantity as decision, index columns."""
+    _warn_of_missing_decision(granules)
+    warn_of_quantity(engine, table, granules)
+    _warn_of_index(granules)
+
+
+def _warn_of_index(granules: GranuleHandle) -> None:
+    """Warn of columns that only number or name the rows: such a column alone is a meaningless reduct."""
+    columns = granules.index_like
+    if not columns:
+        return
+    shown = [printable(name) for name in columns[:_SHOWN]]
+    dropped = f"drop={(shown[0] if len(columns) == 1 else shown)!r}"
+    if len(columns) == 1:
+        message = f"{_listed(columns)} is different in nearly every row: it identifies the rows of this table, and "
+        message += f"neither it nor a reduct with it says anything about new rows. Leave it out, {dropped}."
     else:
-        many = [name for name, k in values if k == n >= _FEWEST_ROWS and _is_unnamed(name, table)]
-    if not many:
-        return
-    shown = many[:_SHOWN]
-    listed = [printable(name) for name in shown]
-    named = ", ".join(f"'{name}'" for name in listed)
-    more = f" and {len(many) - _SHOWN:,} more columns" if len(many) > _SHOWN else ""
-    dropping = f"drop={(listed[0] if len(listed) == 1 else listed)!r}"
-    remedies = [f"leave {'it' if len(many) == 1 else 'them'} out, {dropping}{' and so on' * bool(more)}"]
-    if any(looks_continuous(engine.sample_values(table, granules, name)) for name in shown):
-        remedies.insert(0, "cut numbers into bins, bins='mdlp'")
-    remedy = "; ".join([*remedies, "or take only columns that beat chance, alpha=0.05"])
-    warn(
-        f"Nearly every row has a value of its own in {named}{more}: such a column identifies the rows of this table, "
-        f"and neither it nor a reduct with it says anything about new rows. {remedy[0].upper()}{remedy[1:]}."
-    )
+        message = f"{_listed(columns)} are different in nearly every row: they identify the rows of this table, and "
+        message += f"neither they nor a reduct with one of them says anything about new rows. Leave them out, {dropped}"
+        message += " and so on." if len(columns) > _SHOWN else "."
+    warn(message)
 
 
-def _is_unnamed(name: str, table: DecisionTable) -> bool:
-    """Whether a column looks like the index that pandas writes first; without a name it is x0."""
-    return bool(_UNNAMED.fullmatch(name.strip())) or (name == table.names[0] == "x0" and "x1" not in table.names)
+def _listed(names: Sequence[str]) -> str:
+    listed = ", ".join(f"'{printable(name)}'" for name in names[:_SHOWN])
+    return f"{listed} and {len(names) - _SHOWN:,} more columns" if len(names) > _SHOWN else listed
 
 
-def warn_many_numbers(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
+def warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
-    if granules.n_classes <= _MANY_NUMBERS or len(granules.decision) > 1 or granules.decision[0] in granules.cuts:
-        return
     name = granules.decision[0]
-    if are_numbers(engine.sample_values(table, granules, name)):
+    if granules.n_classes <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
+        return
+    values = engine.sample_values(table, granules, name)
+    if is_quantity(values, granules.n_classes, lambda: granules.class_sizes().tolist()):
         warn(
             f"The decision {printable(name)!r} holds {granules.n_classes:,} different numbers, and each counts as a "
             "class of its own. Cut it into a few classes: decision_bins='quantile:4'."
         )
 
 
-def warn_missing_decision(granules: GranuleHandle) -> None:
+def _warn_of_missing_decision(granules: GranuleHandle) -> None:
     """Warn of rows without a decision, which are a class like any other unless they are left out."""
     lacking = granules.n_missing_decisions
     if not lacking:
@@ -78,4 +78,40 @@ def warn_supervised_bins(table: DecisionTable) -> None:
         warn(
             "The cut points of bins='mdlp' depend on the decision, so p-values are too small and alpha is too lenient. "
             "Cut by quantile or width, or at points of your own (bins='quantile:5')."
+        )
+
+
+def warn_after(
+    engine: Engine,
+    table: DecisionTable,
+    granules: GranuleHandle,
+    chosen: Iterable[tuple[Sequence[str], int | None]],
+) -> None:
+    """Warn of chosen numbers that should be cut: they leave hardly more than a row for each combination of values.
+
+    `chosen` are the columns of each result, and how many combinations of values they have, if that is known.
+    """
+    n_rows = min(granules.n_rows, granules.n_objects)
+    ids = granules.index_like
+    n_values = dict(zip(granules.conditions, granules.cardinalities, strict=True))
+    uncut: dict[str, None] = {}
+    for attributes, n_combinations in chosen:
+        candidates = [
+            name
+            for name in attributes
+            if n_values[name] > MOST_CLASSES and name not in granules.cuts and name not in ids
+        ]
+        numbers = [name for name in candidates if are_numbers(engine.sample_values(table, granules, name))]
+        if not numbers:
+            continue
+        if n_combinations is None:
+            n_combinations = granules.n_combinations(attributes)
+        is_thin = n_rows < _FEWEST_ROWS_EACH * n_combinations
+        if is_thin and n_rows < _THIN_ALONE * granules.n_combinations(numbers):
+            uncut.update(dict.fromkeys(numbers))
+    if uncut:
+        warn(
+            f"The numbers of {_listed(list(uncut))} are not cut into bins, and there are fewer than "
+            f"{_FEWEST_ROWS_EACH} rows for each combination of the chosen values, so hardly any new row will have one "
+            "of them. Cut them, bins='quantile:4', and leave out what only identifies the rows."
         )

@@ -132,7 +132,8 @@ class Reduct:
         With ``search="smallest"``: the proven least cost of any reduct, and the cost of this one.
     equivalent : tuple of tuples of str, or None
         Groups of columns that are equal up to the names of their values, so that any one can replace the others.
-        Columns of more than 65,536 values are not compared. None unless asked for; not part of the JSON.
+        Columns of more than 65,536 values, and those in which the bins found no cut, are not compared. None unless
+        asked for; not part of the JSON.
     proof : Proof or None
         With ``search="smallest"``: why no reduct is cheaper, for `plar.verify`; not part of the JSON.
 

@@ -116,6 +116,7 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEV
             if not found:
                 raise
             raise Interrupted(_relevant(found, rest, float(alpha))) from None
+        search.check(*found)
         return _relevant(found, rest, float(alpha))
 
 

@@ -32,8 +32,12 @@ class Roles:
     decision_bins: Rule | None = None
     numeric: tuple[str, ...] = ()
     decimal: str = "."
+    #: whether the weights are how many equal rows each row stands for
+    weights_count_rows: bool = False
     #: where decision columns are cut, as far as that is known
     decision_cuts: Mapping[str, Cuts] = field(default_factory=dict)
+    #: how many different values conditions have before they are cut, as far as that is known
+    n_values: Mapping[str, int] = field(default_factory=dict)
 
     def decision_rule(self, name: str) -> Rule | None:
         """How a decision column is cut, if it is."""

@@ -18,7 +18,7 @@ from plar.errors import ParameterError, TableError
 from plar.files import find_files
 from plar.granule_files import holds_granules
 from plar.granules import Granules
-from plar.guards import warn_ids, warn_many_numbers, warn_missing_decision, warn_supervised_bins
+from plar.guards import warn_after, warn_before, warn_supervised_bins
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import as_measure
 from plar.options import Options, ReadOptions
@@ -148,6 +148,11 @@ class Searching:
             from plar.smallest import find_smallest as find
         return find(granules, options=options, seconds=seconds, settings=settings, **self.how)
 
+    def check(self, *results: Reduct) -> None:
+        """Warn once of what makes the results meaningless."""
+        chosen = [(result.attributes, result.n_combinations) for result in results]
+        warn_after(self.ready.engine, self.ready.table, self.ready.granules, chosen)
+
 
 @contextmanager
 def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
@@ -168,11 +173,8 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
         followed(given["verbose"], progress, on_step) as (notify, notify_step, display),
         prepared(*where, attributes=include, seconds=seconds, progress=notify) as ready,
     ):
-        warn_missing_decision(ready.granules)
-        warn_many_numbers(ready.engine, ready.table, ready.granules)
-        if alpha is None:
-            warn_ids(ready.engine, ready.table, ready.granules)
-        else:
+        warn_before(ready.engine, ready.table, ready.granules)
+        if alpha is not None:
             warn_supervised_bins(ready.table)
         if display:
             display.granulated(len(ready.granules), ready.granules.n_objects, ready.memory)

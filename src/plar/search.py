@@ -355,6 +355,8 @@ def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]
     first = steps[0].candidates if steps else {}
     groups: dict[tuple[int, float], list[int]] = {}
     for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):
+        if n_values == 1 and name in granules.cuts:  # the bins found no cut, which says nothing about the numbers
+            continue
         groups.setdefault((n_values, first.get(name, 0.0)), []).append(a)
     return [group for group in groups.values() if len(group) > 1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ REASONS = {
     "not needed": "not needed",
     "chance": "no gain beyond chance",
     "excluded": "excluded",
+    "no useful cut": "no useful cut found",
     "constant": "constant, so in no reduct",
 }
 
@@ -35,8 +37,11 @@ def ranked(found: Reduct) -> list[dict[str, Any]]:
     first = found.steps[0].candidates if found.steps else {}
     written = dict(zip(first, aligned(list(first.values())), strict=True))
     order = list(REASONS)
-    rest = sorted(_not_chosen(found), key=lambda row: (order.index(row["role"]), -first.get(row["name"], 0.0)))
-    rows = [*_chosen(found), *rest]
+    gains = {**found.core_significances, **first}
+    rest = sorted(_not_chosen(found), key=lambda row: (order.index(row["role"]), -gains.get(row["name"], 0.0)))
+    # the core by its gains; what was added stays in the order of the steps, whose gains are not comparable
+    taken = sorted(_chosen(found), key=lambda row: -row["gain"] if row["role"].startswith("core") else math.inf)
+    rows = [*taken, *rest]
     places = {name: place for place, name in enumerate(found.conditions, 1)}
     for row in rows:
         name = row["name"]
@@ -58,9 +63,11 @@ def _not_chosen(found: Reduct) -> Iterator[dict[str, Any]]:
     groups = [(group, next((name for name in group if name in taken), None)) for group in found.equivalent or ()]
     same = {name: one for group, one in groups if one is not None for name in group}
     tied = {name: step.attribute for step in found.steps if step.attribute in taken for name in step.ties}
+    same_everywhere = {name for name, n_values in found.cardinalities.items() if n_values == 1}
     # a column has the first role that fits
     columns_of: dict[str, Container[str]] = {
-        "constant": {name for name, n_values in found.cardinalities.items() if n_values == 1},
+        "no useful cut": {name for name in same_everywhere if name in found.cuts},
+        "constant": same_everywhere,
         "excluded": set(found.settings.get("exclude") or ()),
         "core, left out": set(found.core),
         "removed": {step.attribute for step in found.steps},

@@ -23,6 +23,7 @@ from plar.limits import as_seconds
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, wants_bins
 from plar.reduct import Reduct
+from plar.sklearn.other_library import in_library
 from plar.tables.arrays import check_unmasked
 from plar.tables.rows import Selection
 from plar.tables.table import open_rows
@@ -180,7 +181,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def transform(self, X: Any) -> Any:
         """Select the columns, as they are: an array, or the DataFrame that `set_output` asks for.
 
-        If input and output are the same kind of DataFrame, its types are kept.
+        The columns of a DataFrame keep their types, also in a DataFrame of another library.
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
@@ -194,9 +195,11 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         known = reduct.cuts if wants_bins(self.output) else {}
         cuts = {name: known[fitted] for name, fitted in kept.items() if fitted in known}
         selected = rows.select(Selection(tuple(kept), cuts, options.spellings))
-        if library in (None, _get_output_config("transform", self)["dense"]):
-            return selected
-        return check_array(selected, dtype=None, ensure_all_finite=False)
+        wanted = _get_output_config("transform", self)["dense"]
+        if wanted == "default":
+            return selected if library is None else check_array(selected, dtype=None, ensure_all_finite=False)
+        is_uniform = library is None and selected.dtype != object
+        return selected if library == wanted or is_uniform else in_library(selected, wanted)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Put selected columns back in their places, with zeros (empty text for text) in all others."""

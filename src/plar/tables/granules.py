@@ -85,7 +85,7 @@ def with_roles(granules: Granules, roles: Roles) -> Granules:
     conditions, decision = ([column for _, column in part] for part in made.named_columns())
     decimal = roles.decimal if made.text else None  # text in typed tables is not a number
     found = assembled(roles, lambda: conditions, decision, made.counts, decimal=decimal, cuts=made.cuts)
-    return replace(found, names=made.names, text=made.text)
+    return replace(found, names=made.names, text=made.text, n_rows=made.n_rows, profiles=made.profiles)
 
 
 def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
@@ -95,6 +95,7 @@ def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Gran
         for part in granules.named_columns()
     )
     kept: dict[str, Any] = {"names": granules.names, "cuts": granules.cuts, "text": granules.text}
+    kept |= {"n_rows": granules.n_rows, "profiles": granules.profiles}
     return Granules.from_columns(conditions, decision, granules.counts, **kept)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from plar.bins import Cuts, apply, cut_columns, cut_decision
 from plar.coding.assemble import Counts, drop_missing, row_weights
 from plar.coding.codes import Column, combine
+from plar.coding.index_like import Profile, profiled
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_series, named
 from plar.errors import TableError
@@ -129,8 +130,10 @@ def assembled(
     be cut if `decimal` is given. `cuts` are those of columns that hold bins already.
     """
     beside = list(_beside_labels(beside, roles.labels))
+    n_rows = int(counts.sum())
     if roles.weights is not None:
         counts, grouped = row_weights(beside.pop(), counts), False
+        n_rows = int(counts.sum()) if roles.weights_count_rows else n_rows
     decision = beside if roles.labels is None else [roles.labels]
     columns, cuts = _beside_labels(conditions(), roles.labels), dict(cuts or {})
     counted = counts
@@ -142,16 +145,21 @@ def assembled(
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], cuts[name] = cut_decision(decision[j], name, rule, counted, decimal=decimal)
+    profiles: dict[str, Profile] = {}
+    # an index is recognised by its values before they are cut, and before rows are dropped
+    named_columns = profiled(zip(roles.conditions, columns, strict=True), n_rows, profiles)
     if roles.bins is not None:
-        coded = zip(roles.conditions, columns, strict=True)
-        columns = cut_columns(coded, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
+        cut = cut_columns(named_columns, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
+        named_columns = zip(roles.conditions, cut, strict=True)
     return Granules.from_columns(
-        zip(roles.conditions, columns, strict=True),
+        named_columns,
         zip(roles.decision, decision, strict=True),
         counts,
         policies=roles.policies(),
         grouped=grouped,
         cuts=cuts,
+        n_rows=n_rows,
+        profiles=profiles,
     )
 
 

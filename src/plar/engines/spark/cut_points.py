@@ -47,8 +47,10 @@ def with_cut_points(source: Source, roles: Roles, *, text: bool) -> Roles:
             found = numbers.mapPartitions(cut).collect()
         order = {name: place for place, name in enumerate(roles.conditions)}
         found.sort(key=lambda one: order[one[0]])
-        warn_left({name: odd for name, _, odd in found if odd is not None})
-        given |= {name: Rule("cuts", cuts=cuts) for name, cuts, _ in found if cuts is not None}
+        warn_left({name: odd for name, _, odd, _ in found if odd is not None})
+        given |= {name: Rule("cuts", cuts=cuts) for name, cuts, _, _ in found if cuts is not None}
+        roles = replace(roles, n_values={name: n for name, _, _, n in found})
+    assert roles.bins is not None
     return replace(roles, bins=Bins(roles.bins.spec, columns=given))
 
 
@@ -106,8 +108,11 @@ def _numbers(rows: Rows, roles: Roles, wanted: Sequence[str], n: int, decimal: s
         yield place % n, (name, *met, weights)
 
 
-def _cut(records: Iterable[tuple[int, Any]], bins: Bins, decimal: str | None) -> Iterator[tuple[str, Any, Any]]:
-    """Cut every column by the numbers of all parts: its name, its cuts or None, and a value that is not a number."""
+def _cut(records: Iterable[tuple[int, Any]], bins: Bins, decimal: str | None) -> Iterator[tuple[str, Any, Any, int]]:
+    """Cut every column by the numbers of all parts.
+
+    Yields its name, its cuts or None, a value that is not a number if it has one, and how many different values it has.
+    """
     parts: dict[str, list[Any]] = {}
     for _, (name, *part) in records:
         parts.setdefault(name, []).append(part)
@@ -118,4 +123,4 @@ def _cut(records: Iterable[tuple[int, Any]], bins: Bins, decimal: str | None) ->
         cuts: dict[str, Cuts] = {}
         left: dict[str, str] = {}
         list(cut_columns([(name, values)], bins, classes, counts, cuts, left=left, decimal=decimal))
-        yield name, cuts.get(name), left.get(name)
+        yield name, cuts.get(name), left.get(name), len(values.values)

@@ -21,6 +21,7 @@ from pyspark import RDD, SparkContext, StorageLevel
 
 from plar.coding.assemble import missing_values
 from plar.coding.fingerprint import add_fingerprints, written
+from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.parcels import WIDE, Facts, Parcel, dictionaries_of, facts_of, make_parcels, remove_files
@@ -62,7 +63,7 @@ def granulate(
                 here = made.map(lambda parcel: parcel.load(remove=True)).collect()
         text = table.rows.text
         if len(here) == len(reports):
-            granules = together(here)
+            granules = together(here, roles.n_values)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
             made.unpersist()
             return replace(granules, names=table.names, text=text)
@@ -107,6 +108,10 @@ def _in_one_coding(
     samples = dict(zip(roles.conditions, some_values, strict=False))
     samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
 
+    cuts = cuts_of(roles)
+    n_values = {name: n for name, n in zip(roles.conditions, cardinalities, strict=True) if name not in cuts}
+    profiles = merged_profiles([fact.profiles for fact in facts], {**n_values, **roles.n_values})
+
     def release() -> None:
         made.unpersist()
         shared.destroy()
@@ -119,9 +124,11 @@ def _in_one_coding(
         coding=coding,
         n_missing=lacking,
         hashed=add_fingerprints(fact.fingerprint for fact in facts),
-        cuts=cuts_of(roles),
+        cuts=cuts,
         dictionaries=known[:-1],
         samples=samples,
+        n_rows=sum(fact.n_rows_read for fact in facts),
+        profiles=profiles,
         release=release,
     )
 
@@ -152,6 +159,8 @@ def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | No
         names=found.names,
         cuts=found.cuts,
         text=text,
+        n_rows=found.n_rows,
+        profiles=found.profiles,
     )
 
 

@@ -9,11 +9,14 @@ from threading import Thread
 from typing import Any, Self
 from weakref import finalize
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
 from plar.coding.assemble import check_objects
 from plar.coding.equal import equal_columns
 from plar.coding.fingerprint import Fingerprint
+from plar.coding.index_like import Profile, index_like
 from plar.columns import positions_of
 from plar.engines.base import Engine
 from plar.engines.spark.columns import GatheredBlocks
@@ -50,6 +53,9 @@ class SparkGranules:
     dictionaries: tuple[Sequence[Any] | None, ...] = ()
     #: a sample of the values of conditions and decision, if they are known
     samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: rows of the table, each counted once, and profiles of conditions, as in `Granules`
+    n_rows: int = 0
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
     #: frees what the pieces are computed from
     release: Callable[[], None] | None = None
     #: granules in each piece, and objects in all, once they are computed
@@ -111,6 +117,21 @@ class SparkGranules:
         """Number of distinct values of each condition."""
         return self.coding.cardinalities
 
+    @property
+    def index_like(self) -> tuple[str, ...]:
+        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+        return index_like(self.conditions, self.names, self.profiles, self.n_rows)
+
+    @spark_call
+    def class_sizes(self) -> NDArray[np.int64]:
+        """How many objects have each decision."""
+        n = self.n_classes
+        if self.blocks is not None:
+            return np.bincount(self.blocks.classes, self.blocks.counts, n).astype(np.int64)
+        sizes = self.pieces.map(lambda piece: np.bincount(piece.classes, piece.counts, n))
+        with explained("count the decisions"):
+            return np.asarray(sizes.sum(), np.int64)
+
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
         """Positions of attributes among the conditions; see `Granules.positions`."""
         return positions_of(attributes, self.conditions, self.names)
@@ -152,6 +173,7 @@ class SparkGranules:
             hashed=None,
             cuts={name: self.cuts[name] for name in names if name in self.cuts},
             dictionaries=tuple(self.dictionaries[a] for a in kept),
+            profiles={name: self.profiles[name] for name in conditions if name in self.profiles},
             release=None,
         )
         coarse.fine = self  # which must not be garbage before: its session would stop

@@ -5,7 +5,7 @@ A parcel made from a file is kept on the executor's disk for the next job; if it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ import numpy as np
 from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
 from plar.coding.fingerprint import Fingerprint, row_hashes
+from plar.coding.index_like import Profile
 from plar.engines.spark.pieces import Hashes
 from plar.engines.spark.sources import Source
 from plar.granules import Granules
@@ -41,6 +42,9 @@ class Facts(NamedTuple):
     values: list[tuple[Sequence[Any], bool]]
     #: for a wide table, a hash of each row's conditions
     keys: Hashes | None
+    #: rows of the part, and profiles of its conditions, as in `Granules`
+    n_rows_read: int
+    profiles: Mapping[str, Profile]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +93,16 @@ def facts_of(granules: Granules, long: int) -> Facts:
     """What the driver needs to know about a parcel."""
     values = [(d, True) if len(d) <= long else (d[:_SAMPLE], False) for d in dictionaries_of(granules)]
     # the fingerprint is always taken: only tasks see all values, and next to coding them it costs little
-    return Facts(len(granules), granules.nbytes, granules.n_missing, granules.fingerprint(), values, _keys(granules))
+    return Facts(
+        n_rows=len(granules),
+        nbytes=granules.nbytes,
+        n_missing=granules.n_missing,
+        fingerprint=granules.fingerprint(),
+        values=values,
+        keys=_keys(granules),
+        n_rows_read=granules.n_rows,
+        profiles=granules.profiles,
+    )
 
 
 def _keys(granules: Granules) -> Hashes | None:

@@ -67,7 +67,7 @@ class FrameSource:
             used = self._used(names)
             if roles.weights is None and len(names) <= _NARROW:
                 used = used.groupBy(*used.columns).count()
-                roles = replace(roles, weights=_COUNT)
+                roles = replace(roles, weights=_COUNT, weights_count_rows=True)
                 names.append(_COUNT)
             task = partial(_on_batches, work=work, roles=roles, names=names)
             found: RDD[Any] = used.mapInArrow(task, "found binary").rdd
