@@ -13,6 +13,7 @@ from plar.engines.base import Engine
 from plar.errors import ParameterError, TableError
 from plar.granules import Granules
 from plar.guards import warn_many_numbers
+from plar.interrupts import SafeInterrupts
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, shows_reading
@@ -297,7 +298,7 @@ def granulate(
     (2, 3, [2, 1])
     """
     read, chosen = ReadOptions(decision, y, **reading), as_engine(engine, None, data)
-    with memory_limited(as_bytes(memory_limit)):
+    with SafeInterrupts(), memory_limited(as_bytes(memory_limit)):
         if progress:
             progress("read", 0, 0)
         table = opened(data, read, chosen)
