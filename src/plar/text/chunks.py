@@ -59,14 +59,20 @@ def _unpacked(file: io.BufferedReader, path: Path) -> Any:
     """Decompress a file if it is compressed, judging by its first bytes."""
     start = file.peek(4)[:4]
     if start == _ZSTD:
-        from backports import zstd
-
-        return zstd.ZstdFile(file)
+        return _unpacked_zstd(file)
     if start[:2] == _GZIP:
         return gzip.GzipFile(fileobj=file)
     if start and suffix_of(path)[1]:
         raise TableError(f"{str(path)!r} is not compressed as its name says. Rename or compress it.")
     return file
+
+
+def _unpacked_zstd(file: io.BufferedReader) -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.ZstdFile(file)
 
 
 class _Utf8(io.RawIOBase):
