@@ -265,7 +265,7 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
 
 
 # What `reduct` of the exception is after Ctrl-C in each search, and the phase in which its steps are.
-SEARCHES = {
+SEARCHES: dict[str, tuple[Any, dict[str, Any], str, type]] = {
     "reduce": (plar.reduce, {}, "search", plar.Reduct),
     "smallest": (plar.reduce, {"search": "smallest"}, "smallest", plar.Reduct),
     "relevant": (plar.relevant, {}, "search", plar.Relevant),
