@@ -323,6 +323,7 @@ for place in (1, 2):
     except KeyboardInterrupt as stop:
         print(type(stop).__name__, *places)
         sys.setprofile(None)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 print(len(found), found.complete)
 """
 COLUMNS = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 1, 2, 3]}

@@ -29,8 +29,9 @@ class SafeInterrupts:
     def __init__(self) -> None:
         self._is_active = False
         self._is_waiting = False
-        self._is_tracing = False
-        #: a debugger's, which gets its place back at the end
+        #: where the interrupt is to be raised, if it waits
+        self._safe_frame: FrameType | None = None
+        #: a debugger's, which gets its place back
         self._tracer_before: Any = None
 
     def __enter__(self) -> None:
@@ -47,6 +48,8 @@ class SafeInterrupts:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         was_waiting = self._is_waiting
         self._stop_waiting()
+        if self._tracer_before is not None:
+            sys.settrace(self._tracer_before)  # Python removes the tracer that raises
         is_interrupted = kind is not None and issubclass(kind, KeyboardInterrupt)
         if was_waiting and not is_interrupted:
             raise KeyboardInterrupt
@@ -57,11 +60,15 @@ class SafeInterrupts:
         if safe_frame is frame:
             self._stop_waiting()
             raise KeyboardInterrupt
+        self._stop_waiting()
         self._is_waiting = True
+        self._safe_frame = safe_frame
         if safe_frame is not None:
-            # as debuggers do it: the next line of that function, or its end, calls `_raise_at_last`
+            # As debuggers do it: before the next instruction of that function, Python calls `_raise_at_last`. At the
+            # next line it might be too late: leaving a `with` block is a line, too, and would be skipped.
             safe_frame.f_trace = self._raise_at_last
-            self._is_tracing = True
+            safe_frame.f_trace_lines = False
+            safe_frame.f_trace_opcodes = True
             sys.settrace(_trace_no_other)
 
     def _raise_at_last(self, _frame: FrameType, _event: str, _argument: Any) -> None:
@@ -71,8 +78,12 @@ class SafeInterrupts:
 
     def _stop_waiting(self) -> None:
         self._is_waiting = False
-        if self._is_tracing:
+        if self._safe_frame is not None:
             sys.settrace(self._tracer_before)
+            self._safe_frame.f_trace = None
+            self._safe_frame.f_trace_lines = True
+            self._safe_frame.f_trace_opcodes = False
+            self._safe_frame = None
 
 
 def _trace_no_other(_frame: FrameType, _event: str, _argument: Any) -> None:
