@@ -57,10 +57,9 @@ class SafeInterrupts:
     def _handle(self, _number: int, frame: FrameType | None) -> None:
         """Raise now, or when the interrupted code is back where it is safe."""
         safe_frame = _newest_safe(frame)
-        if safe_frame is frame:
-            self._stop_waiting()
-            raise KeyboardInterrupt
         self._stop_waiting()
+        if safe_frame is frame:
+            raise KeyboardInterrupt
         self._is_waiting = True
         self._safe_frame = safe_frame
         if safe_frame is not None:
