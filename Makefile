@@ -20,6 +20,7 @@ suite: $(VENV)/.dev
 
 # The suite on every declared Python that is installed, each in its own environment, and on the lowest versions of the
 # dependencies; for one of them: make suite VENV=.venv-3.12 PYTHON=python3.12
+# A newer Python: make test-all PYTHONS=3.14
 test-all: lint
 	@set -e; lowest=; for v in $(PYTHONS); do \
 	  python=$(FIND) || { echo "Python $$v is not installed"; continue; }; \

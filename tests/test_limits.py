@@ -20,6 +20,7 @@ from test_checkpoint import facts, table
 import plar
 from plar.engines import Engine, LocalEngine
 from plar.errors import MemoryLimitExceeded
+from plar.interrupts import SafeInterrupts
 from plar.limits import as_bytes, as_seconds, check_memory, machine_memory, memory_limited, resident_memory
 from plar.parallel import in_threads, threads, usable_cores
 
@@ -262,6 +263,143 @@ def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
     out, err = child.communicate(timeout=300)  # the certificate alone would take 600 s
     assert (child.returncode, out) == (130, "")
     assert err.strip() == "Interrupted."
+
+
+# What `reduct` of the exception is after Ctrl-C in each search, and the phase in which its steps are.
+SEARCHES: dict[str, tuple[Any, dict[str, Any], str, type]] = {
+    "reduce": (plar.reduce, {}, "search", plar.Reduct),
+    "smallest": (plar.reduce, {"search": "smallest"}, "smallest", plar.Reduct),
+    "relevant": (plar.relevant, {}, "search", plar.Relevant),
+    "reducts": (plar.reducts, {}, "reducts", plar.Reducts),
+}
+
+
+class PressedAtItsEnd:
+    """Python prints and drops what is raised in `__del__`."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_ctrl_c_is_not_lost_where_python_drops_exceptions(name: str) -> None:
+    find, options, in_phase, kind = SEARCHES[name]
+    phases: list[str] = []
+
+    def progress(phase: str, done: int, total: int) -> None:
+        if phase == in_phase and phase not in phases:
+            phases.append(phase)
+            PressedAtItsEnd()
+
+    with pytest.raises(KeyboardInterrupt) as stop:
+        find(table(), "d", progress=progress, **options)
+    assert isinstance(stop.value, plar.Interrupted)
+    assert isinstance(stop.value.reduct, kind)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert sys.gettrace() is None
+
+
+PRESS = """
+import signal, sys
+
+places = []
+
+def press(frame, event, argument):
+    "Press Ctrl-C where the function to be interrupted begins, once."
+    module = str(frame.f_globals.get("__name__"))
+    if event == "call" and not places and (module, frame.f_code.co_name) == {place}:
+        places.append(module)
+        signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.setprofile(press)
+"""
+CALLED_TWICE = """
+import plar
+
+columns = {columns}
+for place in (1, 2):
+    try:
+        found = plar.reducts(columns, "d")
+    except KeyboardInterrupt as stop:
+        print(type(stop).__name__, *places)
+        sys.setprofile(None)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+print(len(found), found.complete)
+"""
+COLUMNS = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 1, 2, 3]}
+#: called by numba's dispatcher, while a kernel is loaded, and while numba is imported
+IN_NUMBA = [
+    ("numba.core.serialize", "_numba_unpickle"),
+    ("numba.core.caching", "_load_index"),
+    ("llvmlite.binding.ffi", "__call__"),
+]
+
+
+@pytest.mark.parametrize("place", IN_NUMBA)
+def test_ctrl_c_in_numba(place: tuple[str, str]) -> None:
+    program = PRESS.format(place=place) + CALLED_TWICE.format(columns=COLUMNS)
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert child.stderr == ""
+    raised, numbers = child.stdout.splitlines()
+    assert raised in (f"Interrupted {place[0]}", f"KeyboardInterrupt {place[0]}")
+    assert numbers == "3 True"  # the next call is as good as any
+
+
+@pytest.mark.parametrize("place", IN_NUMBA)
+def test_ctrl_c_in_numba_in_the_shell(place: tuple[str, str], tmp_path: Path) -> None:
+    pl.DataFrame(COLUMNS).write_csv(tmp_path / "t.csv")
+    program = PRESS.format(place=place) + "from plar.cli import main\nmain()"
+    words = ("reducts", tmp_path / "t.csv", "-d", "d")
+    child = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert (child.returncode, child.stderr) == (130, "Interrupted.\n")
+
+
+def test_a_waiting_ctrl_c_is_raised_at_the_end_of_the_block() -> None:
+    names: dict[str, Any] = {"__name__": "numba.fragile", "SafeInterrupts": SafeInterrupts, "signal": signal}
+    with pytest.raises(KeyboardInterrupt):
+        exec("with SafeInterrupts():\n    signal.raise_signal(signal.SIGINT)\n    is_reached = True", names)
+    assert names["is_reached"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_handler_of_the_caller_is_used() -> None:
+    pressed: list[int] = []
+
+    def handle(number: int, frame: Any) -> None:
+        pressed.append(number)
+
+    def progress(phase: str, done: int, total: int) -> None:
+        if phase == "search" and not pressed:
+            signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        assert plar.reduce(table(), "d", progress=progress).complete
+        assert signal.getsignal(signal.SIGINT) is handle
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert pressed == [signal.SIGINT]
+
+
+def test_a_debugger_gets_its_place_back() -> None:
+    def trace(frame: Any, event: str, argument: Any) -> None:
+        return None
+
+    def progress(phase: str, done: int, total: int) -> None:
+        if phase == "search":
+            PressedAtItsEnd()
+
+    sys.settrace(trace)
+    try:
+        with pytest.raises(plar.Interrupted):
+            plar.reduce(table(), "d", progress=progress)
+        tracer = sys.gettrace()
+    finally:
+        sys.settrace(None)
+    assert tracer is trace
 
 
 @posix

@@ -21,6 +21,7 @@ from plar.errors import (
     TableError,
     UnknownNameError,
 )
+from plar.interrupts import SafeInterrupts
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
@@ -83,10 +84,12 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # Names are imported on first use: numba and polars take longer to import than most tables to reduce.
     if name in ("baselines", "bins", "datasets", "engines", "measures"):
-        return import_module(f"plar.{name}")
+        with SafeInterrupts():
+            return import_module(f"plar.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'plar' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"plar.{_HOMES[name]}"), name)
+    with SafeInterrupts():
+        found = globals()[name] = getattr(import_module(f"plar.{_HOMES[name]}"), name)
     return found
 
 

@@ -14,6 +14,7 @@ from plar.engines.base import Engine
 from plar.errors import NoDecision, ParameterError, TableError
 from plar.granules import Granules
 from plar.guards import warn_after, warn_before, warn_of_quantity
+from plar.interrupts import SafeInterrupts
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, shows_reading
@@ -334,7 +335,12 @@ def granulate(
     """
     read = ReadOptions(decision, y, **reading)
     chosen = as_engine(engine, n_jobs, data)
-    with memory_limited(as_bytes(memory_limit)), threads(chosen.n_jobs), ExitStack() as on_error:
+    with (
+        SafeInterrupts(),
+        memory_limited(as_bytes(memory_limit)),
+        threads(chosen.n_jobs),
+        ExitStack() as on_error,
+    ):
         if chosen is not engine:
             on_error.callback(chosen.close)
         if progress:

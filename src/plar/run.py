@@ -19,6 +19,7 @@ from plar.files import find_files
 from plar.granule_files import holds_granules
 from plar.granules import Granules
 from plar.guards import warn_after, warn_before, warn_supervised_bins
+from plar.interrupts import SafeInterrupts
 from plar.limits import as_bytes, as_seconds, check_memory, memory_limited, shown_bytes
 from plar.measures import as_measure
 from plar.options import Options, ReadOptions
@@ -89,7 +90,7 @@ def prepared(
     seconds = {} if seconds is None else seconds
     made: Any = None
     try:
-        with threads(chosen.n_jobs):
+        with SafeInterrupts(), threads(chosen.n_jobs):
             began = perf_counter()
             if progress:
                 progress("read", 0, 0)

@@ -26,6 +26,7 @@ from plar.cli.options import flat
 from plar.cli.shell_words import in_shell
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
 from plar.files import written_so_far
+from plar.interrupts import SafeInterrupts
 
 #: how polars reports its panics, in many lines; plar reports the bad file in one
 _PANIC = re.compile(rb"\n*thread '[^\n]*panicked at ")
@@ -61,7 +62,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what cannot be encoded
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with panics_hidden():
+        with SafeInterrupts(), panics_hidden():
             if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
                 raise KeyboardInterrupt
         sys.stdout.flush()

@@ -85,9 +85,7 @@ def _unpacked(file: io.BufferedReader, path: Path) -> Any:
     """Decompress a file if it is compressed, judging by its first bytes."""
     start = file.peek(4)[:4]
     if start == _ZSTD or begins_without_data(start):
-        from backports import zstd
-
-        return zstd.ZstdFile(file)
+        return _unpacked_zstd(file)
     if start[:2] == _GZIP:
         return gzip.GzipFile(fileobj=file)
     if start and suffix_of(path)[1]:
@@ -98,6 +96,14 @@ def _unpacked(file: io.BufferedReader, path: Path) -> Any:
 def begins_without_data(start: bytes) -> bool:
     """Whether bytes begin with a frame of zstd that holds no data, as some compressors write first."""
     return start[1:4] == _SKIPPABLE and start[0] >> 4 == 5
+
+
+def _unpacked_zstd(file: io.BufferedReader) -> Any:
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd.ZstdFile(file)
 
 
 class _Utf8(io.RawIOBase):
