@@ -18,6 +18,9 @@ from conftest import TURNS
 import plar
 from plar.engines import LocalEngine
 
+#: a decision with gaps is meant
+pytestmark = pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
+
 PLAR = Path(sys.executable).parent / "plar"
 
 

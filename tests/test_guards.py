@@ -277,7 +277,6 @@ def test_a_decision_is_a_quantity_or_classes() -> None:
         1.0 + np.arange(320) % 100,
         [str(1 + i % 50) for i in range(320)],
         [f"level {i % 60}" for i in range(320)],
-        [None if i < 3 else i % 20 + 0.5 for i in range(320)],
     ]
     quantities: list[Any] = [
         mpg,
@@ -289,6 +288,8 @@ def test_a_decision_is_a_quantity_or_classes() -> None:
     ]
     for decision in classes:
         plar.reduce({"a": a[: len(decision)], "d": decision}, "d")
+    with pytest.warns(plar.PlarWarning, match="3 rows without 'd'"):  # and no other warning: missing is not a number
+        plar.reduce({"a": a, "d": [None if i < 3 else i % 20 + 0.5 for i in range(320)]}, "d")
     for decision in quantities:
         with pytest.warns(plar.PlarWarning, match=r"The decision 'd' holds \d+ different numbers"):
             plar.reduce({"a": a[: len(decision)], "d": decision}, "d")

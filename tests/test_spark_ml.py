@@ -36,6 +36,7 @@ OPTIONS: dict[str, Any] = {
     "tolerance": 0.5,
     "maxAttributes": 3,
     "missing": "drop",
+    "missingDecision": "error",
     "na": ["?"],
     "bins": {"b": "width:2"},
     "decisionBins": [1.5],
@@ -130,6 +131,7 @@ def test_every_param_reaches_reduce(spark: Any, model: ReductSelectorModel, monk
         "inputCols": "conditions",
         "weightCol": "weights",
         "maxAttributes": "max_attributes",
+        "missingDecision": "missing_decision",
         "decisionBins": "decision_bins",
         "timeLimit": "time_limit",
     }
