@@ -28,3 +28,9 @@ def test_kernels_and_search_need_no_polars() -> None:
 def test_everything_public_exists() -> None:
     missing = python("import plar; print(*[n for n in plar.__all__ if not hasattr(plar, n)])")
     assert missing == ""
+
+
+def test_help_needs_none_of_the_heavy_libraries() -> None:
+    heavy = ("numpy", "numba", "polars", "scipy")
+    loaded = python(f"import sys, plar.cli; print(*[m for m in {heavy!r} if m in sys.modules])")
+    assert loaded == ""

@@ -179,8 +179,12 @@ class Granules:
     @property
     def n_missing(self) -> dict[str, int]:
         """How many rows have no value, for each column and decision with missing values."""
-        coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        lacking = {name: self._count_missing(codes, values) for name, codes, values in coded if None in values}
+        # columns are looked up one at a time: for one that is kept as lanes its codes are made anew
+        lacking = {
+            name: self._count_missing(self.columns[j], values)
+            for j, (name, values) in enumerate(zip(self.conditions, self.dictionaries, strict=True))
+            if None in values
+        }
         return lacking | self.n_missing_decisions
 
     @property

@@ -9,12 +9,14 @@ from decimal import Decimal
 from fractions import Fraction
 from inspect import Parameter, signature
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from plar.coding.missing import MissingSpellings
 from plar.columns import by_label
 from plar.errors import ParameterError
 from plar.limits import amount
+
+if TYPE_CHECKING:
+    from plar.coding.missing import MissingSpellings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -71,6 +73,8 @@ class ReadOptions:
     @property
     def spellings(self) -> MissingSpellings:
         """What means missing, beside None, NaN and null."""
+        from plar.coding.missing import MissingSpellings  # which needs numpy, as the shell's help does not
+
         return MissingSpellings.of(self.na, self.decimal)
 
     @classmethod
