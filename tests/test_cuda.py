@@ -52,9 +52,10 @@ def test_no_gpu_is_one_line(monkeypatch: pytest.MonkeyPatch, error: str | None, 
     assert said in str(refused.value)
 
 
-def test_a_broken_installation_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [ImportError, RuntimeError])  # what numba-cuda raises where CUDA's libraries are not
+def test_a_broken_installation_is_one_line(monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
     def broken(name: str) -> None:
-        raise ImportError("no bindings:\n look elsewhere")
+        raise kind("no bindings:\n look elsewhere")
 
     monkeypatch.setattr("plar.engines.import_module", broken)
     said = "cannot be loaded: no bindings: look elsewhere"

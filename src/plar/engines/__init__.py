@@ -23,6 +23,8 @@ __all__ += ["on_spark", "why_unavailable"]
 
 #: what each engine is
 ENGINES = {"local": "this machine, all cores", "spark": "an Apache Spark cluster", "cuda": "an NVIDIA GPU"}
+#: a package is missing, or, as numba-cuda says it, a library of CUDA
+_LOADING_FAILS = (ImportError, RuntimeError)
 _NEEDS = {"local": (), "spark": ("pyspark", "pyarrow"), "cuda": ("numba_cuda",)}
 
 
@@ -35,7 +37,7 @@ def why_unavailable(name: str, data: Any = None) -> str | None:
         return None
     try:
         probe = getattr(import_module(f"plar.engines.{name}"), "why_unavailable", None)
-    except ImportError as error:
+    except _LOADING_FAILS as error:
         return f"cannot be loaded: {' '.join(str(error).split())}"
     reason: str | None = probe() if probe else None
     return reason
@@ -90,5 +92,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'plar.engines' has no attribute {name!r}")
     try:
         return getattr(import_module(f"plar.engines.{module}"), name)
-    except ImportError as error:
+    except _LOADING_FAILS as error:
         raise EngineUnavailable(f"The engine {module!r} {why_unavailable(module)}.") from error
