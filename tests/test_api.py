@@ -38,8 +38,8 @@ def opaque(counts: Any) -> Any:
         (lambda: plar.reduce(TABLE, "d", engine=LocalEngine), "name or an engine with its options"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", engine=None), "name or an engine with its options"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", engine=LocalEngine(), n_jobs=2), "Pass n_jobs to the engine itself"),
-        (lambda: plar.reduce(TABLE, "d", n_jobs=0), "n_jobs must be 1 or more"),
-        (lambda: plar.reduce(TABLE, "d", n_jobs="2"), "n_jobs must be 1 or more"),  # type: ignore[arg-type]
+        (lambda: plar.reduce(TABLE, "d", n_jobs=0), "'n_jobs' parameter must be None or -1"),
+        (lambda: plar.reduce(TABLE, "d", n_jobs="2"), "'n_jobs' parameter must be None or -1"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", measure=3), "must be a name or a plar.Measure"),  # type: ignore[arg-type]
         (lambda: plar.reduce(TABLE, "d", epsilon=-0.1), "'epsilon' parameter must be"),
         (lambda: plar.reduce(TABLE, "d", tolerance="1"), "'tolerance' parameter must be"),  # type: ignore[arg-type]

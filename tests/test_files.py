@@ -19,7 +19,7 @@ import pytest
 from backports import zstd
 
 import plar
-from plar.files import replacing
+from plar.files import check_unchanged, replacing
 from plar.text.chunks import Chunks
 
 FRAME = pl.DataFrame({"a": [1, 2], "d": ["x", "y"]})
@@ -187,6 +187,31 @@ def test_rows_appended_while_text_is_read_are_not_read(tmp_path: Path, monkeypat
     assert granules.n_objects == n
     assert len(granules) == 21
     assert table.select(["a"]).height == n
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+def test_a_longer_file_in_its_place_is_no_appended_one(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"t.{suffix}", pl.DataFrame({"a": range(100, 200), "d": [0, 1] * 50}))
+    table = plar.read_table(path, "d")
+    write(path, pl.DataFrame({"d": range(100, 300), "a": [0, 1] * 100}))  # rows of the same width
+    for reading in (table.granulate, lambda: table.select(["a"])):
+        with pytest.raises(plar.TableError, match=r"it was changed after it was opened"):
+            reading()
+
+
+def test_many_files_are_checked_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 50
+    for i in range(n):
+        (tmp_path / f"t{i}.ndjson").write_text(f'{{"a": "x{i % 3}", "d": {i % 2}}}\n')
+    checks: list[Path] = []
+
+    def check(path: Path, *given: Any, **options: Any) -> None:
+        checks.append(path)
+        check_unchanged(path, *given, **options)
+
+    monkeypatch.setattr("plar.tables.frames.check_unchanged", check)
+    assert plar.granulate(tmp_path / "*.ndjson", "d").n_objects == n
+    assert len(checks) <= 10 * n
 
 
 def test_a_last_row_that_is_still_being_written_is_refused(tmp_path: Path) -> None:

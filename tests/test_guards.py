@@ -19,7 +19,7 @@ from real import EVERYBODYS, PAPERS, granules, paper
 
 import plar
 from plar.bins import Rule, find_cuts
-from plar.coding.index_like import is_index_like
+from plar.coding.index_like import is_index_like, profile_of
 from plar.sklearn import ReductSelector, RelevantSelector
 
 RNG = np.random.default_rng(0)
@@ -59,7 +59,7 @@ def test_ids(name: str, kind: str, tmp_path: Path) -> None:
         found = plar.reduce(data, "d")
     assert found.attributes == (name,)
     message = told(caught)
-    assert message.startswith(f"'{name}' is different in nearly every row: it identifies the rows of this table")
+    assert message.startswith(f"'{name}' is different in nearly every row: such a column identifies the rows")
     assert message.endswith(f"Leave it out, drop={name!r}.")
     assert plar.reduce(data, "d", drop=name).attributes == ("a", "b")
     # neither bins nor a test against chance hide it
@@ -268,6 +268,25 @@ def test_every_search_and_estimator_warns_of_numbers_once() -> None:
         assert told(caught).startswith(("The numbers of 'm0' are not cut", "The numbers of 'x0' are not cut")), name
 
 
+def test_only_the_first_column_can_lack_a_name() -> None:
+    numbers = list(range(0, 900, 9))
+    rest = {"b": [i % 3 for i in range(100)], "d": [i % 2 for i in range(100)]}
+    assert plar.granulate({"b": rest["b"], "x1": numbers, "d": rest["d"]}, "d").index_like == ()
+    assert plar.granulate({"x0": numbers, **rest}, "d").index_like == ("x0",)
+
+
+def test_an_index_is_one_in_any_order_of_rows() -> None:
+    mixtures: list[list[Any]] = [
+        [*(f"key {i}" for i in range(60)), *(f"{i}.5" for i in range(40))],
+        [*(f"key {i}" for i in range(1500)), *map(str, range(1501))],
+        [*(f"key {i}" for i in range(1500)), *(f"{1000 + i}-01-01" for i in range(1400))],
+        [*range(60), *(i + 0.5 for i in range(40))],
+        [*range(1500), *(f"key {i}" for i in range(1400))],
+    ]
+    for values in mixtures:
+        assert profile_of(values, len(values)) == profile_of(values[::-1], len(values))
+
+
 def test_a_decision_is_a_quantity_or_classes() -> None:
     a = np.arange(320) % 3
     mpg = np.round(RNG.normal(20, 6, 32), 1)
@@ -402,8 +421,9 @@ def test_spark_cuts_decisions_and_gives_values_or_bins(spark: Any, tmp_path: Pat
     many, numbers = (str(warning.message) for warning in caught)
     assert many.startswith("The decision 'price' holds 1")
     assert numbers.startswith("The numbers of 'x' are not cut into bins")
+    granules = plar.granulate(frame, "price")  # the search warns, as here
     with pytest.warns(plar.PlarWarning, match="The decision 'price' holds"):
-        plar.granulate(frame, "price")
+        plar.core(granules, conditions=["a"])
     table.write_csv(tmp_path / "t.csv")
     text = plar.reduce(tmp_path / "t.csv", "price", engine=SparkEngine(session=spark), **options)
     assert (text.attributes, text.cuts, text.theta) == (here.attributes, here.cuts, here.theta)
@@ -439,7 +459,7 @@ def test_spark_warns_of_the_same(layout: str, spark: Any, tmp_path: Path) -> Non
             dropped = [] if "weights" in how else ["w"]
             with pytest.warns(plar.PlarWarning) as caught:
                 plar.reduce(data, "d", engine=engine, drop=["x", *dropped], **how)
-            expected = "'_c0', 'case', 'word' are different in nearly every row: they identify the rows of this table"
+            expected = "'_c0', 'case', 'word' are different in nearly every row: such a column identifies the rows"
             assert told(caught).startswith(expected)
         with pytest.warns(plar.PlarWarning) as caught:
             plar.reduce(data, "d", engine=engine, conditions=["x", "a", "b"], include=["x"])

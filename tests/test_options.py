@@ -388,11 +388,29 @@ def test_spark_takes_no_threads_of_this_machine() -> None:
     with pytest.raises(plar.ParameterError, match=r"n_jobs= sets the threads of this machine, .*local\[2\]"):
         plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", engine="spark", n_jobs=2)
     for engine in ("local", "spark", "cuda"):
-        with pytest.raises(plar.ParameterError, match="n_jobs must be 1 or more"):
+        with pytest.raises(plar.ParameterError, match="'n_jobs' parameter must be None or -1"):
             as_engine(engine, n_jobs=0)
-    code, _, errors = shell(Path(), "core", "t.csv", "-d", "d", "-e", "spark", "-j", "2", "--master", "local[2]")
-    assert code == 2
-    assert "--jobs is for this machine, but --master is 'local[2]'" in errors
+    for words, message in (
+        (["-j", "2", "--master", "local[2]"], "--jobs is for this machine, but --master is 'local[2]'"),
+        (["-j", "0"], "--jobs must be -1 for all cores, or 1 or more. Got 0 instead."),
+    ):
+        code, _, errors = shell(Path(), "core", "t.csv", "-d", "d", "-e", "spark", *words)
+        assert code == 2
+        assert message in errors
+
+
+@pytest.mark.parametrize("na", [b"?", bytearray(b"?"), {"?": 1}])
+def test_bytes_and_mappings_are_no_spellings(na: Any) -> None:
+    with pytest.raises(plar.ParameterError, match="na= takes texts and numbers"):
+        plar.reduce({"a": [63, 1], "d": [0, 1]}, "d", na=na)
+
+
+def test_a_label_of_one_column_counts_once() -> None:
+    frame = pd.DataFrame({("a", "x"): [0, 1, 0, 1], ("a", "y"): [0, 0, 1, 1], ("d", ""): [0, 1, 1, 0]})
+    reduct = plar.reduce(frame, ("d", ""), include=("a", "x"), max_attributes=1)
+    assert reduct.attributes == ("('a', 'x')",)
+    with pytest.raises(plar.ParameterError, match="include= alone has 2 columns"):
+        plar.reduce({"a": [0, 1], "b": [0, 1], "d": [0, 1]}, "d", include=("a", "b"), max_attributes=1)
 
 
 # -- rows without a decision -----------------------------------------------------------------------------------
@@ -472,6 +490,15 @@ def test_the_stricter_rule_for_missing_values_counts() -> None:
         plar.granulate(table, "d", missing="error")
     with pytest.raises(plar.TableError, match=r"in 'd' \(1\)\. Pass missing_decision='value'"):
         plar.granulate(table, "d", missing="drop", missing_decision="error")
+    nothing = {"a": [1, 2], "d": [None, None], "w": [0, 0]}
+    remedies: list[tuple[dict[str, Any], str]] = [
+        ({"missing_decision": "drop"}, "Pass missing_decision='value'"),
+        ({"missing": "drop"}, "Pass missing='value'"),
+        ({"weights": "w"}, "All weights are 0"),
+    ]
+    for options, remedy in remedies:
+        with pytest.raises(plar.TableError, match=remedy):
+            plar.granulate(nothing, "d", **options)
 
 
 def test_rows_without_a_decision_on_spark(spark: Any) -> None:

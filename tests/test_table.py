@@ -458,7 +458,7 @@ def test_roles_by_name_and_position() -> None:
         ({"decision": "d", "weights": "d"}, "both the decision and the weights"),
         ({"decision": "d", "weights": "b", "conditions": ["b"]}, "both a column to choose from and the weights"),
         ({"decision": "d", "weights": "w"}, "Unknown weights column 'w'"),
-        ({"decision": "d", "missing": "maybe"}, "Unknown missing policy 'maybe'"),
+        ({"decision": "d", "missing": "maybe"}, "'missing' parameter must be one of: value, drop, error"),
         ({"decision": "d", "na": [True]}, "Got True"),
     ],
 )

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from plar.bins import Spec
 from plar.columns import ColumnName as Column
-from plar.engines import as_engine, on_spark
+from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import NoDecision, ParameterError, TableError
 from plar.granules import Granules
-from plar.guards import warn_after, warn_before, warn_of_quantity
+from plar.guards import warn_after, warn_before
 from plar.interrupts import SafeInterrupts
 from plar.limits import as_bytes, memory_limited
 from plar.measures import Measure, as_measure
@@ -334,7 +334,8 @@ def granulate(
     (2, 3, [2, 1])
     """
     read = ReadOptions(decision, y, **reading)
-    chosen = as_engine(engine, n_jobs, data)
+    with SafeInterrupts():
+        chosen = as_engine(engine, n_jobs, data)
     with (
         SafeInterrupts(),
         memory_limited(as_bytes(memory_limit)),
@@ -347,11 +348,9 @@ def granulate(
             progress("read", 0, 0)
         table = opened(data, read, chosen)
         granules = granulated(table, chosen, seconds={}, progress=progress)
-        if on_spark(table):  # the values of what stays there are not known later
-            warn_of_quantity(chosen, table, granules)
-        on_error.pop_all()
         if chosen is not engine:
             chosen.leave_to(granules)
+        on_error.pop_all()
         return cast(Granules, granules)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import islice, pairwise
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.assemble import Counts
-from plar.coding.codes import Column, is_missing
+from plar.coding.codes import Column, is_missing, sample_of
 from plar.coding.factorize import factorized
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
@@ -219,17 +219,9 @@ def _number(value: Any, decimal: str | None) -> float | None:
         return math.inf if whole > 0 else -math.inf
 
 
-def looks_continuous(values: Iterable[Any]) -> bool:
-    """Whether values are numbers with fractions, by type or, in text, as written, judged by the first thousand."""
-    some = [value for value in islice(values, 1000) if value is not None]
-    if all(isinstance(value, str) for value in some):
-        return are_numbers(some) and any(mark in value for value in some for mark in ".,")
-    return all(isinstance(value, (float, np.floating, Decimal)) for value in some)
-
-
 def are_numbers(values: Iterable[Any]) -> bool:
-    """Whether values are numbers, by type or, in text, as written, judged by the first thousand."""
-    some = [value for value in islice(values, 1000) if value is not None]
+    """Whether values are numbers, by type or, in text, as written, judged by a thousand of them."""
+    some = sample_of(value for value in values if value is not None)
     return bool(some) and all(
         isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
         if not isinstance(value, str)
@@ -299,7 +291,7 @@ def cut_columns(
 ) -> Iterator[Column]:
     """Cut those columns that are to be cut and hold numbers, one by one; cut points go into `cuts`.
 
-    Columns that have cut points already are left as they are.
+    Columns that have cut points already are left as they are, and so are constant ones, unless a rule names them.
     Columns of text that look like numbers but are not cut go into `left`, each with a value that is not a number; by
     default there is a warning about them. `classes` and `counts` are the decision and the count of every row.
     """
@@ -308,7 +300,10 @@ def cut_columns(
         rule = bins.rule(name)
         if rule is not None and name not in cuts:
             try:
-                column, cuts[name] = bin_column(column, name, rule, classes, counts, decimal)
+                binned, points = bin_column(column, name, rule, classes, counts, decimal)
+                if points or name in bins.columns or not _is_constant(column, counts):
+                    column = binned
+                    cuts[name] = points
             except NoNumber:
                 odd = [code for code, value in enumerate(column.values) if _number(value, decimal) is None]
                 least = min((column.values[code] for code in odd), key=str)
@@ -321,6 +316,10 @@ def cut_columns(
         yield column
     if left is None:
         warn_left(found)
+
+
+def _is_constant(column: Column, counts: Counts) -> bool:
+    return len(np.unique(column.codes[counts > 0])) < 2
 
 
 def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None) -> tuple[Column, Cuts]:

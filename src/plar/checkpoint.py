@@ -260,7 +260,8 @@ def _fits(step: Step, left: Mapping[str, Any], alpha: float | None) -> bool:
 
 def _data_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
     """Say how the data differ; that values differ is said only if nothing more is known."""
-    odd = _differences(*({k: data[k] for k in ("objects", "decision")} for data in (there, here)))
+    compared = ("objects", "decision")
+    odd = _differences({key: there[key] for key in compared}, {key: here[key] for key in compared})
     names_there = dict.fromkeys(there["conditions"])
     names_here = dict.fromkeys(here["conditions"])
     gone = [name for name in names_there if name not in names_here]

@@ -31,6 +31,8 @@ SUFFIXES = {
 #: suffixes that plar can also write
 WRITTEN = (".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".parquet", ".arrow", ".feather", ".ipc")
 _PACKED = (".gz", ".zst")
+#: bytes at each end of a file that tell whether it was written anew
+_END = 1 << 12
 #: formats that may be compressed
 _PACKABLE = ("text", "dat", "arff", "ndjson")
 
@@ -193,33 +195,47 @@ def first_bytes(path: Path, n: int) -> bytes:
 
 
 class Stamp(NamedTuple):
-    """Size and time of the last change of a file when it was opened, in bytes and nanoseconds."""
+    """What a file was when it was opened."""
 
     size: int
-    #: None: not compared, since the copies of a file on several machines may have other times
+    #: time of the last change in nanoseconds; None: not compared, since copies on several machines have other times
     modified: int | None
+    #: its first and last bytes, which tell a file that was appended to from one that was written anew
+    ends: bytes
 
 
 def stamp_of(path: Path) -> Stamp | None:
     """The stamp of a file; None if it has no size, such as a device, or cannot be looked at."""
     try:
-        found = path.stat()
+        status = path.stat()
+        if not S_ISREG(status.st_mode) or not status.st_size:  # files that the system makes up claim 0 bytes
+            return None
+        return Stamp(status.st_size, status.st_mtime_ns, _ends(path, status.st_size))
     except OSError:  # opening the file reports it
         return None
-    if not S_ISREG(found.st_mode) or not found.st_size:  # files that the system makes up claim 0 bytes
-        return None
-    return Stamp(found.st_size, found.st_mtime_ns)
+
+
+def _ends(path: Path, size: int) -> bytes:
+    """The first and last bytes of the part of a file up to a size."""
+    with path.open("rb", buffering=0) as file:
+        first = file.read(min(size, _END))
+        file.seek(max(0, size - _END))
+        return first + file.read(min(size, _END))
 
 
 def check_unchanged(path: Path, stamp: Stamp, *, may_grow: bool = True) -> None:
     """Refuse a file that was changed since it was opened; rows may have been appended if it `may_grow`."""
-    present = stamp_of(path)
-    if present is None:  # reading the file reports it
+    try:
+        status = path.stat()
+        if status.st_size < stamp.size:
+            raise cut_short(path)
+        if status.st_size == stamp.size:
+            changed = stamp.modified not in (None, status.st_mtime_ns)
+        else:
+            changed = not may_grow or _ends(path, stamp.size) != stamp.ends
+    except OSError:  # reading the file reports it
         return
-    if present.size < stamp.size:
-        raise cut_short(path)
-    rewritten = stamp.modified not in (None, present.modified)
-    if (present.size == stamp.size and rewritten) or (present.size > stamp.size and not may_grow):
+    if changed:
         raise TableError(f"Cannot read {str(path)!r}: it was changed after it was opened. Open it again.")
 
 

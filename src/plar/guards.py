@@ -20,7 +20,7 @@ _SHOWN = 5
 def warn_before(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
     """Warn of what a search should not begin with: rows without a decision, a quantity as decision, index columns."""
     _warn_of_missing_decision(granules)
-    warn_of_quantity(engine, table, granules)
+    _warn_of_quantity(engine, table, granules)
     _warn_of_index(granules)
 
 
@@ -30,15 +30,14 @@ def _warn_of_index(granules: GranuleHandle) -> None:
     if not columns:
         return
     shown = [printable(name) for name in columns[:_SHOWN]]
-    dropped = f"drop={(shown[0] if len(columns) == 1 else shown)!r}"
-    if len(columns) == 1:
-        message = f"{_listed(columns)} is different in nearly every row: it identifies the rows of this table, and "
-        message += f"neither it nor a reduct with it says anything about new rows. Leave it out, {dropped}."
-    else:
-        message = f"{_listed(columns)} are different in nearly every row: they identify the rows of this table, and "
-        message += f"neither they nor a reduct with one of them says anything about new rows. Leave them out, {dropped}"
-        message += " and so on." if len(columns) > _SHOWN else "."
-    warn(message)
+    more = " and so on" if len(columns) > _SHOWN else ""
+    is_one = len(columns) == 1
+    are = "is" if is_one else "are"
+    remedy = f"Leave it out, drop={shown[0]!r}." if is_one else f"Leave them out, drop={shown!r}{more}."
+    warn(
+        f"{_listed(columns)} {are} different in nearly every row: such a column identifies the rows of this table, and "
+        f"neither it nor a reduct with it says anything about new rows. {remedy}"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -46,7 +45,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed} and {len(names) - _SHOWN:,} more columns" if len(names) > _SHOWN else listed
 
 
-def warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
+def _warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
     name = granules.decision[0]
     if granules.n_classes <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
@@ -92,7 +91,7 @@ def warn_after(
     `chosen` are the columns of each result, and how many combinations of values they have, if that is known.
     """
     n_rows = min(granules.n_rows, granules.n_objects)
-    ids = granules.index_like
+    ids = frozenset(granules.index_like)
     n_values = dict(zip(granules.conditions, granules.cardinalities, strict=True))
     uncut: dict[str, None] = {}
     for attributes, n_combinations in chosen:

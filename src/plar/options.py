@@ -51,13 +51,11 @@ class ReadOptions:
 
     def __post_init__(self) -> None:
         """Refuse what is invalid for any table."""
-        if self.missing not in POLICIES:
-            raise ParameterError(f"Unknown missing policy {self.missing!r}. Choose one of: {', '.join(POLICIES)}.")
-        if self.missing_decision not in POLICIES:
-            raise ParameterError(
-                f"The 'missing_decision' parameter must be one of: {', '.join(POLICIES)}. "
-                f"Got {self.missing_decision!r} instead."
-            )
+        for option in ("missing", "missing_decision"):
+            policy = getattr(self, option)
+            if policy not in POLICIES:
+                choices = ", ".join(POLICIES)
+                raise ParameterError(f"The {option!r} parameter must be one of: {choices}. Got {policy!r} instead.")
         if self.decimal not in (".", ","):
             raise ParameterError(f"The 'decimal' parameter must be '.' or ','. Got {self.decimal!r} instead.")
         object.__setattr__(self, "na", _spellings(self.na))
@@ -212,7 +210,8 @@ def _spellings(na: Any) -> tuple[str, ...] | None:
     """
     if na is None:
         return None
-    words = (na,) if isinstance(na, str) or not isinstance(na, Iterable) else tuple(na)
+    is_list = isinstance(na, Iterable) and not isinstance(na, (str, bytes, bytearray, Mapping))
+    words = tuple(na) if is_list else (na,)
     for word in words:
         if isinstance(word, (bool, Fraction)) or not isinstance(word, (str, Real, Decimal)):
             raise ParameterError(

@@ -26,7 +26,9 @@ def check_jobs(n_jobs: Any) -> None:
         return
     is_whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if not is_whole or (int(n_jobs) < 1 and n_jobs != -1):
-        raise ParameterError(f"n_jobs must be 1 or more, or None or -1 for all cores. Got {n_jobs!r} instead.")
+        raise ParameterError(
+            f"The 'n_jobs' parameter must be None or -1 for all cores, or 1 or more. Got {n_jobs!r} instead."
+        )
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from plar.chance import LEVEL
 from plar.errors import TableError
 from plar.files import as_path, checksum, replacing
 from plar.from_json import fitted, from_json
+from plar.interrupts import SafeInterrupts
 from plar.proof import Proof
 
 if TYPE_CHECKING:
@@ -270,7 +271,9 @@ class Reduct:
 
         kept = ("header", "separator", "decimal", "encoding", "na")
         options = ReadOptions(**{name: self.settings[name] for name in kept if name in self.settings})
-        return select_columns(data, self.attributes, self.decision, self.cuts if wants_bins(output) else {}, options)
+        cuts = self.cuts if wants_bins(output) else {}
+        with SafeInterrupts():
+            return select_columns(data, self.attributes, self.decision, cuts, options)
 
 
 def load(path: str | os.PathLike[str]) -> Reduct:

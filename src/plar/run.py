@@ -86,7 +86,8 @@ def prepared(
 
     `attributes` that the table does not have are refused before any work.
     """
-    chosen = as_engine(engine, n_jobs, data)
+    with SafeInterrupts():
+        chosen = as_engine(engine, n_jobs, data)
     seconds = {} if seconds is None else seconds
     made: Any = None
     try:
@@ -162,6 +163,8 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
     deadline = perf_counter() + (math.inf if limit is None else as_seconds(limit))
     measure, reading = as_measure(given["measure"]), ReadOptions.of(given)
     listed = {name: tuple(column_list(given[name])) for name in ("include", "exclude")}
+    if isinstance(given["include"], tuple):  # it may be the label of one column, which only the table can tell
+        listed["include"] = ()
     options = Options.of({**given, **listed})
     for name in ("progress", "on_step"):
         if given[name] is not None and not callable(given[name]):

@@ -30,7 +30,7 @@ def spark_ar(
     data, decision, y, **options
         As in `har`, except Spark DataFrames: the rows are sent from here.
     session : SparkSession, optional
-        Default: the active one, else a new one on this machine, which is stopped at the end.
+        Default: the one that runs in this process, else a new one on this machine, which is stopped at the end.
 
     Returns
     -------

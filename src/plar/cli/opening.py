@@ -46,6 +46,7 @@ def started(
     """Give a function that opens a command's table, and its engine; a Spark session that it starts ends with it."""
     from plar.engines import as_engine
     from plar.limits import as_bytes, memory_limited
+    from plar.parallel import check_jobs
     from plar.run import opened
 
     options = computing or Computing()
@@ -54,9 +55,11 @@ def started(
         if options.engine == "spark":
             if not os.environ.get("PLAR_DEBUG"):  # py4j logs a traceback for every call that Ctrl-C breaks
                 logging.getLogger().addHandler(logging.NullHandler())
+            check_jobs(options.jobs)
             if options.master and options.jobs:
                 raise ParameterError(f"--jobs is for this machine, but --master is {options.master!r}. Leave one out.")
-            engine.master = options.master or (f"local[{options.jobs}]" if options.jobs else None)
+            cores = "*" if options.jobs in (None, -1) else options.jobs
+            engine.master = options.master or (f"local[{cores}]" if options.jobs else None)
             engine.conf = dict(map(_setting, options.conf or ()))
             stack.enter_context(engine)
         elif options.master or options.conf:

@@ -125,7 +125,8 @@ def settle(
             named[j] = name, column
         counts = counts[rows]
     if not len(counts):
-        raise NoRows("No row is left: all were dropped for a missing value. Pass missing='value'.")
+        option = "missing" if policies and policies[0] == "drop" else "missing_decision"
+        raise NoRows(f"No row is left: all were dropped for a missing value. Pass {option}='value'.")
     if grouped and not any(column.merged for _, column in named):
         return counts, None
     columns = [(column.codes, len(column.values)) for _, column in named]

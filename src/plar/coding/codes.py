@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
+from heapq import nlargest, nsmallest
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,17 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # pandas.NA has no truth value
         return True
+
+
+def sample_of(values: Iterable[Any], n: int = 1000) -> list[Any]:
+    """Up to `n` of some different values, whatever their order: those that sort first, and those that sort last."""
+    every = list(values)
+    if len(every) <= n:
+        return every
+    try:
+        return [*nsmallest(n // 2, every), *nlargest(n // 2, every)]
+    except TypeError:  # values of several types
+        return [*nsmallest(n // 2, every, key=repr), *nlargest(n // 2, every, key=repr)]
 
 
 def encode_distinct(

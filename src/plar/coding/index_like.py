@@ -17,21 +17,19 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.codes import Column
+from plar.coding.codes import Column, sample_of
 
 #: no column of a smaller table is called an index
 FEWEST_ROWS = 20
 #: the least share of different values
 _DIFFERENT = 0.9
-#: values that show what a column holds; the first ones show it if they are fractions, as in most columns
-_SAMPLE = 1000
-_FIRST = 10
+_FEW = 10
 _MODULUS = 1 << 64
 
 _WHOLE = re.compile(r"[+-]?[0-9]+(?:[.,]0*)?")
@@ -53,7 +51,8 @@ _TIME = re.compile(rf"(?:{_DAY})(?:[t, ]+{_CLOCK})?|{_CLOCK}|-?p(?:[0-9.]+[ymwd]
 
 _NAMES_ROWS = re.compile(r"row\W?_?(?:names?|index|id|num|number|no|nr)|index|unnamed: ?\d+|level_\d+", re.IGNORECASE)
 #: names that readers give to columns without one
-_PLACEHOLDER = re.compile(r"(?:x|_c)(\d+)")
+_PLACEHOLDER = re.compile(r"(?:x|_c)\d+")
+_FIRST_PLACEHOLDERS = ("x0", "_c0")
 _ID = re.compile("id|ids|identifier|no|nr|num|number|row|rows|obs|observation|case|order|record|seq|sequence|serial")
 _JOINED_ID = re.compile("(?:row|obs|case|rec|record|cust|customer|user|subject|patient|sample|item)(?:id|no|nr|num)")
 _OF_TIME = re.compile("years?|yr|date|day|month|week|quarter|hour|minute|second|time|timestamp")
@@ -130,10 +129,10 @@ def index_like(
 
 
 def _unnamed(names: Sequence[str]) -> frozenset[str]:
-    """Columns without a name while others have one: an empty name, or the only placeholder, for its own position."""
+    """Columns without a name while others have one: an empty name, or a placeholder that only the first column has."""
     empty = {name for name in names if not name.strip()}
     placeholders = [name for name in names if _PLACEHOLDER.fullmatch(name)]
-    if len(placeholders) == 1 and names.index(placeholders[0]) == int(placeholders[0].lstrip("x_c")):
+    if len(placeholders) == 1 and names[0] in _FIRST_PLACEHOLDERS:
         empty.update(placeholders)
     return frozenset(empty) if len(empty) < len(names) else frozenset()
 
@@ -156,18 +155,21 @@ def profile_of(values: Sequence[Any], n_rows: int) -> Profile | None:
     """The profile of a column, given by its different values; None if it cannot be an index, as few columns can."""
     if len(values) < _DIFFERENT * n_rows:
         return None
-    first = [value for value in islice(values, _FIRST) if value is not None]
-    if first and all(map(_is_number, first)) and not all(map(_is_whole, first)):
+    known = [value for value in values if value is not None]
+    kinds = set(map(type, known))
+    if kinds == {float} and not all(map(float.is_integer, known[:_FEW])):  # a single fraction decides
         return None
-    some = [value for value in islice(values, _SAMPLE) if value is not None]
+    if kinds == {int} or kinds == {float}:
+        return _profile_of_numbers(known)
+    some = sample_of(known)
     numbers = [value for value in some if _is_number(value)]
     if 2 * len(numbers) > len(some):
-        return _profile_of_numbers(values) if all(map(_is_whole, numbers)) else None
+        return _profile_of_numbers(known) if all(map(_is_whole, numbers)) else None
     kind = "other"
-    if some and all(isinstance(value, str) for value in some):
+    if kinds == {str}:
         times = sum(_TIME.fullmatch(value.strip()) is not None for value in some)
         kind = "time" if 2 * times > len(some) else "text"
-    return Profile(kind, sum(value is not None for value in values))
+    return Profile(kind, len(known))
 
 
 def _is_number(value: Any) -> bool:
@@ -182,9 +184,8 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) or (value == value and abs(value) != float("inf") and value == int(value))
 
 
-def _profile_of_numbers(values: Sequence[Any]) -> Profile | None:
+def _profile_of_numbers(known: list[Any]) -> Profile | None:
     """The profile of values of which most are whole numbers; None if there are fractions."""
-    known = [value for value in values if value is not None]
     try:
         whole = _as_integers(known)
     except OverflowError:  # too large to number rows

@@ -336,10 +336,10 @@ def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
     labels: NDArray[Any] = column_or_1d(y, warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
-    if encode_column(labels, NO_SPELLINGS, "y").missing is not None:
-        raise TableError("Input y contains NaN or None. Give every row a label, or leave those rows out.")
     spelled = encode_column(labels, na, "y")
     if spelled.missing is not None:
+        if encode_column(labels, NO_SPELLINGS, "y").missing is not None:
+            raise TableError("Input y contains NaN or None. Give every row a label, or leave those rows out.")
         label = labels[spelled.codes == spelled.missing].tolist()[0]
         raise TableError(
             f"Input y contains {label!r}, which means missing. Give those rows another label, leave them out, or "

@@ -69,11 +69,15 @@ class FrameRows(Rows):
         )
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
-        """Run a query on the frame."""
+        """Run a query on the frame, whose files must stay as they are."""
         self.check_unchanged()
-        frame = run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
+        frame = self.run_query(query)
         self.check_unchanged()
         return frame
+
+    def run_query(self, query: pl.LazyFrame) -> pl.DataFrame:
+        """Run a query on the frame, or on one of its files."""
+        return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
 
     def check_unchanged(self) -> None:
         """Refuse files that another program changed since they were opened."""

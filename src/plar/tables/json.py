@@ -61,13 +61,16 @@ class JsonRows(FrameRows):
         keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
         # not text, or a lone surrogate, which polars reads as NUL
         other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
+        self.check_unchanged()  # here and at the end, not for each of many files
         for file in self.files:
             if is_array(file):
                 continue
-            mixed = texts and self.collect(pl.scan_lines(json_source(file), glob=False).select(other.any())).item()
+            lines = pl.scan_lines(json_source(file), glob=False)
+            mixed = texts and self.run_query(lines.select(other.any())).item()
             if mixed or large:
                 with closing(_rows(file)) as rows:  # or a traceback would keep the file open
                     _check_types(rows, {*texts, *(floats if large else ())})
+        self.check_unchanged()
 
 
 def unmapped(file: Path) -> str:
