@@ -98,6 +98,7 @@ INDEX_LIKE: dict[str, tuple[str, Any, bool]] = {
     "one twice": ("id", range(99), False),
     "years": ("Year", range(1914, 2014), False),
     "a year with a number": ("year no", range(1914, 2014), False),
+    "pandas in Parquet": ("__index_level_0__", [3 * i for i in range(95)], True),
     "a grid": ("grid", range(500, 600), False),
     "text": ("anything", [f"name {i}" for i in range(90)], True),
     "text that repeats": ("anything", [f"name {i}" for i in range(89)], False),
@@ -238,6 +239,18 @@ def test_numbers_that_should_be_cut(how: dict[str, Any], tmp_path: Path) -> None
         with pytest.warns(plar.PlarWarning) as caught:
             plar.relevant(frame, "d", **given)
         assert told(caught) == message
+
+
+def test_only_numbers_that_bins_would_cut_are_to_be_cut(tmp_path: Path) -> None:
+    fractions = [f"{x:.3f}" for x in np.random.default_rng(2).random(60)]
+    table = {"v": fractions, "d": ["a", "b"] * 30}
+    plar.reduce(table, "d")  # bins cut no text in tables of types
+    pl.DataFrame(table).write_csv(tmp_path / "t.csv")
+    with pytest.warns(plar.PlarWarning, match="The numbers of 'v' are not cut into bins"):
+        plar.reduce(tmp_path / "t.csv", "d")
+    pl.DataFrame({**table, "v": [*fractions[:-1], "odd"]}).write_csv(tmp_path / "t.csv")
+    with pytest.warns(plar.PlarWarning, match="Not cut into bins"):  # and no advice to cut what cannot be cut
+        plar.reduce(tmp_path / "t.csv", "d", bins="quantile:4")
 
 
 def test_numbers_are_not_blamed_for_a_table_that_is_thin_without_them() -> None:
@@ -381,7 +394,10 @@ def test_decision_bins_come_before_mdlp_and_count_with_missing(tmp_path: Path) -
     ("options", "said"),
     [
         ({"decision_bins": "mdlp"}, "decision_bins='mdlp' would cut the decision by itself"),
-        ({"decision_bins": 4}, "decision_bins=4 does not say how to cut.*pass 'quantile:4'; .* 'width:4'[.]$"),
+        (
+            {"decision_bins": 4},
+            "decision_bins=4 does not say how to cut.*pass 'quantile:4'; .* 'width:4'[.] A cut",
+        ),
         ({"decision_bins": "kmeans"}, "Unknown bins 'kmeans'. Choose one of: quantile:k, width:k[.]$"),
         ({"decision_bins": [2, 1]}, "pass such a list, or one of: quantile:k, width:k[.]$"),
         ({"decision_bins": "quantile"}, "needs a number of bins from 2"),

@@ -634,14 +634,26 @@ with granulated() as large:
     print(type(large).__name__, len(large), runs())
 print(runs())
 
+def collect():
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+try:
+    plar.core(large)
+except plar.TableError as error:
+    print(error)
+
 coarse = granulated().coarsen(["top_left"])
 gc.collect()
 print(len(coarse), runs())
+other = granulated()  # in the same session
 del coarse
-gc.collect()
-for thread in threading.enumerate():
-    if thread is not threading.current_thread() and not thread.daemon:
-        thread.join()
+collect()
+print(len(plar.core(other)), runs())
+del other
+collect()
 print(runs())
 
 try:
@@ -658,7 +670,17 @@ def test_a_session_that_was_started_for_granules_stops_with_them() -> None:
     environment = {**os.environ, "MASTER": "local[1]"}
     command = [sys.executable, "-c", SESSIONS_OF_ITS_OWN, str(EXAMPLE)]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
-    expected = ["Granules 958 False", "SparkGranules 958 True", "False", "6 True", "False", "False", "local[1] True"]
+    expected = [
+        "Granules 958 False",
+        "SparkGranules 958 True",
+        "False",
+        "These granules were released: unpersist was called. Granulate the table again.",
+        "6 True",
+        "0 True",
+        "False",
+        "False",
+        "local[1] True",
+    ]
     assert ran.stdout.splitlines() == expected, ran.stderr[-3000:]
 
 

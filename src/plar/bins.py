@@ -150,7 +150,8 @@ def _refuse_bare_number(asked: Any, option: str) -> None:
         k = text if len(text) < 9 and 2 <= int(text) <= _MOST_BINS else "10"
         raise ParameterError(
             f"{option}={asked!r} does not say how to cut. For {k} bins of about equally many rows, "
-            f"pass 'quantile:{k}'; for bins of equal width, 'width:{k}'."
+            f"pass 'quantile:{k}'; for bins of equal width, 'width:{k}'. "
+            f"A cut point is written {int(text)}.0, in Python in a list."
         )
 
 

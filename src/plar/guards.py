@@ -80,6 +80,15 @@ def warn_supervised_bins(table: DecisionTable) -> None:
         )
 
 
+def _can_be_cut(engine: Engine, table: DecisionTable, granules: GranuleHandle, name: str) -> bool:
+    """Whether bins= would cut a column: it holds numbers, as such or written in a text file, and was not asked for."""
+    if table.roles.bins is not None and table.roles.bins.rule(name) is not None:
+        return False
+    values = list(engine.sample_values(table, granules, name))
+    is_text = any(isinstance(value, str) for value in values)
+    return are_numbers(values) and (granules.text or not is_text)
+
+
 def warn_after(
     engine: Engine,
     table: DecisionTable,
@@ -100,7 +109,7 @@ def warn_after(
             for name in attributes
             if n_values[name] > MOST_CLASSES and name not in granules.cuts and name not in ids
         ]
-        numbers = [name for name in candidates if are_numbers(engine.sample_values(table, granules, name))]
+        numbers = [name for name in candidates if _can_be_cut(engine, table, granules, name)]
         if not numbers:
             continue
         if n_combinations is None:

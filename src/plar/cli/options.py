@@ -282,7 +282,9 @@ def _read_costs(path: str) -> list[list[str]]:
 
 
 def _rule(text: str) -> str | list[float]:
-    """A rule, or cut points: 1.5,3."""
+    """A rule, or cut points: 1.5,3; a single whole number may be meant as a number of bins, and is refused later."""
+    if text.strip().isdigit():
+        return text
     try:
         return [float(word) for word in text.split(",")]
     except ValueError:

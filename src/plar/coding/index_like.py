@@ -49,10 +49,12 @@ _DAY = "|".join(
 #: dates, times and durations, as ISO 8601 and people write them
 _TIME = re.compile(rf"(?:{_DAY})(?:[t, ]+{_CLOCK})?|{_CLOCK}|-?p(?:[0-9.]+[ymwd])*(?:t[0-9.hms]+)?", re.IGNORECASE)
 
-_NAMES_ROWS = re.compile(r"row\W?_?(?:names?|index|id|num|number|no|nr)|index|unnamed: ?\d+|level_\d+", re.IGNORECASE)
+_NAMES_ROWS = re.compile(
+    r"row\W?_?(?:names?|index|id|num|number|no|nr)|index|unnamed: ?\d+|level_\d+|__index_level_\d+__", re.IGNORECASE
+)
 #: names that readers give to columns without one
-_PLACEHOLDER = re.compile(r"(?:x|_c)\d+")
-_FIRST_PLACEHOLDERS = ("x0", "_c0")
+_PLACEHOLDER = re.compile(r"(?:x|_c|column_)\d+")
+_FIRST_PLACEHOLDERS = ("x0", "_c0", "column_0")
 _ID = re.compile("id|ids|identifier|no|nr|num|number|row|rows|obs|observation|case|order|record|seq|sequence|serial")
 _JOINED_ID = re.compile("(?:row|obs|case|rec|record|cust|customer|user|subject|patient|sample|item)(?:id|no|nr|num)")
 _OF_TIME = re.compile("years?|yr|date|day|month|week|quarter|hour|minute|second|time|timestamp")

@@ -27,7 +27,14 @@ from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.oracle import SparkOracle
 from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
-from plar.engines.spark.session import check_session, running_session, sent_once, start_session
+from plar.engines.spark.session import (
+    check_session,
+    join_session,
+    leave_session,
+    running_session,
+    sent_once,
+    start_session,
+)
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.sources import FileSource, FrameSource, Source
 from plar.engines.spark.warm import warm_workers
@@ -121,18 +128,26 @@ class SparkEngine(Engine):
                 )
 
     def leave_to(self, granules: GranuleHandle) -> None:
-        """Leave a session that was started here to granules on its cluster; else close the engine."""
-        if self._own is not None and isinstance(granules, SparkGranules):
+        """Leave a session that plar has started to the granules on its cluster; else close the engine."""
+        if isinstance(granules, SparkGranules) and self._shares_session():
             granules.close_with(self)
         else:
             self.close()
 
+    def _shares_session(self) -> bool:
+        """Whether a session that plar has started, for this engine or another, runs at least until this one closes."""
+        if self._own is None:
+            running = running_session()
+            if running is not None and join_session(running):
+                self._own = running
+        return self._own is not None
+
     def close(self) -> None:
-        """Stop the session that was started here; a given one keeps running."""
+        """Stop the session that was started here, unless granules on it are still in use; a given one keeps running."""
         while self._shipped:
             self._shipped.pop()[1].unpersist()
         if self._own is not None:
-            self._own.stop()
+            leave_session(self._own)
             self._own = None
 
     def spark(self) -> SparkSession:
@@ -193,6 +208,8 @@ class SparkEngine(Engine):
 
     def open(self, granules: Granules | SparkGranules, measure: Measure, watch: Watch | None = None) -> Evaluation:
         """Prepare the granules for one search; those on this machine are shipped out unless they are small."""
+        if isinstance(granules, SparkGranules):
+            granules.check_usable()
         session, watch = self.spark(), watch or self.watch
         if isinstance(granules, Granules) and self._stays(granules):
             return LocalEngine().open(granules, measure, watch)

@@ -127,6 +127,7 @@ def _in_one_coding(
         cuts=cuts,
         dictionaries=known[:-1],
         samples=samples,
+        text=table.rows.text,
         n_rows=sum(fact.n_rows_read for fact in facts),
         profiles=profiles,
         release=release,

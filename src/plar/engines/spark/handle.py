@@ -56,6 +56,8 @@ class SparkGranules:
     #: rows of the table, each counted once, and profiles of conditions, as in `Granules`
     n_rows: int = 0
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    #: whether the values are as written in text files
+    text: bool = False
     #: frees what the pieces are computed from
     release: Callable[[], None] | None = None
     #: granules in each piece, and objects in all, once they are computed
@@ -66,6 +68,7 @@ class SparkGranules:
     #: what evaluations in the rows layout moved, and coarser granules: all freed together
     moved: list[RDD[Piece]] = field(default_factory=list, init=False)
     coarse: list[SparkGranules] = field(default_factory=list, init=False)
+    is_released: bool = field(default=False, init=False)
     #: the granules that these were made from
     fine: SparkGranules | None = field(default=None, init=False)
     #: the engine that was started for these granules alone
@@ -206,8 +209,14 @@ class SparkGranules:
                 raise TableError(f"The table is already granulated. Pass {option}= when granulating it.")
         return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
 
+    def check_usable(self) -> None:
+        """Refuse granules that were released."""
+        if self.is_released:
+            raise TableError("These granules were released: unpersist was called. Granulate the table again.")
+
     def unpersist(self) -> None:
         """Free the cluster's memory and disks; the granules cannot be used afterwards."""
+        self.is_released = True
         while self.coarse:
             self.coarse.pop().unpersist()
         with suppress(Exception):  # a cluster that has shut down has freed them already

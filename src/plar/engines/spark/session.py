@@ -77,6 +77,30 @@ def running_session() -> SparkSession | None:
     return session
 
 
+#: how many engines use each session that plar has started, by its context
+_engines_using: dict[SparkContext, int] = {}
+_engines_lock = threading.Lock()
+
+
+def join_session(session: SparkSession) -> bool:
+    """Keep a session running until `leave_session`, if plar has started it; False if it is somebody else's."""
+    with _engines_lock:
+        context = session.sparkContext
+        if context in _engines_using:
+            _engines_using[context] += 1
+        return context in _engines_using
+
+
+def leave_session(session: SparkSession) -> None:
+    """Stop a session that plar has started when the last engine leaves it."""
+    with _engines_lock:
+        context = session.sparkContext
+        _engines_using[context] -= 1
+        if not _engines_using[context]:
+            del _engines_using[context]
+            session.stop()
+
+
 def start_session(master: str | None, conf: Mapping[str, Any]) -> SparkSession:
     """Start a new session."""
     conf = {name: str(value) for name, value in conf.items()}
@@ -112,6 +136,8 @@ def start_session(master: str | None, conf: Mapping[str, Any]) -> SparkSession:
     session.sparkContext.setLogLevel("OFF")
     if python := settings.get("spark.pyspark.python"):  # pyspark itself reads it from the environment only
         session.sparkContext.pythonExec = python
+    with _engines_lock:
+        _engines_using[session.sparkContext] = 1
     return session
 
 
