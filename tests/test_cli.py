@@ -206,7 +206,7 @@ BAD = [
     (("reduce", "good.csv", "-d", "d", "--bins", "4"), ["--bins 4", "'quantile:4'"]),
     (("reduce", "table.dta", "-d", "d"), ["table.dta", "pandas.read_stata(…)"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--bins", "colour=mdlp"), ["'mdlp'", "NAME=RULE"]),
-    (("reduce", "good.csv", "-d", "d", "--bins", "colour=1", "--bins", "0=2,3"), ["'colour'", "twice"]),
+    (("reduce", "good.csv", "-d", "d", "--bins", "colour=1.5", "--bins", "0=2,3"), ["'colour'", "twice"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--decimal", "x"), ["'x'", "decimal"]),
     (("schema", "perform"), ["'perform'", "reduce, relevant, reducts, core, theta, engines, proof"]),
     (("reduce", "table.xyz", "-d", "d"), ["table.xyz", ".csv"]),
