@@ -93,7 +93,8 @@ def engine(request: pytest.FixtureRequest) -> Any:
     return ENGINES[request.param]()
 
 
-QUICK_START = {"spark.sql.shuffle.partitions": "3"}
+#: all tests share a session, and some look at the stages that they ran: Spark forgets those beyond a thousand
+QUICK_START = {"spark.sql.shuffle.partitions": "3", "spark.ui.retainedStages": "100000"}
 
 
 def no_spark() -> str | None:

@@ -216,7 +216,7 @@ def test_options_of_granules() -> None:
         ({"y": [1, 2, 3]}, "comes too late"),
         ({"weights": "a"}, "comes too late"),
         ({"missing": "error"}, r"Missing values in 'a' \(1\)"),
-        ({"missing": "never"}, "Unknown missing policy 'never'"),
+        ({"missing": "never"}, "'missing' parameter must be one of"),
         ({"drop": ["a", "b"]}, "No column is left"),
         ({"drop": "d"}, "both the decision and to be dropped"),
         ({"drop": "z"}, "Unknown column to drop 'z'"),

@@ -32,8 +32,8 @@ from plar.spark_calls import spark_call
 class SparkGranules:
     """The distinct rows of a table, in pieces on a cluster; plar's functions accept them in place of the table.
 
-    They are kept until `unpersist` or the end of a ``with`` block. A session that was started for them stops then, or
-    when nothing refers to them any more.
+    They are kept until `unpersist` or the end of a ``with`` block. A session that plar has started stops then, or when
+    nothing refers to them any more, unless other granules use it.
     """
 
     conditions: tuple[str, ...]
@@ -71,7 +71,7 @@ class SparkGranules:
     is_released: bool = field(default=False, init=False)
     #: the granules that these were made from
     fine: SparkGranules | None = field(default=None, init=False)
-    #: the engine that was started for these granules alone
+    #: an engine that keeps their session running, if plar has started it
     engine: Engine | None = field(default=None, init=False)
 
     def computed(self, by_columns: int | None = None) -> Self:
@@ -230,7 +230,7 @@ class SparkGranules:
             self.engine.close()
 
     def close_with(self, engine: Engine) -> None:
-        """Close an engine that was started for these granules with them, or when they are garbage."""
+        """Close an engine together with these granules, or when they are garbage."""
         self.engine = engine
         finalizer = finalize(self, _close_in_thread, engine)
         finalizer.atexit = False  # the JVM ends with this process
