@@ -323,8 +323,8 @@ def granulate(
 
     Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
     Spark engine they stay on the cluster, as SparkGranules, unless they are small, until their `unpersist` or the end
-    of a ``with`` block. If ``engine="spark"`` has to start a session, it stops at that time too; at once if they are
-    small.
+    of a ``with`` block. A session that ``engine="spark"`` had to start stops with the last of them; at once if they
+    are small.
 
     Examples
     --------

@@ -136,7 +136,9 @@ def read_granules(path: Path) -> dict[str, Any]:
         cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
         found = {"conditions": conditions, "decision": decision, "counts": counts, "names": tuple(roles["names"])}
         # files of earlier versions have neither of these
-        profiles = {name: Profile(str(kind), *map(int, of)) for name, (kind, *of) in roles.get("profiles", {}).items()}
+        profiles: dict[str, Profile] = {}
+        for name, (kind, *numbers) in roles.get("profiles", {}).items():
+            profiles[name] = Profile(str(kind), *map(int, numbers))
         n_rows = int(roles.get("n_rows", 0))
         if not 0 <= n_rows <= MAX_OBJECTS:
             raise ValueError(f"{n_rows} rows")

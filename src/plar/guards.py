@@ -63,10 +63,13 @@ def _warn_of_missing_decision(granules: GranuleHandle) -> None:
     lacking = granules.n_missing_decisions
     if not lacking:
         return
-    rows = ", ".join(f"{n_rows:,} row{'s' if n_rows > 1 else ''} without {name!r}" for name, n_rows in lacking.items())
+    counted = []
+    for name, n_rows in lacking.items():
+        rows = "row" if n_rows == 1 else "rows"
+        counted.append(f"{n_rows:,} {rows} without {name!r}")
     warn(
-        f"The decision is missing in some rows ({rows}), and these count as a class of their own. To leave them out, "
-        "pass missing_decision='drop'."
+        f"The decision is missing in some rows ({', '.join(counted)}), and these count as a class of their own. "
+        "To leave them out, pass missing_decision='drop'."
     )
 
 

@@ -223,7 +223,10 @@ class _Search(Search):
     def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
         # adds the best attribute to R and `chosen`; with alpha, the best of those that beat chance
         began = perf_counter()
-        names, n, measure, alpha = self.granules.conditions, self.granules.n_objects, self.measure, self.options.alpha
+        names = self.granules.conditions
+        n = self.granules.n_objects
+        measure = self.measure
+        alpha = self.options.alpha
         candidates = [a for a in range(len(names)) if a not in chosen]
         before = evaluation.theta
         theta_of = dict(zip(candidates, evaluation.with_each(candidates), strict=True))

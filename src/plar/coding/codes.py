@@ -93,7 +93,8 @@ def encode_distinct(
         absent.add("")
     if len(texts) == len(values) and not absent:
         return Column(smallest_codes(codes, len(values)), values)
-    made, times = [], set[str]()
+    merged: list[Any] = []
+    times = set[str]()
     for value in values:
         if isinstance(value, str):
             value = None if value in absent else value
@@ -103,11 +104,11 @@ def encode_distinct(
             value = spelled_time(value.item() if isinstance(value, np.generic) else value)
             if isinstance(value, str):
                 times.add(value)
-        made.append(value)
+        merged.append(value)
     if not times.isdisjoint(texts):
         both = min(times & texts)
         raise TableError(f"A column holds {both!r} as a time and as text. Write all of it in one type.")
-    return recode(codes, made)
+    return recode(codes, merged)
 
 
 def recode(codes: Array, values: Iterable[Any]) -> Column:

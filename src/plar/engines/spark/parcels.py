@@ -86,6 +86,7 @@ def make_parcels(source: Source, roles: Roles, token: str, *, long: int, small: 
 
 
 def _counted(policy: str) -> str:
+    """What tasks do with missing values: where they are an error they are values, to be counted."""
     return "value" if policy == "error" else policy
 
 
