@@ -30,10 +30,10 @@ import plar
 from plar import datasets
 from plar.engines import CudaEngine, LocalEngine
 from plar.engines.cuda.kernels import grid, interleave
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import SCE, Measure
 from plar.options import Options
-from plar.search import find_reduct
+from plar.search.greedy import find_reduct
 
 RESULTS: list[dict[str, Any]] = []
 REPEAT = 20

@@ -23,7 +23,7 @@ from bars import best, data_folder, process, report, run, timed_steps
 import plar
 from plar import datasets
 from plar.engines import LocalEngine
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import SCE, exact_log
 
 PLAR = str(Path(sys.executable).parent / "plar")

@@ -19,7 +19,7 @@ from bars import best, data_folder, report, run, timed_steps
 
 import plar
 from plar import datasets
-from plar.chance import p_value
+from plar.chance.p_value import p_value
 from plar.engines import LocalEngine
 from plar.measures import SCE
 

@@ -25,7 +25,7 @@ import oracle
 import polars as pl
 
 import plar
-from plar.granules import Granules
+from plar.granules.granules import Granules
 
 Rows = Counter[tuple[Any, ...]]
 #: keyword arguments of `plar.reduce`

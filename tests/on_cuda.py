@@ -27,7 +27,7 @@ from plar.engines import CudaEngine, LocalEngine
 from plar.engines.cuda import columns as columns_module
 from plar.engines.cuda import engine as engine_module
 from plar.engines.cuda import hashing, kernels, partition, sorting
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import MEASURES, as_measure
 
 SIMULATED = bool(config.ENABLE_CUDASIM)

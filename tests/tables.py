@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from plar.input.tables import DecisionTable, open_table
 from plar.options import ReadOptions
-from plar.tables import DecisionTable, open_table
 
 __all__ = ["as_table"]
 

@@ -211,7 +211,7 @@ def test_logarithms_of_java(tmp_path: Path) -> None:
 
 def test_nothing_else_loads_them() -> None:
     code = (
-        "import sys, plar, plar.api, plar.cli, plar.datasets, plar.engines.local\n"
+        "import sys, plar, plar.api, plar.cli, plar.datasets, plar.engines.local.engine\n"
         "assert 'plar.baselines' not in sys.modules\n"
         "from plar import baselines\n"
         "assert 'pyspark' not in sys.modules"

@@ -30,14 +30,15 @@ from test_checkpoint import table as text_table
 from test_invariance import facts
 
 import plar
-from plar import baselines, chance
-from plar.association import association
-from plar.chance import _drawn, p_value
+from plar import baselines
+from plar.chance import p_value as chance
+from plar.chance.association import association
+from plar.chance.p_value import _drawn, p_value
 from plar.engines import LocalEngine
+from plar.grouping.partition import smallest_codes
 from plar.measures import as_measure
-from plar.partition import smallest_codes
-from plar.search import _best_first
-from plar.strata import Table
+from plar.search.greedy import _best_first
+from plar.uncertainty.strata import Table
 
 # ids are there to be refused, and decisions of many values are at the edge
 pytestmark = [
@@ -687,14 +688,14 @@ def test_out_of_time(seconds: float) -> None:
 
 def test_out_of_time_while_candidates_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("plar.search.perf_counter", lambda: now[0])
-    monkeypatch.setattr("plar.run.perf_counter", lambda: now[0])
+    monkeypatch.setattr("plar.search.greedy.perf_counter", lambda: now[0])
+    monkeypatch.setattr("plar.search.prepared_search.perf_counter", lambda: now[0])
 
     def late(*args: Any, **kwargs: Any) -> float:
         now[0] += 10.0
         return p_value(*args, **kwargs)
 
-    monkeypatch.setattr("plar.search.p_value", late)
+    monkeypatch.setattr("plar.search.greedy.p_value", late)
     # the id, a copy of it, then what beats chance
     found = plar.reduce(known().frame(), "d", alpha=0.05, time_limit=5)
     assert (found.complete, found.attributes, found.rejected) == (False, (), {})
@@ -895,7 +896,7 @@ def test_saved_and_read_again(tmp_path: Path) -> None:
 
 
 def test_results_of_earlier_versions(tmp_path: Path) -> None:
-    from plar.reduct import from_dict
+    from plar.results.reduct import from_dict
 
     found = plar.reduce(text_table(), "d")
     said = found.to_dict()

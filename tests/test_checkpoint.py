@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 import plar
-from plar.checkpoint import Journal
 from plar.engines import Engine, LocalEngine
+from plar.search.checkpoint import Journal
 
 PLAR = Path(sys.executable).parent / "plar"
 

@@ -231,7 +231,7 @@ BAD = [
 #: runs commands, each in a process of its own, that has loaded already what takes most of the time of a short one
 FORKING = """
 import json, os, sys, tempfile
-import plar.cli, plar.run, plar.tables.rows
+import plar.cli, plar.session.session, plar.input.tables.rows
 
 for line in sys.stdin:
     words, folder = json.loads(line)

@@ -20,7 +20,7 @@ from backports import zstd
 
 import plar
 from plar.files import check_unchanged, replacing
-from plar.text.chunks import Chunks
+from plar.input.text.chunks import Chunks
 
 FRAME = pl.DataFrame({"a": [1, 2], "d": ["x", "y"]})
 
@@ -149,7 +149,7 @@ def change_after_the_first_chunk(monkeypatch: pytest.MonkeyPatch, change: Callab
                 change()
             return filled
 
-    monkeypatch.setattr("plar.text.reader.Chunks", Changed)
+    monkeypatch.setattr("plar.input.text.reader.Chunks", Changed)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "arff", "dat", "csv.gz", "csv.zst", "utf-16"])
@@ -209,7 +209,7 @@ def test_many_files_are_checked_once_each(tmp_path: Path, monkeypatch: pytest.Mo
         checks.append(path)
         check_unchanged(path, *given, **options)
 
-    monkeypatch.setattr("plar.tables.frames.check_unchanged", check)
+    monkeypatch.setattr("plar.input.tables.frames.check_unchanged", check)
     assert plar.granulate(tmp_path / "*.ndjson", "d").n_objects == n
     assert len(checks) <= 10 * n
 

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import plar
-from plar import granule_files
-from plar.checkpoint import _data_differences
 from plar.engines import SparkEngine
 from plar.files import checksum
-from plar.reduct import from_dict
-from plar.report import page
+from plar.granules import granule_files
+from plar.results.reduct import from_dict
+from plar.results.report import page
+from plar.search.checkpoint import _data_differences
 
 ODD: list[Any] = [
     None,

@@ -16,7 +16,7 @@ from tables import as_table
 from plar.api import read_table
 from plar.errors import PlarError, TableError, UnknownNameError
 from plar.files import find_files
-from plar.granules import MAX_OBJECTS, Granules, granules_in
+from plar.granules.granules import MAX_OBJECTS, Granules, granules_in
 
 NAMES = ["a", "b", "c", "d"]
 

@@ -545,7 +545,7 @@ def test_in_the_shell(tmp_path: Path) -> None:
 
 
 def test_how_to_reproduce() -> None:
-    from plar.report.reproduce import python_call
+    from plar.results.report.reproduce import python_call
 
     for given in ("width:3", [100.0, 150.0]):
         call = python_call(plar.reduce({**FEW, "price": PRICE}, "price", decision_bins=given))

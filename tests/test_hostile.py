@@ -19,7 +19,7 @@ import pytest
 
 import plar
 from plar.errors import printable
-from plar.tables.rows import sink_frame
+from plar.input.tables.rows import sink_frame
 
 PLAR = str(Path(sys.executable).parent / "plar")
 SOURCE = Path(plar.__file__).parent

@@ -21,7 +21,8 @@ def test_import_loads_no_optional_library() -> None:
 
 def test_kernels_and_search_need_no_polars() -> None:
     python(
-        "import sys; sys.modules['polars'] = None\nimport plar.granules, plar.measures, plar.search, plar.engines.local"
+        "import sys; sys.modules['polars'] = None\n"
+        "import plar.granules.granules, plar.measures, plar.search.greedy, plar.engines.local.engine"
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plar.engines import LocalEngine, lane_sums
-from plar.engines.lanes import aligned, as_rows, permute_words
-from plar.granules import Granules
+from plar.engines import LocalEngine
+from plar.engines.local import lane_sums
+from plar.engines.local.lanes import aligned, as_rows, permute_words
+from plar.granules.granules import Granules
 from plar.measures import MEASURES
 
 

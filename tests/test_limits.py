@@ -20,9 +20,9 @@ from test_checkpoint import facts, table
 import plar
 from plar.engines import Engine, LocalEngine
 from plar.errors import MemoryLimitExceeded
-from plar.interrupts import SafeInterrupts
-from plar.limits import as_bytes, as_seconds, check_memory, machine_memory, memory_limited, resident_memory
-from plar.parallel import in_threads, threads, usable_cores
+from plar.runtime.interrupts import SafeInterrupts
+from plar.runtime.limits import as_bytes, as_seconds, check_memory, machine_memory, memory_limited, resident_memory
+from plar.runtime.parallel import in_threads, threads, usable_cores
 
 PLAR = Path(sys.executable).parent / "plar"
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,8 +72,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        for module in ("run", "search"):
-            monkeypatch.setattr(f"plar.{module}.perf_counter", lambda: self.now)
+        for module in ("prepared_search", "greedy", "relevance"):
+            monkeypatch.setattr(f"plar.search.{module}.perf_counter", lambda: self.now)
 
 
 @pytest.mark.parametrize("measure", ["PR", "SCE"])
@@ -123,7 +123,7 @@ def test_no_time_at_all_gives_the_core() -> None:
 @pytest.mark.filterwarnings("ignore:The decision 'y' holds 50 different numbers:plar.PlarWarning")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_long_pass_ends_in_the_middle(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
-    monkeypatch.setattr("plar.engines.progress_hooks._TICK", 0)
+    monkeypatch.setattr("plar.engines.job_progress._TICK", 0)
     clock = Clock(monkeypatch)
     seen: list[int] = []
     rng = np.random.default_rng(0)
@@ -191,23 +191,23 @@ def test_ctrl_c_before_the_core_is_known() -> None:
 
 CHILD = """
 import sys, time
-import plar.search
+import plar.search.greedy
 from plar.cli import main
 
-step, steps = plar.search._Search._step, []
+step, steps = plar.search.greedy._Search._step, []
 def slow(*given):
     steps.append(given)
     if len(steps) == {wait_in}:
         print("step", file=sys.stderr, flush=True)
         time.sleep(600)
     return step(*given)
-plar.search._Search._step = slow
+plar.search.greedy._Search._step = slow
 if {certificate}:
-    redundant = plar.search._redundant
+    redundant = plar.search.greedy._redundant
     def certificate(*given):
         print("certificate", file=sys.stderr, flush=True)
         time.sleep(600)
-    plar.search._redundant = certificate
+    plar.search.greedy._redundant = certificate
 main()
 """
 

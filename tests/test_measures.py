@@ -14,7 +14,7 @@ from strategies import Sample, options, tables
 from test_search import assert_agrees
 
 import plar
-from plar.engines.kernels import add_f, add_words
+from plar.engines.local.kernels import add_f, add_words
 from plar.measures import ENTROPY, PAIRS, TRIPLES, exact_log, f_of, f_table, log_anchors
 
 Counts = NDArray[np.int64]

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import plar
-from plar.granules import Granules
+from plar.granules.granules import Granules
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")

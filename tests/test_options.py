@@ -22,10 +22,10 @@ import pytest
 
 import plar
 from plar.cli.options import TableOptions
-from plar.columns import check_names, resolve_all
+from plar.coding.column_names import check_names, resolve_all
 from plar.engines import as_engine
 from plar.options import ReadOptions
-from plar.report.reproduce import python_call, shell_command
+from plar.results.report.reproduce import python_call, shell_command
 
 READING = {field.name: field.default for field in fields(ReadOptions)}
 

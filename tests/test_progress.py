@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import plar
-from plar.engines import LocalEngine, progress_hooks
-from plar.engines.progress_hooks import JobProgress, Tally
-from plar.progress import Display
+from plar.engines import LocalEngine
+from plar.engines import job_progress as progress_hooks
+from plar.engines.job_progress import JobProgress, Tally
+from plar.session.progress import Display
 
 TABLE = str(Path(__file__).resolve().parent.parent / "examples" / "tic_tac_toe.csv")
 
@@ -93,7 +94,7 @@ def test_what_is_reported_ends_at_the_whole(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_compiling_is_called_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    from plar.jit import clock
+    from plar.runtime.jit import clock
 
     display = Display(lines=True)
     display("core", 0, 9)

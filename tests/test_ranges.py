@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
+from plar.input.text.ranges import can_be_divided, divided, scan_range
+from plar.input.text.reader import TextFile, open_text
 from plar.options import ReadOptions
-from plar.text.ranges import can_be_divided, divided, scan_range
-from plar.text.reader import TextFile, open_text
 
 COMMA = ReadOptions(separator=",")
 #: fields as they are written, with quotes of every kind, in quotes and outside

@@ -17,11 +17,11 @@ from backports import zstd
 
 from plar.api import read_table
 from plar.errors import ParameterError, TableError
-from plar.granules import Granules
+from plar.granules.granules import Granules
+from plar.input.tables.table import open_rows
+from plar.input.text.chunks import Chunk
+from plar.input.text.rows import Worker
 from plar.options import ReadOptions
-from plar.tables.table import open_rows
-from plar.text.chunks import Chunk
-from plar.text.rows import Worker
 
 ROWS = [("a", "x", "0"), ("b", "x", "1"), ("a", "x", "0")]
 

@@ -20,11 +20,11 @@ from conftest import chromium
 
 import plar
 from plar.datasets import random_table
-from plar.reduct import from_dict
-from plar.report import page
-from plar.report.ranking import ranked
-from plar.report.reproduce import python_call, shell_command
-from plar.report.words import chance_words, visible
+from plar.results.reduct import from_dict
+from plar.results.report import page
+from plar.results.report.ranking import ranked
+from plar.results.report.reproduce import python_call, shell_command
+from plar.results.report.words import chance_words, visible
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install 'plar[report]'")
 

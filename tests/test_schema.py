@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from strategies import Sample, tables
 
 import plar
-from plar.reduct import Certificate, Step
+from plar.results.reduct import Certificate, Step
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = str(ROOT / "examples" / "tic_tac_toe.csv")

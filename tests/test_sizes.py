@@ -17,8 +17,8 @@ import pytest
 from test_search import assert_agrees
 
 import plar
-from plar.text.chunks import MAX_LINE
-from plar.text.reader import MAX_COLUMNS
+from plar.input.text.chunks import MAX_LINE
+from plar.input.text.reader import MAX_COLUMNS
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -20,7 +20,7 @@ from test_checkpoint import facts, table
 from test_limits import Clock
 
 import plar
-from plar.spark_calls import polled, spark_call
+from plar.runtime.spark_calls import polled, spark_call
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
 #: seconds that the jobs below would take, and far more than their end should
@@ -145,18 +145,18 @@ def test_a_time_limit_ends_a_pass_on_spark(spark: Any, layout: str, monkeypatch:
 
 SLOW_STEPS = """
 import os, sys, time
-import plar.search
+import plar.search.greedy
 from plar.cli import main
 
-step = plar.search._Search._step
+step = plar.search.greedy._Search._step
 def slow(search, evaluation, chosen):
     if len(chosen) == 2:
-        from plar.spark_calls import spark_call
+        from plar.runtime.spark_calls import spark_call
         from pyspark import SparkContext
         rows, begun = SparkContext.getOrCreate().parallelize([0], 1), os.environ["BEGUN"]
         spark_call(lambda: rows.map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
     return step(search, evaluation, chosen)
-plar.search._Search._step = slow
+plar.search.greedy._Search._step = slow
 main()
 """
 

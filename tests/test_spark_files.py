@@ -18,11 +18,11 @@ from test_invariance import facts
 import plar
 from plar.engines import SparkEngine
 from plar.engines.spark import granulate, parts
+from plar.input.tables.remote import RemoteFiles
+from plar.input.tables.rows import Selection
+from plar.input.tables.spark import SharedFiles
+from plar.input.tables.table import open_rows
 from plar.options import ReadOptions
-from plar.tables.remote import RemoteFiles
-from plar.tables.rows import Selection
-from plar.tables.spark import SharedFiles
-from plar.tables.table import open_rows
 
 pytestmark = pytest.mark.skipif(no_spark() is not None, reason=str(no_spark()))
 RNG = np.random.default_rng(7)
@@ -221,7 +221,7 @@ def test_written_by_the_tasks(spark: Any, tmp_path: Path) -> None:
     engine = engine_of(spark)
     rows = engine.read(tmp_path / "t.csv", plar.options.ReadOptions("d"))
     assert isinstance(rows, SharedFiles)
-    opened = plar.tables.table.with_roles(rows, plar.options.ReadOptions("d"))
+    opened = plar.input.tables.table.with_roles(rows, plar.options.ReadOptions("d"))
     opened.sink(["c1", "n"], tmp_path / "out.csv")
     written = pl.read_csv(tmp_path / "out.csv" / "*.csv")
     assert written.equals(table.select("c1", "n", "d"))

@@ -29,9 +29,9 @@ import plar
 from plar.api import read_table
 from plar.coding import series as series_coding
 from plar.errors import ParameterError, PlarError, TableError, UnknownNameError
-from plar.granules import Granules
-from plar.tables.rows import check_output
-from plar.tables.table import select_columns
+from plar.granules.granules import Granules
+from plar.input.tables.rows import check_output
+from plar.input.tables.table import select_columns
 
 Rows = list[tuple[Any, ...]]
 
@@ -696,7 +696,7 @@ def test_full_disk(tmp_path: Path, name: str) -> None:
     code = (
         "import resource, sys\n"
         "import numpy as np, polars as pl\n"
-        "from plar.options import ReadOptions\nfrom plar.tables import open_table\n"
+        "from plar.options import ReadOptions\nfrom plar.input.tables import open_table\n"
         "table = open_table(pl.DataFrame({'a': np.random.default_rng(0).random(20000), 'd': 1}), ReadOptions('d'))\n"
         "table.granulate().fingerprint()  # compiled, and cached, before files are limited\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))\n"
@@ -722,8 +722,8 @@ def test_sink_without_permission(tmp_path: Path) -> None:
 def test_arrays_need_no_polars() -> None:
     code = (
         "import sys; sys.modules['polars'] = None\n"
-        "import numpy as np, plar.granules, plar.coding.codes\n"
-        "from plar.options import ReadOptions\nfrom plar.tables import open_table\n"
+        "import numpy as np, plar.granules.granules, plar.coding.codes\n"
+        "from plar.options import ReadOptions\nfrom plar.input.tables import open_table\n"
         "assert open_table(np.eye(3), ReadOptions(-1)).granulate().n_objects == 3\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

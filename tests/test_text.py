@@ -17,10 +17,10 @@ from conftest import TURNS
 
 import plar
 from plar.errors import TableError
+from plar.input.text import chunks, reader, repeats, rows
+from plar.input.text.reader import CodedRows, TextFile, open_text
 from plar.options import ReadOptions
-from plar.parallel import threads
-from plar.text import chunks, reader, repeats, rows
-from plar.text.reader import CodedRows, TextFile, open_text
+from plar.runtime.parallel import threads
 
 #: how many random files; the nightly run has 10,000
 FILES = 250 if TURNS == 1 else 500 * TURNS

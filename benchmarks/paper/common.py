@@ -26,7 +26,7 @@ from plar.baselines.spark import SparkSystem
 from plar.engines import SparkEngine
 from plar.measures import as_measure
 from plar.options import Options
-from plar.search import find_reduct
+from plar.search.greedy import find_reduct
 
 __all__ = [
     "HERE",

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from plar.baselines.subsets import Judged, SubsetEvaluation
 from plar.engines import Engine, LocalEngine
 from plar.engines.base import Inner
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import Measure
 
 __all__ = ["Sampled", "spread"]

@@ -21,20 +21,20 @@ from plar.errors import (
     TableError,
     UnknownNameError,
 )
-from plar.interrupts import SafeInterrupts
+from plar.runtime.interrupts import SafeInterrupts
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
-    from plar.all_reducts import reducts
-    from plar.api import core, granulate, read_table, reduce, significance, theta
-    from plar.granules import Granules
+    from plar.api import core, granulate, read_table, reduce, relevant, significance, theta
+    from plar.granules.granules import Granules
+    from plar.input.tables import DecisionTable
     from plar.measures import Measure
-    from plar.proof import Proof
-    from plar.reduct import Certificate, Reduct, Step, load
-    from plar.reduct_list import Reducts
-    from plar.relevance import Relevant, relevant
-    from plar.tables import DecisionTable
-    from plar.verification import verify
+    from plar.reduct_search.all_reducts import reducts
+    from plar.results.proof import Proof
+    from plar.results.reduct import Certificate, Reduct, Step, load
+    from plar.results.reduct_list import Reducts
+    from plar.results.relevant import Relevant
+    from plar.verification.checker import verify
 
 __version__ = "0.1.0"
 
@@ -72,12 +72,27 @@ __all__ = [
     "verify",
 ]
 
+#: the module of each public name
 _HOMES = {
-    **dict.fromkeys(("core", "granulate", "read_table", "reduce", "significance", "theta"), "api"),
-    **dict.fromkeys(("Certificate", "Reduct", "Step", "load"), "reduct"),
-    **dict.fromkeys(("Relevant", "relevant"), "relevance"),
-    **{"Proof": "proof", "verify": "verification", "Reducts": "reduct_list", "reducts": "all_reducts"},
-    **{"Granules": "granules", "Measure": "measures", "DecisionTable": "tables"},
+    "core": "api",
+    "granulate": "api",
+    "read_table": "api",
+    "reduce": "api",
+    "significance": "api",
+    "theta": "api",
+    "Certificate": "results.reduct",
+    "Reduct": "results.reduct",
+    "Step": "results.reduct",
+    "load": "results.reduct",
+    "Relevant": "results.relevant",
+    "relevant": "api",
+    "Proof": "results.proof",
+    "verify": "verification.checker",
+    "Reducts": "results.reduct_list",
+    "reducts": "reduct_search.all_reducts",
+    "Granules": "granules",
+    "Measure": "measures",
+    "DecisionTable": "input.tables",
 }
 
 

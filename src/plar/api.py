@@ -5,27 +5,32 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from inspect import signature
 from typing import Any, cast
 
 from plar.bins import Spec
-from plar.columns import ColumnName as Column
+from plar.chance.p_value import LEVEL
+from plar.coding.column_names import ColumnName as Column
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import NoDecision, ParameterError, TableError
-from plar.granules import Granules
-from plar.guards import warn_after, warn_before
-from plar.interrupts import SafeInterrupts
-from plar.limits import as_bytes, memory_limited
+from plar.granules.granules import Granules
+from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, shows_reading
-from plar.parallel import threads
-from plar.progress import followed
-from plar.reduct import Reduct
-from plar.run import granulated, opened, prepared, searching
-from plar.search import OnStep, Progress, Search
-from plar.tables import DecisionTable, open_table
+from plar.results.reduct import Reduct
+from plar.results.relevant import Relevant
+from plar.runtime.interrupts import SafeInterrupts
+from plar.runtime.limits import as_bytes, memory_limited
+from plar.runtime.parallel import threads
+from plar.search.greedy import Search, find_reduct
+from plar.search.prepared_search import searching
+from plar.search.relevance import find_layers
+from plar.session.progress import OnStep, Progress, followed
+from plar.session.session import granulated, opened, prepared
+from plar.session.warnings import warn_after, warn_before
 
-__all__ = ["core", "granulate", "read_table", "reduce", "significance", "theta"]
+__all__ = ["core", "granulate", "read_table", "reduce", "relevant", "significance", "theta"]
 
 
 def reduce(
@@ -182,10 +187,48 @@ def reduce(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
+    finder = find_reduct
     with searching(locals()) as prepared_search:
-        result = prepared_search.find(prepared_search.ready.granules, prepared_search.options)
+        if search == "smallest":  # its solver is imported only if needed
+            from plar.reduct_search.smallest import find_smallest as finder
+        result = prepared_search.find(finder, prepared_search.ready.granules, prepared_search.options)
         prepared_search.check(result)
         return result
+
+
+def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEVEL, **options: Any) -> Relevant:
+    """Find all columns that beat chance; parameters are those of `reduce`.
+
+    `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated without the
+    columns found before, until nothing beats chance: first the needed columns, then their substitutes. Columns that are
+    informative only together are not found, since each alone looks like chance.
+
+    `include` and `start` apply to the first layer; `max_attributes`, `tolerance` and `minimal` to each of them. The
+    checkpoint keeps all layers. On Ctrl-C, the `reduct` of the exception is a Relevant of the layers found.
+
+    Examples
+    --------
+    >>> import plar
+    >>> bits = [[i >> j & 1 for i in range(256)] for j in range(4)]
+    >>> found = plar.relevant({"a": bits[0], "copy": bits[0], "noise": bits[3], "d": bits[0]}, "d")
+    >>> [layer.attributes for layer in found.layers], found.rejected
+    ([('a',), ('copy',)], {'noise': 1.0})
+    """
+    given = signature(reduce).bind(data, decision, y, alpha=alpha, **options)
+    given.apply_defaults()
+    if given.arguments["search"] != "greedy":
+        raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave search= out.")
+    if alpha is None:
+        raise ParameterError("The 'alpha' parameter must be between 0 and 1. Got None instead.")
+    with searching(given.arguments) as search:
+        return find_layers(search, float(alpha))
+
+
+# the parameters of `reduce`, with another default of alpha
+relevant.__signature__ = signature(reduce).replace(  # type: ignore[attr-defined]
+    parameters=[p.replace(default=LEVEL) if p.name == "alpha" else p for p in signature(reduce).parameters.values()],
+    return_annotation="Relevant",
+)
 
 
 @shows_reading

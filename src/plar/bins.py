@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 
 from plar.coding.assemble import Counts
 from plar.coding.codes import Column, is_missing, sample_of
-from plar.coding.factorize import factorized
+from plar.coding.column_names import NameIndex, resolve
 from plar.coding.mdlp import mdlp_splits
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.numerals import COMMA_NUMBER, NUMBER, pointed
 from plar.coding.series import encode_column
-from plar.columns import NameIndex, resolve
 from plar.errors import ParameterError, TableError, unknown_name, warn
-from plar.lazy_polars import pl
-from plar.partition import Array, smallest_codes
+from plar.grouping.factorize import factorized
+from plar.grouping.partition import Array, smallest_codes
+from plar.runtime.lazy_polars import pl
 
 #: what `bins` may be
 Spec: TypeAlias = str | Mapping[Any, str | Sequence[float] | None]

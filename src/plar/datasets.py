@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plar.api import read_table
 from plar.errors import TableError, unknown_name
-from plar.tables import DecisionTable
+from plar.input.tables import DecisionTable
 
 __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 

@@ -11,9 +11,9 @@ from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from plar.columns import by_label
+from plar.coding.column_names import by_label
 from plar.errors import ParameterError
-from plar.limits import amount
+from plar.runtime.limits import amount
 
 if TYPE_CHECKING:
     from plar.coding.missing import MissingSpellings

@@ -22,9 +22,9 @@ from typing import Any
 
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
 from plar.errors import EngineFailed, EngineUnavailable
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import Measure
-from plar.reduct import Reduct
+from plar.results.reduct import Reduct
 
 _SOURCE = Path(__file__).with_name("HadoopAR.java")
 #: milliseconds between two polls of a job; by default one and five seconds, longer than a small job takes

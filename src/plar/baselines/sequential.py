@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import PURE, Measure
-from plar.reduct import Reduct
+from plar.results.reduct import Reduct
 
 #: tags by row, and the columns of codes
 Universe = tuple[Sequence[int], Sequence[Sequence[int]]]

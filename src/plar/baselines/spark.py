@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
 from plar.engines import as_engine
 from plar.errors import ParameterError
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import Measure
-from plar.reduct import Reduct
+from plar.results.reduct import Reduct
 
 if TYPE_CHECKING:
     from pyspark import RDD

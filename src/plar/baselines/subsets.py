@@ -1,8 +1,9 @@
 """What the six systems share: every question of the search is Θ(D|B) of some subset B, computed from scratch.
 
 A row carries a *tag* in place of its decision: the decision together with the label of its class of U/C (see
-`plar.labels`). So the counts by tag, which every system gathers by class of U/B, give both θ and whether the class
-is settled, and a system needs nothing beyond the paper's "map to (B-vector, (decision, count)), reduce by key, sum".
+`plar.uncertainty.labels`). So the counts by tag, which every system gathers by class of U/B, give both θ and whether
+the class is settled, and a system needs nothing beyond the paper's "map to
+(B-vector, (decision, count)), reduce by key, sum".
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import numpy as np
 
 from plar.api import reduce
 from plar.engines.base import Engine, Inner
-from plar.engines.progress_hooks import Watch
+from plar.engines.job_progress import Watch
 from plar.errors import TableError
-from plar.granules import Granules
-from plar.labels import label_granules
+from plar.granules.granules import Granules
 from plar.measures import OWN, PURE, Measure, f_of
-from plar.reduct import Reduct
-from plar.strata import Strata, Table
+from plar.results.reduct import Reduct
+from plar.uncertainty.labels import label_granules
+from plar.uncertainty.strata import Strata, Table
 
 Subset = tuple[int, ...]
 #: a cell of a list takes at least 8 bytes

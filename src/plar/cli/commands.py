@@ -33,7 +33,7 @@ from plar.cli.options import (
     of_columns,
     of_measures,
 )
-from plar.columns import Word
+from plar.coding.column_names import Word
 from plar.errors import ParameterError, TableError, printable, unknown_name
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
@@ -165,7 +165,7 @@ def _found(
     proof: str | None = None,
 ) -> Iterator[Any]:
     """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
-    from plar.progress import print_resumed
+    from plar.session.progress import print_resumed
 
     end = check_targets(table, computing, as_json, writing, report, proof, long_run.checkpoint)
     with started(table, computing, long_run.memory_limit) as (opened, engine):
@@ -242,7 +242,7 @@ def granulate(
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their counts; every command takes this file in place of the table."""
-    from plar.tables.rows import check_output
+    from plar.input.tables.rows import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):

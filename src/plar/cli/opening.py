@@ -22,7 +22,7 @@ from plar.errors import ParameterError, PlarError, TableError, printable, unknow
 from plar.files import SUFFIXES
 
 if TYPE_CHECKING:
-    from plar.tables import DecisionTable
+    from plar.input.tables import DecisionTable
 
 #: how stdin and stdout are spelled
 STREAM = "-"
@@ -45,9 +45,9 @@ def started(
 ) -> Iterator[tuple[partial[DecisionTable], Any]]:
     """Give a function that opens a command's table, and its engine; a Spark session that it starts ends with it."""
     from plar.engines import as_engine
-    from plar.limits import as_bytes, memory_limited
-    from plar.parallel import check_jobs
-    from plar.run import opened
+    from plar.runtime.limits import as_bytes, memory_limited
+    from plar.runtime.parallel import check_jobs
+    from plar.session.session import opened
 
     options = computing or Computing()
     with memory_limited(as_bytes(memory_limit)), _spooled(table) as read, ExitStack() as stack:
@@ -87,8 +87,8 @@ def check_targets(
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
     from plar.files import check_place
-    from plar.report import check_name
-    from plar.tables.rows import check_output
+    from plar.input.tables.rows import check_output
+    from plar.results.report import check_name
 
     output, kind = writing.output, writing.output_format
     places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": checkpoint}

@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from plar.columns import Word
+from plar.coding.column_names import Word
 from plar.errors import ParameterError, TableError
 from plar.files import WRITTEN
 from plar.options import NO_NA, POLICIES, ReadOptions
@@ -41,7 +41,7 @@ def columns(context: typer.Context, incomplete: str) -> list[str]:
 def _names(context: typer.Context) -> tuple[str, ...]:
     with suppress(Exception):  # whatever goes wrong, offer nothing
         from plar.files import format_of
-        from plar.tables.table import open_rows
+        from plar.input.tables.table import open_rows
 
         given = context.params
         # an option without its value, as here, keeps click from assigning the arguments
@@ -186,7 +186,7 @@ class Messages:
 
     def shown(self) -> AbstractContextManager[Any]:
         """Show progress: on a terminal, or with --verbose anywhere."""
-        from plar.progress import shown
+        from plar.session.progress import shown
 
         return shown(False if self.quiet else self.verbose or None)
 

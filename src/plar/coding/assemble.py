@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_rows
 from plar.errors import NoRows, TableError
-from plar.parallel import in_threads
-from plar.partition import Codes, distinct
+from plar.grouping.partition import Codes, distinct
+from plar.runtime.parallel import in_threads
 
 Counts: TypeAlias = NDArray[np.int64]
 #: counts are exact up to this many objects

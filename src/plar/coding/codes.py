@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.factorize import Places, dense, factorized, gather, narrow_floats, narrow_integers
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.times import spelled_time, spelled_times
 from plar.errors import TableError
-from plar.jit import jit
-from plar.limits import check_memory
-from plar.parallel import in_threads, usable_cores
-from plar.partition import Array, Codes, Index, smallest_codes
+from plar.grouping.factorize import Places, dense, factorized, gather, narrow_floats, narrow_integers
+from plar.grouping.partition import Array, Codes, Index, smallest_codes
+from plar.runtime.jit import jit
+from plar.runtime.limits import check_memory
+from plar.runtime.parallel import in_threads, usable_cores
 
 _MANY = 1 << 14  # from here on the memory of the values matters
 _BLOCK_COLUMNS = 512  # columns of a matrix that a thread codes at a time

@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.jit import jit
-from plar.partition import Array
+from plar.grouping.partition import Array
+from plar.runtime.jit import jit
 
 Ints: TypeAlias = NDArray[np.int64]
 #: c·ln c is looked up for counts below this

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from plar.coding.codes import Column, encode_distinct, encode_objects, encode_values, first_rows
-from plar.coding.factorize import factorized
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.times import spelled_times
 from plar.errors import EngineFailed, TableError
-from plar.lazy_polars import pl
-from plar.partition import Array, smallest_codes
+from plar.grouping.factorize import factorized
+from plar.grouping.partition import Array, smallest_codes
+from plar.runtime.lazy_polars import pl
 
 _FEW = 1000  # up to this many rows a dictionary is faster than a call of polars
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
-from plar.parallel import check_jobs
-from plar.tables import DecisionTable
-from plar.tables.spark import ClusterRows
+from plar.input.tables import DecisionTable
+from plar.input.tables.spark import ClusterRows
+from plar.runtime.parallel import check_jobs
 
 if TYPE_CHECKING:
     from plar.engines.cuda import CudaEngine
-    from plar.engines.local import LocalEngine
+    from plar.engines.local.engine import LocalEngine
     from plar.engines.spark import SparkEngine
 
 __all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "Inner", "LocalEngine", "SparkEngine", "as_engine"]

@@ -1,4 +1,4 @@
-"""What an engine supplies. `plar.search` uses nothing else, so that every engine gives the same reduct."""
+"""What an engine supplies. `plar.search.greedy` uses nothing else, so that every engine gives the same reduct."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
-from plar.engines.oracle import LocalOracle, Oracle
-from plar.engines.progress_hooks import Watch
-from plar.granules import Granules
+from plar.engines.clauses import LocalOracle, Oracle
+from plar.engines.job_progress import Watch
+from plar.granules.granules import Granules
+from plar.input.tables import DecisionTable
 from plar.measures import Measure
 from plar.options import ReadOptions
-from plar.strata import Table
-from plar.tables import DecisionTable
+from plar.uncertainty.strata import Table
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules

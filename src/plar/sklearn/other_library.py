@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plar.coding.codes import is_missing
-from plar.lazy_polars import pl
+from plar.runtime.lazy_polars import pl
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 
 from plar.api import granulate, reduce, significance
 from plar.bins import Spec, parse_bins, parse_decision_bins
+from plar.coding.column_names import NameIndex, check_names, column_list, resolve
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_column
-from plar.columns import NameIndex, check_names, column_list, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
-from plar.granules import Granules
-from plar.limits import as_seconds
+from plar.granules.granules import Granules
+from plar.input.tables.arrays import check_unmasked
+from plar.input.tables.rows import Selection
+from plar.input.tables.table import open_rows
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, wants_bins
-from plar.reduct import Reduct
+from plar.results.reduct import Reduct
+from plar.runtime.limits import as_seconds
 from plar.sklearn.other_library import in_library
-from plar.tables.arrays import check_unmasked
-from plar.tables.rows import Selection
-from plar.tables.table import open_rows
 
 try:
     from sklearn.base import BaseEstimator

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.api import relevant
 from plar.bins import Spec
-from plar.chance import LEVEL
+from plar.chance.p_value import LEVEL
 from plar.engines.base import Engine
-from plar.granules import Granules
+from plar.granules.granules import Granules
 from plar.measures import Measure
-from plar.reduct import Reduct
-from plar.relevance import Relevant, relevant
+from plar.results.reduct import Reduct
+from plar.results.relevant import Relevant
 from plar.sklearn.reduct_selector import ReductSelector
 
 

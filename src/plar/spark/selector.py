@@ -22,9 +22,9 @@ from plar.api import reduce
 from plar.bins import Cuts
 from plar.engines.spark import SparkEngine
 from plar.errors import TableError
+from plar.input.tables.table import select_columns
 from plar.options import ReadOptions, wants_bins
-from plar.reduct import Reduct, from_dict
-from plar.tables.table import select_columns
+from plar.results.reduct import Reduct, from_dict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

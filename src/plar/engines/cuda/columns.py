@@ -18,8 +18,8 @@ from numba.core import config
 from plar.engines.cuda.kernels import LANES, Device, grid, interleave
 from plar.engines.cuda.partition import Codes
 from plar.errors import EngineUnavailable
-from plar.granules import Granules
-from plar.partition import Array
+from plar.granules.granules import Granules
+from plar.grouping.partition import Array
 
 _THREADS = 4 if config.ENABLE_CUDASIM else 128
 #: columns go through page-locked memory in portions of about this many bytes

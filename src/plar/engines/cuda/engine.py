@@ -15,22 +15,22 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines import kernels
 from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
 from plar.engines.cuda.columns import Block, Columns
 from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda.partition import Partition, Refinery
-from plar.engines.progress_hooks import Watch
-from plar.engines.scoring import Scorer
+from plar.engines.job_progress import Watch
+from plar.engines.local import kernels
+from plar.engines.local.scoring import Scorer
 from plar.errors import EngineUnavailable, ParameterError
-from plar.granules import Granules
-from plar.labels import label_granules
+from plar.granules.granules import Granules
+from plar.grouping.partition import Array, joined, leaving_out_each, smallest_codes
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
-from plar.parallel import check_jobs
-from plar.partition import Array, joined, leaving_out_each, smallest_codes
-from plar.strata import Strata, Table
+from plar.runtime.parallel import check_jobs
+from plar.uncertainty.labels import label_granules
+from plar.uncertainty.strata import Strata, Table
 
 P = ParamSpec("P")
 R = TypeVar("R")

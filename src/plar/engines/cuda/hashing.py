@@ -8,9 +8,9 @@ import numpy as np
 from numba import cuda
 
 from plar.engines.cuda.kernels import add_f, add_up, device, kernel
-from plar.engines.kernels import F
-from plar.jit import jit
-from plar.partition import Array
+from plar.engines.local.kernels import F
+from plar.grouping.partition import Array
+from plar.runtime.jit import jit
 
 U = np.uint64
 _0, _1, _2 = U(0), U(1), U(2)

@@ -20,8 +20,8 @@ import numba
 import numpy as np
 from numba import cuda
 
-from plar.engines.kernels import F, plain_add_f
-from plar.partition import Array
+from plar.engines.local.kernels import F, plain_add_f
+from plar.grouping.partition import Array
 
 #: an array on the device
 Device: TypeAlias = Any

@@ -17,10 +17,10 @@ from numba import cuda
 
 from plar.engines.cuda.kernels import Device, add_f, grid, kernel
 from plar.engines.cuda.sorting import THREADS, Sorter
-from plar.engines.kernels import F, add_words
-from plar.granules import Granules
-from plar.labels import Labels
-from plar.partition import Array
+from plar.engines.local.kernels import F, add_words
+from plar.granules.granules import Granules
+from plar.grouping.partition import Array
+from plar.uncertainty.labels import Labels
 
 _LOW = np.int64(0xFFFFFFFF)
 _32 = np.int64(32)
@@ -47,7 +47,7 @@ class Codes(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """A partition on the device of the rows that can still change Θ; see `plar.engines.local`."""
+    """A partition on the device of the rows that can still change Θ; see `plar.engines.local.engine`."""
 
     #: rows, class by class, decision by decision, and how many objects each stands for
     order: Device

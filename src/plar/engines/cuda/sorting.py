@@ -7,7 +7,7 @@ from numba import cuda
 from numba.core import config
 
 from plar.engines.cuda.kernels import Device, device, kernel
-from plar.partition import Array
+from plar.grouping.partition import Array
 
 #: threads per block of these kernels; the simulator runs each of them as a Python thread
 THREADS = 4 if config.ENABLE_CUDASIM else 128

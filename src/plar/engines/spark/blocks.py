@@ -19,14 +19,14 @@ from uuid import uuid4
 import numpy as np
 from pyspark import RDD, SparkContext, SparkFiles
 
-from plar.engines import lanes
-from plar.engines.progress_hooks import Watch
-from plar.engines.scoring import Pass
+from plar.engines.job_progress import Watch
+from plar.engines.local import lanes
+from plar.engines.local.scoring import Pass
 from plar.engines.spark.pieces import Coding
 from plar.engines.spark.session import explained, on_one_machine, run_watched
 from plar.engines.spark.warm import forget_zip_files
-from plar.partition import Array, Codes, Index, Runs
-from plar.spark_calls import spark_call
+from plar.grouping.partition import Array, Codes, Index, Runs
+from plar.runtime.spark_calls import spark_call
 
 
 class Group(NamedTuple):

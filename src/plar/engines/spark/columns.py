@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyspark import RDD
 
-from plar.engines import lanes
 from plar.engines.base import Inner
-from plar.engines.local import LocalEvaluation
-from plar.engines.progress_hooks import Watch
-from plar.engines.scoring import Scorer
+from plar.engines.job_progress import Watch
+from plar.engines.local import lanes
+from plar.engines.local.engine import LocalEvaluation
+from plar.engines.local.scoring import Scorer
 from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
 from plar.engines.spark.core import leave_one_out, travellers
 from plar.engines.spark.parcels import remove_files
 from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
-from plar.labels import label_granules
+from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
-from plar.partition import Array, Codes, Index, distinct
-from plar.spark_calls import spark_call
-from plar.strata import Table
+from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.labels import label_granules
+from plar.uncertainty.strata import Table
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.engines.base import Inner
-from plar.engines.local import LocalEvaluation
+from plar.engines.local.engine import LocalEvaluation
 from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, hashes, joined_pieces
 from plar.engines.spark.session import explained
+from plar.grouping.partition import Index, class_numbers, distinct
 from plar.measures import OWN, Measure
-from plar.partition import Index, class_numbers, distinct
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules

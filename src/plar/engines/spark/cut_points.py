@@ -12,11 +12,11 @@ import numpy as np
 from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
 from plar.coding.assemble import drop_missing, row_weights
 from plar.coding.codes import Column, combine, union
-from plar.coding.factorize import factorized
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
-from plar.roles import Roles
-from plar.tables.rows import Rows, encode_beside
+from plar.grouping.factorize import factorized
+from plar.input.roles import Roles
+from plar.input.tables.rows import Rows, encode_beside
 
 #: columns whose numbers meet in one task
 _COLUMNS = 64

@@ -15,16 +15,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefinedType
 
 from plar.coding.series import not_flat
-from plar.engines import lanes
 from plar.engines.base import Engine, Evaluation, GranuleHandle
-from plar.engines.local import LocalEngine
-from plar.engines.oracle import Oracle
-from plar.engines.progress_hooks import Watch
+from plar.engines.clauses import Oracle
+from plar.engines.job_progress import Watch
+from plar.engines.local import lanes
+from plar.engines.local.engine import LocalEngine
+from plar.engines.spark.clauses import SparkOracle
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.cut_points import with_cut_points
 from plar.engines.spark.granulate import granulate, ship
 from plar.engines.spark.handle import SparkGranules
-from plar.engines.spark.oracle import SparkOracle
 from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import (
@@ -39,15 +39,15 @@ from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.sources import FileSource, FrameSource, Source
 from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name
-from plar.granules import Granules
+from plar.granules.granules import Granules
+from plar.input.tables import DecisionTable
+from plar.input.tables.granules import GranuleRows
+from plar.input.tables.rows import Rows
+from plar.input.tables.spark import ClusterRows, SharedFiles
 from plar.measures import Measure
 from plar.options import ReadOptions
-from plar.parallel import usable_cores
-from plar.spark_calls import spark_call
-from plar.tables import DecisionTable
-from plar.tables.granules import GranuleRows
-from plar.tables.rows import Rows
-from plar.tables.spark import ClusterRows, SharedFiles
+from plar.runtime.parallel import usable_cores
+from plar.runtime.spark_calls import spark_call
 
 _LAYOUTS = ("auto", "driver", "columns", "rows")
 #: granules of up to this many bytes are evaluated on the driver

@@ -20,7 +20,6 @@ import numpy as np
 from pyspark import RDD, SparkContext, StorageLevel
 
 from plar.coding.assemble import missing_values
-from plar.coding.fingerprint import add_fingerprints, written
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.handle import SparkGranules
@@ -29,12 +28,13 @@ from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, e
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.errors import NoRows
-from plar.granules import Granules, together
-from plar.partition import smallest_codes
-from plar.roles import Roles
-from plar.spark_calls import spark_call
-from plar.tables import DecisionTable
-from plar.text.numbers import warn_of_spellings
+from plar.granules.fingerprint import add_fingerprints, written
+from plar.granules.granules import Granules, together
+from plar.grouping.partition import smallest_codes
+from plar.input.roles import Roles
+from plar.input.tables import DecisionTable
+from plar.input.text.numbers import warn_of_spellings
+from plar.runtime.spark_calls import spark_call
 
 #: a dictionary with more values than this, in one partition or in all, stays on the cluster
 LONG = 1 << 16

@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
 from plar.coding.assemble import check_objects
-from plar.coding.equal import equal_columns
-from plar.coding.fingerprint import Fingerprint
+from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like
-from plar.columns import positions_of
 from plar.engines.base import Engine
 from plar.engines.spark.columns import GatheredBlocks
 from plar.engines.spark.pieces import Coding, Piece, exchanged, projected
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.partition import count_distinct
-from plar.roles import Roles
-from plar.spark_calls import spark_call
+from plar.granules.equal_columns import equal_columns
+from plar.granules.fingerprint import Fingerprint
+from plar.grouping.partition import count_distinct
+from plar.input.roles import Roles
+from plar.runtime.spark_calls import spark_call
 
 
 @dataclass(eq=False)

@@ -16,14 +16,14 @@ from uuid import uuid4
 import numpy as np
 from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
-from plar.coding.fingerprint import Fingerprint, row_hashes
 from plar.coding.index_like import Profile
 from plar.engines.spark.pieces import Hashes
 from plar.engines.spark.sources import Source
-from plar.granules import Granules
-from plar.roles import Roles
-from plar.tables.granules import as_numbers
-from plar.tables.rows import Rows
+from plar.granules.fingerprint import Fingerprint, row_hashes
+from plar.granules.granules import Granules
+from plar.input.roles import Roles
+from plar.input.tables.granules import as_numbers
+from plar.input.tables.rows import Rows
 
 #: from this many conditions on it pays to check whether parts share rows; the local readers then keep row order
 WIDE = 256

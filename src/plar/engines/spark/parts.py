@@ -19,15 +19,15 @@ from pyspark import SparkContext
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.files import Stamp
+from plar.input.tables.frames import FrameRows
+from plar.input.tables.remote import RemoteFiles
+from plar.input.tables.rows import Rows, Selection
+from plar.input.tables.table import open_rows
+from plar.input.tables.text import TextRows
+from plar.input.text.ranges import can_be_divided, divided, scan_range
+from plar.input.text.reader import TextFile
 from plar.options import ReadOptions
-from plar.spark_calls import spark_call
-from plar.tables.frames import FrameRows
-from plar.tables.remote import RemoteFiles
-from plar.tables.rows import Rows, Selection
-from plar.tables.table import open_rows
-from plar.tables.text import TextRows
-from plar.text.ranges import can_be_divided, divided, scan_range
-from plar.text.reader import TextFile
+from plar.runtime.spark_calls import spark_call
 
 #: minimum and maximum bytes of a part
 _LEAST, _MOST = 1 << 20, 1 << 26

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from pyspark import RDD
 
 from plar.coding.assemble import merge_equal
-from plar.coding.factorize import mix
-from plar.granules import Granules
-from plar.jit import jit
-from plar.partition import Codes, Index, in_halves
+from plar.granules.granules import Granules
+from plar.grouping.factorize import mix
+from plar.grouping.partition import Codes, Index, in_halves
+from plar.runtime.jit import jit
 
 Hashes = NDArray[np.uint64]
 

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
-from plar.coding.factorize import factorized
 from plar.engines.base import Inner
-from plar.engines.local import LocalEvaluation
-from plar.engines.progress_hooks import Watch
-from plar.engines.scoring import Scorer
+from plar.engines.job_progress import Watch
+from plar.engines.local.engine import LocalEvaluation
+from plar.engines.local.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, gathered, hashes
 from plar.engines.spark.session import explained, run_watched
-from plar.labels import label_granules
+from plar.grouping.factorize import factorized
+from plar.grouping.partition import Array, Index, class_numbers, distinct, smallest_codes
 from plar.measures import ENTROPY, OWN, PURE, Measure
-from plar.partition import Array, Index, class_numbers, distinct, smallest_codes
-from plar.spark_calls import spark_call
-from plar.strata import Table
+from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.labels import label_granules
+from plar.uncertainty.strata import Table
 
 if TYPE_CHECKING:
     from plar.engines.spark.handle import SparkGranules

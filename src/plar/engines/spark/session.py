@@ -28,12 +28,12 @@ from pyspark import RDD, SparkConf, SparkContext, SparkFiles, cloudpickle
 from pyspark.sql import SparkSession
 
 from plar import errors
-from plar.engines.progress_hooks import JobProgress, Watch
+from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
 from plar.files import written_so_far
-from plar.limits import machine_memory
 from plar.measures import OWN, Measure
-from plar.spark_calls import polled, spark_call
+from plar.runtime.limits import machine_memory
+from plar.runtime.spark_calls import polled, spark_call
 
 #: module that forks the workers of sessions started here
 DAEMON = "plar.spark_daemon"

@@ -10,17 +10,17 @@ from typing import Any
 
 from pyspark import RDD, SparkContext
 
-from plar.engines import lanes
-from plar.engines.local import LocalEvaluation
-from plar.engines.progress_hooks import Watch
-from plar.engines.scoring import Scorer
+from plar.engines.job_progress import Watch
+from plar.engines.local import lanes
+from plar.engines.local.engine import LocalEvaluation
+from plar.engines.local.scoring import Scorer
 from plar.engines.spark.blocks import Block, ColumnBlocks, Group, store, write
 from plar.engines.spark.pieces import Coding
-from plar.granules import Granules
+from plar.granules.granules import Granules
+from plar.grouping.partition import Array
 from plar.measures import Measure
-from plar.parallel import in_threads, usable_cores
-from plar.partition import Array
-from plar.spark_calls import spark_call
+from plar.runtime.parallel import in_threads, usable_cores
+from plar.runtime.spark_calls import spark_call
 
 
 class ShippedBlocks(ColumnBlocks):

@@ -18,11 +18,11 @@ from plar.coding.assemble import BadWeight
 from plar.engines.spark.blocks import forget_removed
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows
-from plar.parallel import threads
-from plar.roles import Roles
-from plar.tables.frames import FrameRows
-from plar.tables.rows import Rows
-from plar.tables.spark import plain, select_places
+from plar.input.roles import Roles
+from plar.input.tables.frames import FrameRows
+from plar.input.tables.rows import Rows
+from plar.input.tables.spark import plain, select_places
+from plar.runtime.parallel import threads
 
 #: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
 Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]

@@ -21,9 +21,9 @@ from zipimport import zipimporter
 import numba
 import numpy as np
 
-from plar.engines import lanes
-from plar.engines.local import LocalEvaluation
-from plar.engines.scoring import Pass, Scorer
+from plar.engines.local import lanes
+from plar.engines.local.engine import LocalEvaluation
+from plar.engines.local.scoring import Pass, Scorer
 from plar.engines.spark.pieces import Coding, as_granules, dealt, hashes, joined_pieces, merged, pack
 from plar.engines.spark.session import DAEMON, explained
 from plar.measures import MEASURES

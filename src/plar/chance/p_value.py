@@ -1,0 +1,240 @@
+"""Whether an attribute says more about the decision than chance: a permutation test with exact moments.
+
+Within each class of U/R, the values of the candidate and the decisions are matched at random. The result is the same
+on every machine, to the last bit, and there is no seed to choose.
+
+References
+----------
+Light and Margolin: An Analysis of Variance for Categorical Data (CATANOVA). Strasser and Weber: On the Asymptotic
+Theory of Permutation Statistics. Besag and Clifford: Sequential Monte Carlo p-values.
+"""
+
+from __future__ import annotations
+
+import math
+from hashlib import blake2b
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.chance.association import Rooms, association, count_class, deviation_of, rooms_for, sort_first
+from plar.grouping.factorize import mix
+from plar.grouping.partition import Ints, Runs
+from plar.runtime.jit import jit
+from plar.runtime.parallel import in_threads, usable_cores
+from plar.uncertainty.strata import Table
+
+#: the default level: p-values above it count as chance
+LEVEL: Final = 0.05
+#: the fewest tables to draw, and how many of them must reach the statistic to call it chance
+_DRAWS, _REACHED = 2_000, 10
+#: the most work to confirm one candidate, in cells of few objects
+_CELLS = 10_000_000
+#: if every cell expects this many objects, the gamma distribution is right even far in the tail
+_DENSE = 100_000
+#: logarithms of binomials are accurate up to this many objects; above, this many can be drawn one by one
+_MANY, _ONE_BY_ONE = 1 << 26, 1 << 12
+#: draws of one task
+_BATCH = 1 << 10
+
+
+def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
+    """How likely a candidate reaches its W by chance, times the number of candidates; exact enough to compare to level.
+
+    Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above the level;
+    below it is only a screen, since it is too small where rare values meet rare decisions. Then a bound that holds for
+    any margins may decide at once. Otherwise tables with the same margins are drawn until the answer is clear.
+    """
+    found = association(table)
+    excess = found.statistic - found.mean
+    if found.variance <= 0 or excess <= 1e-9 * found.mean:  # rounding
+        return 1.0
+    rate = found.mean / found.variance
+    screened = n_candidates * _gamma_tail(found.mean * rate, found.statistic * rate)
+    if screened > level:
+        return min(screened, 1.0)
+    bound = n_candidates * math.exp(-(excess**2) / (2 * (found.variance + excess)))
+    if bound <= level:
+        return bound
+    if _margins_of(table)[2] >= _DENSE:
+        return screened
+    return min(_drawn(table, found.statistic, n_candidates, level, bound), 1.0)
+
+
+def _drawn(table: Table, statistic: float, n_candidates: int, level: float, bound: float) -> float:
+    """Draw tables with the same margins; keep the bound if that would take too long or could not be exact."""
+    each, cells, _ = _margins_of(table)
+    # in an order that depends on nothing but the margins
+    margins = np.array([number for margins in sorted(each) for number in margins], np.int64)
+    most = int(min(max(_DRAWS, _REACHED * n_candidates / level), _CELLS / cells))
+    reach = int(most * level / n_candidates)
+    if reach < 1:
+        return bound
+    key = np.uint64(int.from_bytes(blake2b(margins.tobytes(), digest_size=8).digest(), "little"))
+    least = statistic * (1 - 1e-9)  # ties count, whatever the order of summation
+    done = reached = 0
+    while done < most - 1:
+        size = min(_BATCH * usable_cores(), most - 1 - done)
+        firsts = range(done, done + size, _BATCH)
+        tasks = [(first, np.zeros(min(_BATCH, done + size - first), np.bool_)) for first in firsts]
+        for _ in in_threads(lambda task: _draw(margins, least, key, *task), tasks, cells * _BATCH):
+            pass
+        hits = np.flatnonzero(np.concatenate([flags for _, flags in tasks]))
+        if reached + len(hits) >= reach:
+            return n_candidates * reach / (done + int(hits[reach - reached - 1]) + 1)
+        done, reached = done + size, reached + len(hits)
+    return n_candidates * (reached + 1) / most
+
+
+def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
+    """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects.
+
+    Margins: how many values and decisions there are, the objects of each value, and of each decision, the largest last.
+    """
+    first = table.runs.first
+    flat, bounds = np.empty(2 * (len(table.values) + len(first)), np.int64), np.empty_like(first)
+    n, cells, expected = _margins(table.values, table.runs, rooms_for(table), flat, bounds)
+    return [flat[bounds[c] : bounds[c + 1]].tolist() for c in range(n)], int(cells), float(expected)
+
+
+# -- kernels ---------------------------------------------------------------------------------------------------
+
+
+@jit
+def _gamma_tail(shape: float, x: float) -> float:
+    """Upper tail of the gamma distribution, for x above its mean: a continued fraction, by Lentz's method.
+
+    It replaces scipy's `gammaincc`, whose import takes as long as most searches.
+    """
+    b = x + 1 - shape
+    d = 1 / b
+    c, fraction, i, change = 1e300, d, 1.0, 0.0
+    while abs(change - 1) > 1e-15 and i < 1e7:
+        numerator = i * (shape - i)
+        b += 2
+        d, c = 1 / (numerator * d + b), b + numerator / c
+        change = d * c
+        fraction *= change
+        i += 1
+    return math.exp(shape * math.log(x) - x - math.lgamma(shape)) * fraction
+
+
+@jit
+def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
+    """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
+    by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
+    found, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
+    bounds[0] = 0
+    for c in range(len(runs.first) - 1):
+        low, high = np.int64(runs.first[c]), np.int64(runs.first[c + 1])
+        n_decisions = high - low
+        n_values, n = count_class(values, runs.weights, runs.begins, low, high, rooms)
+        if n_values > 1 and n_decisions > 1:
+            for t in range(n_values):
+                sizes[t] = by_value[met[t]]
+            sort_first(sizes, n_values)
+            sort_first(decided, n_decisions)
+            expected = min(expected, np.float64(sizes[0]) * np.float64(decided[0]) / np.float64(n))
+            flat[at], flat[at + 1] = n_values, n_decisions
+            at += 2
+            for t in range(n_values):
+                flat[at + t] = sizes[t]
+            at += n_values
+            for j in range(n_decisions):
+                flat[at + j] = decided[j]
+            at += n_decisions
+            for v in range(n_values - 1):
+                for j in range(n_decisions - 1):
+                    cells += _cost(min(sizes[v], decided[j]), n)
+            found += 1
+            bounds[found] = at
+        for t in range(n_values):
+            by_value[met[t]] = 0
+            squares[met[t]] = 0
+    return found, cells, expected
+
+
+@jit
+def _cost(few: int, n: int) -> int:
+    """The cost of drawing a cell of at most this many objects out of n; prohibitive where it would be inexact."""
+    if n > _MANY:
+        return 1 + few // 8 if few <= _ONE_BY_ONE else _CELLS
+    return 1 + int(math.sqrt(few)) // 4
+
+
+@jit
+def _uniform(state: NDArray[np.uint64]) -> float:
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    return np.float64(mix(state[0]) >> np.uint64(11)) * 2.0**-53
+
+
+@jit
+def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any) -> None:
+    """Whether W of table number `first` and of the following ones reaches `least`; each has its own random numbers."""
+    state, left = np.empty(1, np.uint64), np.empty(len(margins), np.int64)
+    for t in range(len(reached)):
+        state[0] = mix(key + np.uint64(first + t))
+        total, at = 0.0, 0
+        while at < len(margins):
+            n_values, n_decisions = margins[at], margins[at + 1]
+            values, decided = at + 2, at + 2 + n_values
+            at = decided + n_decisions
+            n = 0
+            for j in range(n_decisions):
+                left[j] = margins[decided + j]
+                n += left[j]
+            pool_all = n
+            for v in range(n_values):
+                size = margins[values + v]
+                need, pool = size, pool_all
+                for j in range(n_decisions):
+                    pool -= left[j]
+                    k = need if pool == 0 else _hypergeometric(left[j], pool, need, state)
+                    deviation = deviation_of(k, size, margins[decided + j], n) / np.float64(n)
+                    total += deviation * deviation / np.float64(size)
+                    left[j] -= k
+                    need -= k
+                pool_all -= size
+        reached[t] = total >= least
+
+
+@jit
+def _hypergeometric(good: int, bad: int, sample: int, state: NDArray[np.uint64]) -> int:
+    """How many of a sample are good, by inversion from the mode outwards; one by one if they are few."""
+    if good == 0 or sample == 0:
+        return 0
+    if sample == good + bad:
+        return good
+    few = min(good, sample)
+    if few <= 8 or (good + bad > _MANY and few <= _ONE_BY_ONE):
+        # symmetric in the goods and the sample
+        other, n, found = max(good, sample), good + bad, 0
+        for _ in range(few):
+            if _uniform(state) * np.float64(n) < np.float64(other):
+                found += 1
+                other -= 1
+            n -= 1
+        return found
+    g, b, s = np.float64(good), np.float64(bad), np.float64(sample)
+    mode = np.floor((s + 1) * (g + 1) / (g + b + 2))
+    at_mode = math.exp(_log_choose(g, mode) + _log_choose(b, s - mode) - _log_choose(g + b, s))
+    left = _uniform(state) - at_mode
+    up, down, p_up, p_down = mode, mode, at_mode, at_mode
+    while left >= 0 and (p_up > 0 or p_down > 0):
+        p_up *= (g - up) * (s - up) / ((up + 1) * (b - s + up + 1))
+        up += 1
+        left -= p_up
+        if left < 0:
+            return int(up)
+        p_down *= down * (b - s + down) / ((g - down + 1) * (s - down + 1))
+        down -= 1
+        left -= p_down
+        if left < 0:
+            return int(down)
+    return int(mode)
+
+
+@jit
+def _log_choose(n: float, k: float) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -1,0 +1,246 @@
+"""Kernels of the local engine: Θ of every candidate from rows ordered by class, then by decision.
+
+A *run* is the part of a class with one decision. Θ(D|R∪{a}) is a sum over the cells (class, value of a) and
+(run, value of a). Sums are kept in three 64-bit words, low to high of weights 1, 2^32 and 2^64, so that no sum
+overflows below 2^40 objects and none depends on the order of addition. Every index is unsigned: a signed one
+costs a wrap-around check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.grouping.partition import Index
+from plar.runtime.jit import jit
+
+Words = NDArray[np.int64]
+#: a number of 128 bits, high word first
+Pair: TypeAlias = tuple[np.uint64, np.uint64]
+#: a convex measure's f: its kind, its table, and the logarithms for beyond the table
+F: TypeAlias = tuple[int, Words, NDArray[np.uint64]]
+_ONE = np.uint64(1)
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+#: 1, 1/2, …, 1/13 in units of 2^-120
+_INVERSES = tuple((np.uint64((1 << 120) // k >> 64), np.uint64((1 << 120) // k % (1 << 64))) for k in range(1, 14))
+
+
+def add_words(words: Sequence[int] | Words) -> int:
+    """Put the three words of a sum together."""
+    return int(words[0]) + (int(words[1]) << 32) + (int(words[2]) << 64)
+
+
+@jit
+def multiply(a: np.uint64, b: np.uint64) -> Pair:
+    """64 × 64 → 128 bits from 32-bit halves, since neither numba nor CUDA's dialect of it has wider integers."""
+    a0, a1, b0, b1 = a & _LOW, a >> _32, b & _LOW, b >> _32
+    low = a0 * b0
+    middle = a1 * b0 + (low >> _32)
+    cross = a0 * b1 + (middle & _LOW)
+    return a1 * b1 + (middle >> _32) + (cross >> _32), (cross << _32) | (low & _LOW)
+
+
+@jit
+def _plus(a: Pair, b: Pair) -> Pair:
+    low = a[1] + b[1]
+    return a[0] + b[0] + np.uint64(low < a[1]), low
+
+
+@jit
+def _minus(a: Pair, b: Pair) -> Pair:
+    return a[0] - b[0] - np.uint64(a[1] < b[1]), a[1] - b[1]
+
+
+@jit
+def _times(a: Pair, b: Pair) -> Pair:
+    # a·b in units of 2^-120, for factors up to 1; the error is below 2^-111
+    high, low = multiply(a[0], b[0])
+    middle = _plus(multiply(a[0], b[1]), multiply(a[1], b[0]))
+    eight, rest = np.uint64(8), np.uint64(56)
+    shifted = (high << eight) | (low >> rest), low << eight
+    return _plus(shifted, (middle[0] >> rest, (middle[0] << eight) | (middle[1] >> rest)))
+
+
+@jit
+def _log_near(n: np.uint64, s: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
+    # L(n) = round(2^32·ln n) for 512 ≤ n ≤ 2^40 by integers alone, so that every machine agrees.
+    # In units of 2^-120: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;
+    # ln n = ln q + s·ln 2 + r·(1 − r·(1/2 − r·(1/3 − …))).
+    q = n >> s
+    left, digits = n - (q << s), np.uint64(20)
+    r = np.uint64(0), np.uint64(0)
+    for _ in range(6):
+        left <<= digits
+        r = (r[0] << digits) | (r[1] >> np.uint64(44)), (r[1] << digits) | (left // (q << s))
+        left %= q << s
+    series = _INVERSES[12]
+    for k in range(11, -1, -1):
+        series = _minus(_INVERSES[k], _times(r, series))
+    total = _plus(anchor, _times(r, series))
+    twos = multiply(s, ln2[1])
+    total = _plus(total, (s * ln2[0] + twos[0], twos[1]))
+    return (total[0] + (_ONE << np.uint64(23))) >> np.uint64(24)
+
+
+@jit
+def _f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
+    if kind == 1:
+        return multiply(n, log)
+    if kind == 2:
+        return multiply(n, n - _ONE)
+    square_high, square_low = multiply(n, n)
+    high, low = multiply(square_low, n - _ONE)
+    return high + square_high * (n - _ONE), low
+
+
+def plain_add_f(f: F, n: np.uint64, sign: int, words: Words, first: int) -> None:
+    """words[first : first + 3] += sign · f(n), to be compiled for the CPU and the GPU."""
+    kind, table, anchors = f
+    if n < np.uint64(len(table)):
+        tabled = np.uint64(table[n])
+        words[first] += sign * np.int64(tabled & _LOW)
+        words[first + 1] += sign * np.int64(tabled >> _32)
+        return
+    s, log = np.uint64(0), _ONE
+    if kind == 1:
+        while (n >> s) >= np.uint64(1024):
+            s += _ONE
+        q = (n >> s) - np.uint64(511)
+        log = np.uint64(_log_near(n, s, (anchors[q, 0], anchors[q, 1]), (anchors[0, 0], anchors[0, 1])))
+    high, low = _f_beyond_table(kind, n, log)
+    words[first] += sign * np.int64(np.uint64(low) & _LOW)
+    words[first + 1] += sign * np.int64(np.uint64(low) >> _32)
+    words[first + 2] += sign * np.int64(np.uint64(high))
+
+
+add_f = jit(plain_add_f)
+
+
+@jit
+def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
+    """Add up the weights of some rows."""
+    total = np.uint64(0)
+    for i in range(low, high):
+        total += np.uint64(weights[i])
+    return total
+
+
+@jit
+def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts: Index, words: Words) -> None:
+    """Add the Θ of a partition whose classes are ordered by decision."""
+    kind, table = f[0], f[1]
+    lower = upper = np.int64(0)
+    for c in range(np.uint64(len(starts)) - _ONE):
+        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        size = np.uint64(0)
+        for i in range(low, high):
+            size += np.uint64(counts[order[i]])
+        # most classes are this small; calling add_f for each of them would take five times as long
+        tabled = kind != 0 and size < np.uint64(len(table))
+        theta = table[size] if tabled else np.int64(0)
+        run, pure, last = np.uint64(0), True, decisions[order[low]]
+        for i in range(low, high):
+            row = np.uint64(order[i])
+            if decisions[row] != last:
+                if tabled:
+                    theta -= table[run]
+                elif kind:
+                    add_f(f, run, -1, words, 0)
+                run, pure, last = np.uint64(0), False, decisions[row]
+            run += np.uint64(counts[row])
+        if tabled:
+            theta -= table[run]
+            lower += theta & np.int64(_LOW)
+            upper += theta >> np.int64(32)
+        elif kind:
+            add_f(f, run, -1, words, 0)
+            add_f(f, size, 1, words, 0)
+        elif pure:
+            words[0] -= np.int64(size)
+    words[0] += lower
+    words[1] += upper
+
+
+@jit
+def mixed_objects(labels: Index, counts: Words, order: Index, starts: Index) -> int:
+    """Count the objects in classes of more than one label."""
+    objects = np.int64(0)
+    for c in range(np.uint64(len(starts)) - _ONE):
+        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        label, size, mixed = labels[order[low]], np.int64(0), False
+        for i in range(low, high):
+            row = np.uint64(order[i])
+            mixed |= labels[row] != label
+            size += counts[row]
+        objects += size if mixed else np.int64(0)
+    return int(objects)
+
+
+@jit
+def add_pure(values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
+    """Add Θ(D|R∪{a}) for PR: minus the weight of the cells (class, value) that lie in one run."""
+    # Runs and classes are numbered from 1 through the whole pass, so that nothing is cleared between classes.
+    last_run = np.zeros(n_values, np.uint32)
+    mixed_in = np.zeros(n_values, np.uint32)
+    pure = np.int64(0)
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        number = np.uint32(c + _ONE)
+        for run in range(first, last):
+            for i in range(np.uint64(runs[run]), np.uint64(runs[run + _ONE])):
+                v = np.uint64(values[i])
+                seen = np.uint64(last_run[v])
+                if seen > first and seen != run + _ONE:
+                    mixed_in[v] = number
+                last_run[v] = run + _ONE
+        for i in range(np.uint64(runs[first]), np.uint64(runs[last])):
+            if mixed_in[np.uint64(values[i])] != number:
+                pure += weights[i]
+    words[0] -= pure
+
+
+@jit
+def add_cells(f: F, values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
+    """Add Θ(D|R∪{a}): Σ f over the cells (class, value) − Σ f over the cells (run, value)."""
+    table = f[1]
+    # A row of weight w that meets a count n adds f(n + w) − f(n), without a branch. A class of s rows costs O(s) for
+    # any number of values.
+    in_run = np.zeros(n_values, np.int64)
+    in_class = np.zeros(n_values, np.int64)
+    for c in range(np.uint64(len(class_runs)) - _ONE):
+        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        low, high = np.uint64(runs[first]), np.uint64(runs[last])
+        if weight_of(weights, low, high) < np.uint64(len(table)):
+            theta = np.int64(0)
+            for run in range(first, last):
+                start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+                for i in range(start, end):
+                    v, w = np.uint64(values[i]), np.uint64(weights[i])
+                    d, e = np.uint64(in_run[v]), np.uint64(in_class[v])
+                    theta += table[e + w] - table[e] - table[d + w] + table[d]
+                    in_run[v] = d + w
+                    in_class[v] = e + w
+                for i in range(start, end):
+                    in_run[np.uint64(values[i])] = 0
+            words[0] += np.int64(np.uint64(theta) & _LOW)
+            words[1] += np.int64(np.uint64(theta) >> _32)
+        else:
+            for run in range(first, last):
+                start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+                for i in range(start, end):
+                    in_run[np.uint64(values[i])] += weights[i]
+                    in_class[np.uint64(values[i])] += weights[i]
+                for i in range(start, end):
+                    v = np.uint64(values[i])
+                    add_f(f, np.uint64(in_run[v]), -1, words, 0)
+                    in_run[v] = 0
+            for i in range(low, high):
+                v = np.uint64(values[i])
+                add_f(f, np.uint64(in_class[v]), 1, words, 0)
+                in_class[v] = 0
+        for i in range(low, high):
+            in_class[np.uint64(values[i])] = 0

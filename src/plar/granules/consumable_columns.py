@@ -1,0 +1,61 @@
+"""Columns of granules for a single search, which an engine may overwrite, so that no cell is held twice."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.grouping.partition import Codes
+
+#: returning less than this to the system is not worth it: other threads wait meanwhile
+_GIVE_BACK = 1 << 28
+
+
+def give_back_memory(freed: int) -> int:
+    """Return these bytes to the system if they are many: glibc would keep them. The result is how many are left."""
+    if freed < _GIVE_BACK:
+        return freed
+    with suppress(AttributeError, OSError):  # only glibc has it
+        ctypes.CDLL(None).malloc_trim(0)
+    return 0
+
+
+class ConsumableColumns(Sequence[Codes]):
+    """Columns that an engine may overwrite: it hands each in, and takes what it needs back out.
+
+    Columns of fewer than `least` bytes in all are kept, since extracting them again costs more than their memory.
+    """
+
+    def __init__(self, columns: Iterable[Codes], least: int = 1 << 25) -> None:
+        held = list(columns)
+        self._columns: list[Codes | None] = [*held]
+        self._stay = sum(column.nbytes for column in held) < least
+        self._laid: dict[int, tuple[NDArray[Any], int]] = {}
+        self._freed = 0
+
+    def lay_out(self, places: Sequence[int], rows: NDArray[Any]) -> None:
+        """Keep these columns as the first ones of a matrix, and free the originals."""
+        if self._stay:
+            return
+        for lane, place in enumerate(places):
+            self._laid[place] = rows, lane
+            self._columns[place] = None
+        # a race between threads may lose some bytes, which is harmless
+        self._freed = give_back_memory(self._freed + rows.nbytes)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(len(self))))
+        column = self._columns[place]
+        if column is not None:
+            return column
+        rows, lane = self._laid[place % len(self)]
+        return np.ascontiguousarray(rows[:, lane])

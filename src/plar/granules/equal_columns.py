@@ -1,0 +1,83 @@
+"""Columns that carry the same information: equal up to the names of their values, so U/{a} = U/{b}."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.grouping.factorize import mix
+from plar.grouping.partition import Codes
+from plar.runtime.jit import jit
+
+#: columns with more values are not compared: on a cluster their classes would have to be transferred
+_MOST_VALUES = 1 << 16
+
+#: the columns of a table, or of a piece of one
+Columns = Sequence[Codes]
+
+
+def equal_columns(
+    groups: Iterable[Sequence[int]], n_values: Sequence[int], ask: Callable[[Callable[[Columns], Any]], list[Any]]
+) -> list[list[int]]:
+    """Columns that are equal up to the names of their values, among those of each group.
+
+    `ask` applies a function to the columns of every piece of the table, and returns the results.
+    """
+    few = [a for group in groups for a in group if n_values[a] <= _MOST_VALUES]
+    shapes = ask(partial(_shapes, few=few, n_values=n_values))
+    alike: dict[tuple[bytes, ...], list[int]] = {}
+    for a, shape in zip(few, zip(*shapes, strict=True), strict=True):
+        alike.setdefault(shape, []).append(a)
+    # equal, or a hash collision; the values decide
+    pairs = [(group[0], b) for group in alike.values() for b in group[1:]]
+    if not pairs:
+        return []
+    translations = ask(partial(_translations, pairs=pairs, n_values=n_values))
+    equal: dict[int, list[int]] = {}
+    for (a, b), books in zip(pairs, zip(*translations, strict=True), strict=True):
+        if _agree(books):
+            equal.setdefault(a, [a]).append(b)
+    return sorted(equal.values())
+
+
+@jit
+def _add_rows(codes: Codes, sums: NDArray[np.uint64]) -> None:
+    for i in range(np.uint64(len(codes))):
+        sums[codes[i]] += mix(np.uint64(1) + i)
+
+
+def _shapes(columns: Columns, few: Sequence[int], n_values: Sequence[int]) -> list[bytes]:
+    """For every column a digest of its classes: of the sums of the hashes of their rows."""
+    shapes = []
+    for a in few:
+        sums = np.zeros(n_values[a], np.uint64)
+        _add_rows(columns[a], sums)
+        shapes.append(blake2b(np.sort(sums).tobytes(), digest_size=16).digest())
+    return shapes
+
+
+def _translations(
+    columns: Columns, pairs: Sequence[tuple[int, int]], n_values: Sequence[int]
+) -> list[NDArray[np.int64] | None]:
+    """For every pair the code of b for every code of a, −1 where absent; None if b is not a function of a."""
+    books: list[NDArray[np.int64] | None] = []
+    for a, b in pairs:
+        book = np.full(n_values[a], -1, np.int64)
+        book[columns[a]] = columns[b]
+        books.append(book if bool((book[columns[a]] == columns[b]).all()) else None)
+    return books
+
+
+def _agree(books: Iterable[NDArray[np.int64] | None]) -> bool:
+    """Whether the translations of several pieces agree."""
+    whole: Any = -1
+    for book in books:
+        if book is None or ((whole != book) & (whole >= 0) & (book >= 0)).any():
+            return False
+        whole = np.maximum(whole, book)
+    return True

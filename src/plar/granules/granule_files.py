@@ -1,0 +1,172 @@
+"""Granules on disk: Parquet with a column per attribute and decision, and one of counts; the roles are metadata."""
+
+from __future__ import annotations
+
+import json
+import os
+from ast import literal_eval
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.coding.assemble import MAX_OBJECTS
+from plar.coding.codes import Column, encode_distinct
+from plar.coding.index_like import Profile
+from plar.coding.series import check_threads, encode_series
+from plar.errors import TableError, reason_of
+from plar.files import check_name, checksum, first_bytes, replacing
+from plar.granules.fingerprint import fingerprint_of
+from plar.runtime.lazy_polars import pl
+
+if TYPE_CHECKING:
+    from plar.granules.granules import Granules
+
+_KEY = "plar"
+_VERSION = 4
+#: columns of several types are written as text with the type in front, and read back as they were
+_SPELLED = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal")
+
+
+def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
+    """Distinct values as a Series, of one type if polars has it; otherwise as text, which is noted."""
+    with suppress(Exception, pl.exceptions.PanicException):  # polars changes some values
+        series = pl.Series(name, list(values), strict=True)
+        if series.dtype != pl.Object and not series.dtype.is_nested() and series.to_list() == list(values):
+            return series, False
+    with suppress(OverflowError):
+        numbers = [v if v is None else float(v) for v in values if v is None or type(v) in (int, float)]
+        if numbers == list(values):  # integers stay integers
+            return pl.Series(name, numbers, dtype=pl.Float64), False
+    return pl.Series(name, [_spelling(name, value) for value in values], dtype=pl.String), True
+
+
+def _spelling(name: str, value: Any) -> str | None:
+    """A value with its type in front."""
+    if value is None:
+        return None
+    kind = type(value).__name__
+    with suppress(ValueError, SyntaxError, RecursionError):
+        if kind in _SPELLED and _spelled(f"{kind} {value!r}") == value:
+            return f"{kind} {value!r}"
+    raise TableError(f"Column {name!r} holds values of the type {kind}, which no file can. Turn them into text first.")
+
+
+def _spelled(written: str | None) -> Any:
+    kind, _, text = (written or "").partition(" ")
+    if kind == "Decimal":
+        return Decimal(text[9:-2])
+    return written if kind not in _SPELLED else float(text) if kind == "float" else literal_eval(text)
+
+
+def _coded(series: pl.Series, spelled: bool) -> Column:
+    """Code a column of a file, with spelled values as they were before."""
+    column = encode_series(series)
+    return encode_distinct(column.codes, map(_spelled, column.values)) if spelled else column
+
+
+def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
+    """Write granules, whole or not at all."""
+    check_threads()
+    conditions, decision = granules.named_columns()
+    columns, count = [*conditions, *decision], "count"
+    while count in dict(columns):
+        count += "_"
+    try:
+        values = [_series(name, column.values) for name, column in columns]
+    except UnicodeEncodeError:
+        raise TableError("A name holds half a character (a lone surrogate), which no file can. Rename it.") from None
+    roles = {
+        "version": _VERSION,
+        "conditions": list(granules.conditions),
+        "decision": list(granules.decision),
+        "count": count,
+        "names": list(granules.names),
+        "cuts": dict(granules.cuts),
+        "text": granules.text,
+        "n_rows": granules.n_rows,
+        "profiles": {name: list(profile) for name, profile in granules.profiles.items()},
+        "spelled": [name for (name, _), (_, spelled) in zip(columns, values, strict=True) if spelled],
+    }
+    coded, series_of = [], []
+    for (name, column), (series, spelled) in zip(columns, values, strict=True):
+        found = _coded(series, spelled)  # as it will be read
+        coded.append((name, Column(found.codes[column.codes], found.values)))
+        series_of.append(series.gather(column.codes))
+    roles["checksum"] = _seal(roles, coded, granules.counts)
+    frame = pl.DataFrame([*series_of, pl.Series(count, granules.counts)])
+    with replacing(path) as temporary:
+        check_name(temporary)
+        frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
+
+
+def _seal(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], counts: NDArray[np.int64]) -> str:
+    """Checksum of the contents of a file: the roles, and the rows in any order."""
+    rows = fingerprint_of([(column.codes, [(name, column.values)]) for name, column in columns], counts)
+    said = {key: value for key, value in roles.items() if key != "checksum"}
+    return checksum(json.dumps([said, list(rows), len(counts)], sort_keys=True).encode())
+
+
+def read_granules(path: Path) -> dict[str, Any]:
+    """Read what `write_granules` wrote, as `Granules.from_columns` takes it."""
+    try:
+        roles = json.loads(_metadata(path) or "")
+        if roles["version"] != _VERSION:
+            raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+        names = [*roles["conditions"], *roles["decision"]]
+        if not roles["decision"] or len({*names}) < len(names):
+            raise ValueError("no decision, or a column twice")
+        if not all(isinstance(name, str) for name in (*names, *roles["names"], roles["count"])):
+            raise ValueError("a name that is not text")
+        counted = frame[roles["count"]]
+        if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
+            raise ValueError("counts below 1")
+        conditions, decision = (
+            [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
+            for role in ("conditions", "decision")
+        )
+        counts = counted.cast(int).to_numpy().astype(np.int64)
+        if roles["checksum"] != _seal(roles, [*conditions, *decision], counts):
+            raise ValueError("it is not as it was written")
+        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
+        found = {"conditions": conditions, "decision": decision, "counts": counts, "names": tuple(roles["names"])}
+        # files of earlier versions have neither of these
+        profiles: dict[str, Profile] = {}
+        for name, (kind, *numbers) in roles.get("profiles", {}).items():
+            profiles[name] = Profile(str(kind), *map(int, numbers))
+        n_rows = int(roles.get("n_rows", 0))
+        if not 0 <= n_rows <= MAX_OBJECTS:
+            raise ValueError(f"{n_rows} rows")
+        found |= {"n_rows": n_rows, "profiles": profiles}
+        return {**found, "cuts": cuts, "text": roles["text"] is True}
+    except (
+        *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
+        MemoryError,  # Python's parser, on deep nesting
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
+        raise TableError(f"The granule file {str(path)!r} is damaged ({reason_of(error)}). Make it again.") from None
+
+
+def holds_granules(path: Path) -> bool:
+    """Whether a file was written by `write_granules`."""
+    return _metadata(path) is not None
+
+
+def _metadata(path: Path) -> str | None:
+    """What `write_granules` notes in a file; None for any other file."""
+    if not path.is_file() or first_bytes(path, 4) != b"PAR1":  # a pipe is not opened, since reading would consume it
+        return None
+    check_threads()
+    check_name(path)
+    try:
+        return pl.read_parquet_metadata(path).get(_KEY)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if path.suffix.lower() != ".parquet":  # not Parquet; reported where it is read
+            return None
+        raise TableError(f"Cannot read the Parquet file {str(path)!r}: it is damaged. Make it again.") from None

@@ -1,0 +1,394 @@
+"""The granularity representation G^(C∪D): the distinct rows of a table, each with its multiplicity |E|."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.bins import Cuts
+from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
+from plar.coding.codes import Column, combine, recode, union
+from plar.coding.column_names import positions_of
+from plar.coding.index_like import Profile, index_like, merged_profiles
+from plar.errors import NoRows, TableError
+from plar.files import find_files
+from plar.granules.consumable_columns import ConsumableColumns
+from plar.granules.equal_columns import equal_columns
+from plar.granules.fingerprint import Fingerprint, fingerprint_of
+from plar.granules.granule_files import holds_granules, read_granules, write_granules
+from plar.grouping.partition import Codes, Index, count_distinct
+
+__all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Granules:
+    """Distinct rows over conditions and decision, as dictionary codes, with their multiplicities.
+
+    Parameters
+    ----------
+    conditions, decision : tuple of str
+        Names of the condition attributes, in table order, and of the decision columns.
+    columns : sequence of (n,) arrays
+        Codes of each condition, in the smallest unsigned type; every code below its cardinality is used.
+    dictionaries : tuple of sequences
+        ``dictionaries[j][code]`` is the value of condition j; missing is None.
+    classes : (n,) array of uint32
+        The decision of each granule as one code, several decision columns taken together.
+    decision_values : tuple of sequences
+        For each decision column its value by class code.
+    counts : (n,) array of int64
+        How many objects each granule stands for, all positive.
+    n_objects : int
+        The sum of the counts.
+    names : tuple of str
+        All columns of the table in its order, to which positions refer. Default: conditions, then decision.
+    cuts : mapping of str to tuple of float
+        Cut points of the conditions whose values are numbers of bins.
+    text : bool
+        Whether the values are as written in a text file, so that numbers are text too.
+    consistent : bool or None
+        Whether no two granules agree on all conditions; None where that was not looked at.
+    n_rows : int
+        Rows of the table, each counted once whatever its weight. Default: `n_objects`.
+    profiles : mapping of str to Profile
+        Of the conditions that were different in nearly every row: what they held before any was cut.
+    """
+
+    conditions: tuple[str, ...]
+    columns: Sequence[Codes]
+    dictionaries: tuple[Sequence[Any], ...]
+    decision: tuple[str, ...]
+    classes: Index
+    decision_values: tuple[Sequence[Any], ...]
+    counts: NDArray[np.int64]
+    n_objects: int
+    names: tuple[str, ...] = ()
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
+    text: bool = False
+    consistent: bool | None = None
+    n_rows: int = 0
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", (*self.conditions, *self.decision))
+        if not self.n_rows:
+            object.__setattr__(self, "n_rows", self.n_objects)
+
+    def __repr__(self) -> str:
+        """The sizes on one line, without the values."""
+        sizes = f"{len(self)} distinct of {self.n_objects} rows, {len(self.conditions)} columns"
+        return f"<Granules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of distinct decisions."""
+        return len(self.decision_values[0])
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of distinct values of each condition."""
+        return tuple(len(d) for d in self.dictionaries)
+
+    @property
+    def index_like(self) -> tuple[str, ...]:
+        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+        return index_like(self.conditions, self.names, self.profiles, self.n_rows)
+
+    def class_sizes(self) -> NDArray[np.int64]:
+        """How many objects have each decision."""
+        return np.bincount(self.classes, self.counts, self.n_classes).astype(np.int64)
+
+    @property
+    def coded(self) -> list[tuple[Codes, int]]:
+        """Codes and number of codes of each condition."""
+        return list(zip(self.columns, self.cardinalities, strict=True))
+
+    @staticmethod
+    def from_columns(
+        conditions: Iterable[tuple[str, Column]],
+        decision: Iterable[tuple[str, Column]],
+        counts: NDArray[np.int64] | None = None,
+        *,
+        policies: Sequence[str] | None = None,
+        grouped: bool = False,
+        names: Sequence[str] = (),
+        cuts: Mapping[str, Cuts] | None = None,
+        text: bool = False,
+        n_rows: int = 0,
+        profiles: Mapping[str, Profile] | None = None,
+    ) -> Granules:
+        """Make granules of coded columns; options are those of `plar.coding.assemble.settle`.
+
+        The profiles may be filled while the conditions are taken.
+        """
+        named = list(conditions)
+        k = len(named)
+        named += decision
+        counts, consistent = settle(named, k, counts, policies=policies, grouped=grouped)
+        classes, decision_values = combine([column for _, column in named[k:]])
+        return Granules(
+            conditions=tuple(name for name, _ in named[:k]),
+            columns=tuple(column.codes for _, column in named[:k]),
+            dictionaries=tuple(column.values for _, column in named[:k]),
+            decision=tuple(name for name, _ in named[k:]),
+            classes=classes,
+            decision_values=decision_values,
+            counts=counts,
+            n_objects=int(counts.sum()),
+            names=tuple(names),
+            cuts=cuts or {},
+            text=text,
+            consistent=consistent,
+            n_rows=n_rows,
+            profiles=profiles or {},
+        )
+
+    def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
+        """How many combinations of values some attributes have: classes of U/P.
+
+        Examples
+        --------
+        >>> import plar
+        >>> plar.granulate({"a": ["x", "y", "y"], "b": [1, 1, 2], "d": [1, 1, 1]}, "d").n_combinations("a")
+        2
+        """
+        coded = [(self.columns[j], len(self.dictionaries[j])) for j in self.positions(attributes)]
+        return count_distinct(coded, len(self))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of codes, classes and counts, without the values."""
+        return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
+
+    def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
+        """Positions of attributes among the conditions, each once; an int is a position in the table, along `names`."""
+        return positions_of(attributes, self.conditions, self.names)
+
+    @property
+    def n_missing(self) -> dict[str, int]:
+        """How many rows have no value, for each column and decision with missing values."""
+        # columns are looked up one at a time: for one that is kept as lanes its codes are made anew
+        lacking = {
+            name: self._count_missing(self.columns[j], values)
+            for j, (name, values) in enumerate(zip(self.conditions, self.dictionaries, strict=True))
+            if None in values
+        }
+        return lacking | self.n_missing_decisions
+
+    @property
+    def n_missing_decisions(self) -> dict[str, int]:
+        """How many rows have no value, for each decision with missing values."""
+        decided = zip(self.decision, self.decision_values, strict=True)
+        return {name: self._count_missing(self.classes, values) for name, values in decided if None in values}
+
+    def _count_missing(self, codes: Codes | Index, values: Sequence[Any]) -> int:
+        missing = [code for code, value in enumerate(values) if value is None]
+        return int(self.counts[np.isin(codes, missing)].sum())
+
+    def fingerprint(self) -> Fingerprint:
+        """Sums of hashes that depend on the values and counts, not on the order of the rows or their codes."""
+        coded = zip(self.columns, zip(self.conditions, self.dictionaries, strict=True), strict=True)
+        decided = list(zip(self.decision, self.decision_values, strict=True))
+        return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
+
+    def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
+        """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
+        return equal_columns(groups, self.cardinalities, lambda function: [function(self.columns)])
+
+    def coarsen(self, attributes: str | int | Iterable[str | int]) -> Granules:
+        """G^(C∪D) → G^(P∪D) for P ⊆ C: drop the other attributes and add up the counts.
+
+        Attributes keep the order given. Positions count along the table, as everywhere.
+
+        Examples
+        --------
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
+        >>> granules.coarsen([]).counts.tolist()
+        [2]
+        """
+        kept = self.positions(attributes)
+        columns, classes, counts = [self.columns[j] for j in kept], self.classes, self.counts
+        dictionaries = tuple(self.dictionaries[j] for j in kept)
+        coded = zip(columns, map(len, dictionaries), strict=True)
+        first, counts, consistent = merge_equal(coded, [(classes, self.n_classes)], counts)
+        if first is not None:
+            columns, classes = [codes[first] for codes in columns], classes[first]
+        conditions = tuple(self.conditions[j] for j in kept)
+        return replace(
+            self,
+            conditions=conditions,
+            columns=tuple(columns),
+            dictionaries=dictionaries,
+            classes=classes,
+            counts=counts,
+            cuts={name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts},
+            consistent=consistent,
+            profiles={name: self.profiles[name] for name in conditions if name in self.profiles},
+        )
+
+    def with_counts(self, counts: Any) -> Granules:
+        """The same granules with other multiplicities, whole numbers; those of 0 go. Nothing is read again.
+
+        Examples
+        --------
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y", "y"], "d": [1, 1, 1]}, "d")
+        >>> granules.with_counts([4, 0]).n_objects
+        4
+        """
+        given = np.asarray(counts)
+        if given.shape != self.counts.shape or given.dtype.kind not in "biu" or (given < 0).any():
+            raise TableError(
+                f"with_counts takes {len(self)} whole numbers from 0 on, one per granule. "
+                f"Got {given.dtype} of shape {given.shape}."
+            )
+        check_objects(float(given.sum(dtype=np.float64)))
+        if not given.any():
+            raise NoRows("All counts are 0, so no granule is left. Check them.")
+        conditions, decision = self.named_columns()
+        made = Granules.from_columns(
+            conditions, decision, given.astype(np.int64), grouped=True, names=self.names, cuts=self.cuts, text=self.text
+        )
+        return replace(made, consistent=self.consistent or None, n_rows=self.n_rows, profiles=self.profiles)
+
+    def for_one_search(self) -> Granules:
+        """The same granules with columns that an engine may overwrite, so that no cell is held twice."""
+        return replace(self, columns=ConsumableColumns(self.columns))
+
+    def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
+        """Coded columns of the conditions and of the decision, each under its name."""
+        coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
+        decided = zip(self.decision, self.decision_values, strict=True)
+        conditions = [(name, Column(codes, values)) for name, codes, values in coded]
+        return conditions, [(name, recode(self.classes, values)) for name, values in decided]
+
+    def merge(self, other: Granules) -> Granules:
+        """Granules of two tables over the same attributes, taken together.
+
+        Examples
+        --------
+        >>> import plar
+        >>> granules = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
+        >>> both = granules.merge(granules)
+        >>> len(both), both.n_objects
+        (2, 4)
+        """
+        if not isinstance(other, Granules):
+            raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
+        for kind in ("conditions", "decision"):
+            ours, theirs = getattr(self, kind), getattr(other, kind)
+            if ours != theirs:
+                odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
+                raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
+        odd = [a for a in (*self.conditions, *self.decision) if self.cuts.get(a) != other.cuts.get(a)]
+        if odd:
+            raise TableError(
+                f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "
+                "with the same cut points: bins={column: list of numbers}."
+            )
+        check_objects(self.n_objects + other.n_objects)
+        return together([self, other])
+
+    def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
+        """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
+
+        `source` (granules, the path of a granule file, or a DecisionTable) holds the same rows with at least Q.
+        Attributes that are already here change nothing.
+
+        Examples
+        --------
+        >>> import plar
+        >>> fine = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
+        >>> len(fine.coarsen([]).refine(["a"], fine))
+        2
+        """
+        found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
+        if not isinstance(found, Granules) and not hasattr(found, "granulate"):
+            raise TableError(
+                f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
+                "pass it through plar.granulate first."
+            )
+        fine: Granules = found if isinstance(found, Granules) else found.granulate()
+        more = [fine.conditions[j] for j in fine.positions(attributes)]
+        finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
+        same = finer.decision == self.decision and finer.n_objects == self.n_objects
+        if same:
+            # the same multiset of rows: merged, every count doubles
+            both = together([self, finer.coarsen(self.conditions)])
+            same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
+        if not same:
+            raise TableError(
+                f"The source ({fine.n_objects} objects) is not the data of these granules ({self.n_objects} "
+                "objects). Refine from the table or the finer granules that they came from."
+            )
+        return finer
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a Parquet file: a column per attribute and decision, and one of counts; the roles are metadata.
+
+        The file is written completely or not at all. `open` reads it back.
+        """
+        write_granules(path, self)
+
+    @staticmethod
+    def open(path: str | os.PathLike[str]) -> Granules:
+        """Read granules that `save` wrote; all files of a glob are merged."""
+        granules = granules_in(path, find_files(path))
+        if granules is None:
+            raise TableError(f"{os.fspath(path)!r} holds no granules. Make it with Granules.save or plar granulate.")
+        return granules
+
+
+def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules | None:
+    """Read and merge the files of a path, if `Granules.save` wrote them; None if it wrote none of them.
+
+    A granule file that is damaged raises TableError, and so do tables among granule files.
+    """
+    held = [file for file in files if holds_granules(file)]
+    if not held:
+        return None
+    if len(held) < len(files):
+        raise TableError(f"{os.fspath(path)!r} matches granules and tables. Read {str(held[0])!r} on its own.")
+
+    def read(file: Path) -> Granules:
+        stored = read_granules(file)
+        check_objects(stored["counts"].sum(dtype=np.float64))
+        return Granules.from_columns(**stored)
+
+    return reduce(Granules.merge, map(read, held))
+
+
+def together(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None = None) -> Granules:
+    """The granules of all parts, over the same attributes, those of the first part first.
+
+    `n_uncut` says how many different values columns had before they were cut, as far as that is known.
+    """
+    conditions, decision = (
+        [(same[0][0], union([column for _, column in same])) for same in zip(*columns, strict=True)]
+        for columns in zip(*(part.named_columns() for part in parts), strict=True)
+    )
+    counts, first = np.concatenate([part.counts for part in parts]), parts[0]
+    n_values = {name: len(column.values) for name, column in conditions if name not in first.cuts}
+    return Granules.from_columns(
+        conditions,
+        decision,
+        counts,
+        names=first.names,
+        cuts=first.cuts,
+        text=all(part.text for part in parts),
+        n_rows=sum(part.n_rows for part in parts),
+        profiles=merged_profiles([part.profiles for part in parts], {**n_values, **(n_uncut or {})}),
+    )

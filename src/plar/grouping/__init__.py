@@ -1,0 +1,1 @@
+"""Rows with equal values: factorizing one column, partitions of the rows by several."""

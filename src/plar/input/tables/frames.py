@@ -1,0 +1,221 @@
+"""Tables that polars holds or reads: its own frames, Arrow tables and files of typed columns.
+
+A streaming group-by finds the distinct rows of narrow tables, so memory grows with the granules only; wide tables are
+coded column by column.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from functools import partial
+from threading import Thread
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+
+from plar.coding.assemble import BadWeight, row_weights
+from plar.coding.codes import Column
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
+from plar.coding.series import check_threads, encode_series, named, not_flat
+from plar.errors import NoRows, TableError, reason_of
+from plar.files import Stamp, check_unchanged, shown_files
+from plar.granules.granules import Granules
+from plar.input.roles import Roles
+from plar.input.tables.rows import Rows, Selection, assembled, sink_frame
+from plar.runtime.lazy_polars import pl
+from plar.runtime.limits import check_memory
+from plar.runtime.parallel import in_threads
+
+T = TypeVar("T")
+_WIDE = 200  # grouping by more columns than this is slower than coding each
+_LEN = "\0len"
+_TICK = 0.01  # seconds between two checks of the memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FrameRows(Rows):
+    """A polars frame, or files of typed columns that polars scans; `data` is the frame.
+
+    `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time.
+    `frames` holds one frame per file, in common types, and `stamps` what the files were when they were opened.
+    """
+
+    kind = "polars"
+    #: whether rows may be appended to a file between opening and reading it
+    may_grow: ClassVar[bool] = False
+
+    cells: int = 0
+    frames: tuple[Any, ...] = ()
+    stamps: tuple[Stamp | None, ...] = ()
+
+    @property
+    def frame(self) -> pl.LazyFrame:
+        """Every column, in table order."""
+        return cast(pl.LazyFrame, self.data.lazy())
+
+    def explain(self, error: BaseException) -> TableError:
+        """The error that says why polars could not read the rows."""
+        try:
+            self.check_unchanged()
+        except TableError as fault:
+            return fault
+        if not self.files:
+            return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
+        return TableError(
+            f"Cannot read {shown_files(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
+        )
+
+    def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
+        """Run a query on the frame, whose files must stay as they are."""
+        self.check_unchanged()
+        frame = self.run_query(query)
+        self.check_unchanged()
+        return frame
+
+    def run_query(self, query: pl.LazyFrame) -> pl.DataFrame:
+        """Run a query on the frame, or on one of its files."""
+        return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
+
+    def check_unchanged(self) -> None:
+        """Refuse files that another program changed since they were opened."""
+        for file, stamp in zip(self.files, self.stamps, strict=False):  # parts of files have none
+            if stamp is not None:
+                check_unchanged(file, stamp, may_grow=self.may_grow)
+
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
+        """Code these columns, some at a time if they can be read that way."""
+        step = max(1, len(names))
+        if self.cells:
+            rows = int(self.collect(self.frame.select(pl.len())).item())
+            step = max(64, self.cells // max(rows, 1))  # each block scans all names
+        for low in range(0, len(names), step):
+            block = self.collect(self.frame.select([named(name) for name in names[low : low + step]]))
+            check_memory("Coding the columns", len(block) * (len(names) - low))  # at least a byte per cell
+            yield from in_threads(partial(encode_series, na=na), block, len(block))
+
+    def granulate(self, roles: Roles) -> Granules:
+        """Group the rows, or code the columns."""
+        schema = run(self.frame.collect_schema, self.explain)
+        for name in roles.used:
+            if schema[name].is_nested():
+                raise not_flat(name, schema[name])
+        narrow = len(roles.used) <= _WIDE and pl.Object not in schema.values() and _LEN not in self.names
+        if roles.labels is None and roles.bins is None and roles.decision_bins is None and narrow:
+            return self._grouped(roles)
+        if self.cells:
+            return Rows.granulate(self, roles)
+        # a query may return its rows in another order each time
+        held = self.collect(self.frame.select([named(name) for name in roles.read]))
+        return Rows.granulate(FrameRows(held, self.names), roles)
+
+    def _grouped(self, roles: Roles) -> Granules:
+        groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
+        if not len(groups):
+            have = "have" if len(self.files) > 1 else "has"
+            raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
+        counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
+        columns = [encode_series(groups[name], roles.na) for name in roles.used]
+        if roles.weights is not None:
+            columns.append(encode_series(groups[roles.weights]))
+        k = len(roles.conditions)
+        try:
+            return assembled(roles, lambda: columns[:k], columns[k:], counts, grouped=True)
+        except BadWeight:  # the row is known only if they are read in order
+            for column in self.encode(roles.read[-1:], NO_SPELLINGS):
+                row_weights(column, np.ones(len(column.codes), np.int64))
+            raise
+
+    def select(self, selection: Selection) -> Any:
+        """Select columns; those of files as a polars DataFrame."""
+        frame = self.data.select([named(name) for name in selection.kept])
+        if self.files:
+            frame = self.collect(frame)
+        if isinstance(frame, pl.DataFrame):
+            return frame.with_columns(selection.cut(frame[name], name) for name in selection.cuts)
+        return frame.with_columns(
+            named(name).map_batches(partial(selection.cut, name=name), return_dtype=pl.Int64) for name in selection.cuts
+        )
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Write columns to a file, streaming if none is cut into bins."""
+        frame = self.frame.select([named(name) for name in selection.kept])
+        if selection.cuts:
+            held = self.collect(frame)
+            frame = held.lazy().with_columns(selection.cut(held[name], name) for name in selection.cuts)
+        self.check_unchanged()
+        run(lambda: sink_frame(frame, path, self.check_unchanged), self.explain)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrowRows(FrameRows):
+    """An Arrow table; `data` is polars' view of it."""
+
+    kind = "arrow"
+
+    table: Any = None
+
+    def select(self, selection: Selection) -> Any:
+        table = self.table.select(list(selection.kept))
+        for j, name in enumerate(selection.kept):
+            if name in selection.cuts:
+                table = table.set_column(j, name, selection.cut(pl.Series(table.column(j)), name).to_arrow())
+        return table
+
+
+def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -> T:
+    """Let polars read; explain its errors."""
+    check_threads()
+    try:
+        return read()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        if isinstance(error, OSError) and error.filename is not None:  # about the output file
+            raise
+        raise explain(error) from None
+
+
+def _watched(read: Callable[[], T]) -> T:
+    """Let polars read in a thread: it cannot be stopped, but we can stop waiting if memory runs out."""
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(read())
+        except BaseException as error:
+            done.set_exception(error)
+
+    check_memory("Reading the table")
+    Thread(target=run, daemon=True).start()  # not of a pool: Python waits for pool threads at exit
+    while wait([done], _TICK).not_done:
+        check_memory("Reading the table")
+    return done.result()
+
+
+def common_type(types: Sequence[Any]) -> Any:
+    """A type that can hold the values of all these types, or None."""
+    known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
+    if len(known) <= 1:
+        return known[0] if known else pl.Null
+    if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in known):
+        return pl.String
+    if all(dtype.is_integer() for dtype in known) and pl.UInt128 not in known:
+        return pl.Int128 if {pl.UInt64, pl.Int128}.intersection(known) else pl.Int64
+    if all(dtype.is_integer() or dtype.is_float() for dtype in known):
+        return pl.Float64
+    return None
+
+
+def open_frame(data: Any) -> FrameRows:
+    """Accept a polars frame, or anything with the Arrow stream protocol."""
+    try:
+        frame = data if isinstance(data, (pl.DataFrame, pl.LazyFrame)) else pl.DataFrame(data)
+        names = tuple(frame.collect_schema().names())
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError, ValueError, OSError) as error:
+        panic = isinstance(error, pl.exceptions.PanicException)
+        reason = "a column has a type that polars does not know" if panic else reason_of(error)
+        raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
+    if frame is not data and type(data).__name__ in ("Table", "RecordBatch") and hasattr(data, "select"):
+        return ArrowRows(frame, names, table=data)
+    return FrameRows(frame, names)

@@ -1,0 +1,195 @@
+"""Rows on a Spark cluster: DataFrames, and files that its tasks read. Importing this module does not load pyspark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from plar.coding.codes import Column
+from plar.coding.column_names import check_names
+from plar.coding.missing import MissingSpellings
+from plar.coding.numerals import NUMBER
+from plar.errors import TableError
+from plar.files import output_format
+from plar.input.roles import Roles, assign
+from plar.input.tables.rows import Rows, Selection
+from plar.options import ReadOptions
+from plar.runtime.spark_calls import spark_call
+
+#: Spark's types of text, by name
+_TEXT = ("string", "char", "varchar")
+_WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
+
+
+class ClusterRows(Rows):
+    """Rows that only a cluster's tasks read."""
+
+    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+        """Give the columns their roles; y= is refused."""
+        if options.y is not None:
+            raise TableError(
+                "The rows are on a Spark cluster, so y= cannot be given separately. Add it as a column: decision=."
+            )
+        return assign(self.names, options)
+
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
+        """Refuse: the columns are coded on the cluster."""
+        raise TableError("The rows are on a Spark cluster. Use engine='spark', or collect them with .toPandas().")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedFiles(ClusterRows):
+    """Files that a cluster's tasks read directly; `data` are their rows, opened on this machine.
+
+    `write` has the tasks write the columns of a selection into a folder.
+    """
+
+    write: Any = None
+
+    @staticmethod
+    def open(rows: Rows, write: Any) -> SharedFiles:
+        """Wrap files that are already opened."""
+        return SharedFiles(rows, rows.names, rows.files, rows.text, rows.labels, rows.declared, write)
+
+    def select(self, selection: Selection) -> Any:
+        """Read columns on this machine."""
+        return self.data.select(selection)
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Have the tasks write a folder, one file per part; it is complete once it holds _SUCCESS."""
+        self.write(self.data, selection, path)
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a format that cannot be written."""
+        output_format(Path(path))
+
+
+class SparkRows(ClusterRows):
+    """A Spark DataFrame."""
+
+    kind = "spark"
+
+    @staticmethod
+    def open(frame: Any) -> SparkRows:
+        """Wrap a DataFrame."""
+        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"))
+
+    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+        """Give the columns their roles; their types say which are numbers."""
+        roles = super().assign(options, labels, label)
+        if roles.numeric:
+            raise TableError(
+                "A Spark DataFrame declares which columns are numbers, so drop numeric= and cast the column."
+            )
+        return roles
+
+    def select(self, selection: Selection) -> Any:
+        """Select columns, on the cluster."""
+        return select_places(self.data, self.places(selection.kept), selection)
+
+    @spark_call
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Let Spark write a folder, which is complete once it holds _SUCCESS."""
+        place, kind = os.fspath(path), _writer(path)
+        writer = self.select(selection).write.mode("error").format(kind)
+        try:
+            (writer.option("header", True) if kind == "csv" else writer).save(place)
+        except Exception as error:
+            if "PATH_ALREADY_EXISTS" not in str(error):
+                raise
+            raise TableError(f"{place!r} already exists and is not overwritten. Choose another name.") from None
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a format that Spark cannot write."""
+        _writer(path)
+
+
+def select_places(frame: Any, places: Sequence[int], selection: Selection | None = None) -> Any:
+    """Select columns by position, cut as the selection says: names may contain dots, or differ only in case."""
+    names, selection = frame.columns, selection or Selection(())
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
+    chosen = [
+        _binned(numbered[f"c{place}"], frame.schema.fields[place], selection)
+        if names[place] in selection.cuts
+        else f"c{place}"
+        for place in places
+    ]
+    return numbered.select(*chosen).toDF(*(names[place] for place in places))
+
+
+def plain(value: Any, kind: Any) -> Any:
+    """Text by its characters, whatever collation or length its column declares; other values as they are."""
+    from pyspark.sql.types import StringType
+
+    return value.cast(StringType()) if kind.typeName() in _TEXT else value
+
+
+def _binned(value: Any, field: Any, selection: Selection) -> Any:
+    """Replace values with bin numbers, null if missing; a value that is not a number fails."""
+    from pyspark.sql import functions as sql
+
+    kind = field.dataType.typeName()
+    value = plain(value, field.dataType)
+    absent = value.isin(_numbers_of(field.dataType, selection.na))
+    number = value.cast("double")
+    if kind in ("float", "double"):
+        absent = sql.isnan(value) | absent
+    elif kind in _TEXT:
+        pointed = sql.translate(value, ".,", "?.") if selection.decimal == "," else value
+        number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
+        # compared as doubles, which is what bins do
+        numbers = [float(known) for known in selection.na.numbers]
+        absent = value.isin(list(selection.na.texts)) | sql.coalesce(number.isin(numbers), sql.lit(False))
+    said = sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: ")
+    odd = sql.raise_error(sql.concat(said, value)).cast("int")
+    found = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0)).otherwise(odd)
+    return sql.when(value.isNotNull() & ~absent, found)
+
+
+def _numbers_of(kind: Any, na: MissingSpellings) -> list[Any]:
+    """Those of the numbers that mean missing which a Spark type has."""
+    from pyspark.sql import functions as sql
+
+    name = kind.typeName()
+    if name in ("float", "double"):
+        return list(na.floats(np.dtype(np.float32 if name == "float" else np.float64)))
+    if name == "decimal":
+        fitting = (_fitted(number, kind.precision, kind.scale) for number in na.numbers)
+        return [sql.lit(f"{number:f}").cast(kind) for number in fitting if number is not None]
+    if name in ("byte", "short", "integer", "long"):
+        fitting = (_fitted(number, 19, 0) for number in na.numbers)
+        return [int(number) for number in fitting if number is not None and abs(number) < 1 << 63]
+    return []
+
+
+def _fitted(number: Decimal, precision: int, scale: int) -> Decimal | None:
+    """A number with this many digits, `scale` of them behind the point; None if it has more."""
+    try:
+        return Context(prec=precision, traps=[Inexact, InvalidOperation]).quantize(number, Decimal(1).scaleb(-scale))
+    except (Inexact, InvalidOperation):
+        return None
+
+
+def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
+    """Find the bin by bisection: Spark has no function that searches a sorted array."""
+    from pyspark.sql import functions as sql
+
+    if not cuts:
+        return sql.lit(first)
+    half = len(cuts) // 2
+    upper = _tree(number, cuts[half + 1 :], first + half + 1)
+    return sql.when(number <= sql.lit(cuts[half]), _tree(number, cuts[:half], first)).otherwise(upper)
+
+
+def _writer(path: str | os.PathLike[str]) -> str:
+    place = os.fspath(path)
+    kind = _WRITERS.get(os.path.splitext(place.rstrip("/"))[1].lower())
+    if kind is None:
+        raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(_WRITERS)}.")
+    return kind

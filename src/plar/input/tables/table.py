@@ -1,0 +1,244 @@
+"""A decision table: rows of any kind, whose columns have roles. The data are neither converted nor moved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from plar.bins import Cuts
+from plar.coding.column_names import ColumnName, by_label, resolve_all
+from plar.errors import TableError, unknown_name
+from plar.files import find_files, format_of, on_disk
+from plar.granules.granules import Granules, granules_in
+from plar.input.roles import Roles
+from plar.input.tables.arrays import MappingRows, MatrixRows, PandasRows, encode_labels, label_name
+from plar.input.tables.frames import open_frame
+from plar.input.tables.granules import GranuleRows, as_numbers
+from plar.input.tables.rows import Rows, Selection
+from plar.input.tables.spark import SparkRows
+from plar.input.tables.text import TextRows
+from plar.input.tables.typed import open_typed
+from plar.options import ReadOptions
+
+_TEXT = ("text", "arff", "dat")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DecisionTable:
+    """A table whose columns have roles; what `plar.read_table` returns and every function of plar takes.
+
+    `rows` are the opened data; `roles` says which columns are conditions, decision and weights, and how values are
+    treated; `options` are those it was read with, and `path` is the file, glob or folder as given.
+    """
+
+    rows: Rows
+    roles: Roles
+    options: ReadOptions
+    path: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns, in table order."""
+        return self.rows.names
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The columns to choose from."""
+        return self.roles.conditions
+
+    @property
+    def decision(self) -> tuple[str, ...]:
+        """The decision columns."""
+        return self.roles.decision
+
+    @property
+    def weights(self) -> str | None:
+        """Column of whole-number multiplicities."""
+        return self.roles.weights
+
+    @property
+    def is_granulated(self) -> bool:
+        """Whether the rows are already granules."""
+        return isinstance(self.rows, GranuleRows)
+
+    def __repr__(self) -> str:
+        """The roles on one line, without the rows."""
+        sizes = f"{len(self.names)} columns, {len(self.conditions)} conditions"
+        return f"<DecisionTable: {self.rows}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
+
+    def granulate(self) -> Granules:
+        """Read the rows and return the distinct ones with their multiplicities."""
+        granules = self.rows.granulate(self.roles)
+        if not self.is_granulated:
+            granules = replace(granules, names=self.names, text=self.rows.text)
+        return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
+
+    def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
+        """Names of conditions given by name, label or position."""
+        known = set(self.conditions)
+        found = resolve_all(self.names, by_label(given, self.rows.labels), kind)
+        for name in found:
+            if name not in known:
+                raise unknown_name("condition", name, self.conditions)
+        return found
+
+    def select(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None = None) -> Any:
+        """Select columns, with all rows and unchanged values, in the same kind of table; polars for a path.
+
+        They come in table order, followed by the decision if it is part of the table.
+
+        Columns with cut points in `cuts` come out as bin numbers; missing stays missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> open_table(np.array([[1, 5, 0], [2, 6, 1]]), ReadOptions(-1)).select(["x1"])
+        array([[5, 0],
+               [6, 1]])
+        """
+        return self.rows.select(self._selection(names, cuts))
+
+    def sink(
+        self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
+    ) -> None:
+        """Write what `select` returns to a file, in the format of its suffix.
+
+        The file is written completely or not at all, and never replaces the input.
+        """
+        selection = self._selection(names, cuts)
+        self.rows.check_output(path)
+        self.rows.sink(selection, path)
+
+    def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
+        decision = () if self.roles.labels is not None else self.decision
+        return _selection(self.rows, by_label(names, self.rows.labels), decision, cuts, self.options)
+
+    def settings(self) -> dict[str, Any]:
+        """The requested options, with column names, as JSON values."""
+        roles, options = self.roles, self.options
+        taken = {*roles.decision, roles.weights}
+        every: Sequence[str] = [name for name in self.names if name not in taken]
+        if self.is_granulated:
+            every = self.rows.data.conditions
+        return {
+            "conditions": None if roles.conditions == tuple(every) else list(roles.conditions),
+            "missing": roles.missing,
+            "missing_decision": options.missing_decision,
+            "na": None if options.na is None else list(options.na),
+            "weights": roles.weights,
+            "bins": None if roles.bins is None else roles.bins.spec,
+            "decision_bins": None if roles.decision_bins is None else roles.decision_bins.spec,
+            "decimal": options.decimal,
+            "header": bool(options.header),
+            "separator": options.separator,
+            "encoding": options.encoding,
+            "numeric": list(roles.numeric),
+            "y": roles.labels is not None,
+        }
+
+    def check_agrees(self, options: ReadOptions) -> None:
+        """Refuse options that differ from those the table was made with."""
+        for option in options.changed():
+            asked = self
+            if option != "y":
+                asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))
+            if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
+                raise TableError(f"The table was made with another {option}. Pass {option}= when making it instead.")
+
+
+def open_table(data: Any, options: ReadOptions) -> DecisionTable:
+    """Open any data as a decision table.
+
+    If the columns of a pandas frame or a mapping are labelled by ints, an int that is a label means that label;
+    otherwise, as everywhere, it means a position. A tuple that is a label, as in a MultiIndex, means that column.
+
+    >>> open_table({"a": [1, 2], "d": [0, 1]}, ReadOptions("d"))
+    <DecisionTable: mapping, 2 columns, 1 conditions, decision 'd'>
+    """
+    if isinstance(data, DecisionTable):
+        data.check_agrees(options)
+        return data
+    path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
+    return with_roles(open_rows(data, options), options, path)
+
+
+def with_roles(rows: Rows, options: ReadOptions, path: str | None = None) -> DecisionTable:
+    """Give the columns of opened data their roles."""
+    options = options.by_label(rows.labels)
+    if options.decision is None and options.y is None and rows.declared:
+        options = replace(options, decision=list(rows.declared))
+    labels, label = None, "y"
+    if options.decision is None and options.y is not None:
+        labels, label = encode_labels(options.y, options.spellings), label_name(options.y, rows.names)
+    return DecisionTable(rows, rows.assign(options, labels, label), options, path)
+
+
+def open_rows(data: Any, options: ReadOptions) -> Rows:
+    """Recognise the kind of data, and open them."""
+    if isinstance(data, (str, os.PathLike)):
+        return _open_path(data, options)
+    if isinstance(data, Rows):
+        return data
+    root = type(data).__module__.partition(".")[0]
+    if isinstance(data, Granules) or type(data).__name__ == "SparkGranules":
+        return GranuleRows(data, data.names)
+    if root == "pyspark" and hasattr(data, "sparkSession"):
+        return SparkRows.open(data)
+    if isinstance(data, np.ndarray):
+        return MatrixRows.open(data)
+    if root == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
+        return PandasRows.open(data)
+    if isinstance(data, Mapping):
+        return MappingRows.open(data)
+    if hasattr(data, "collect_schema") or (hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")):
+        return open_frame(data)
+    raise TableError(
+        f"Cannot take {type(data).__name__} as a table. Pass a path, a pandas or polars DataFrame, an Arrow "
+        "table, a mapping of columns or a 2-D numpy array."
+    )
+
+
+def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Rows:
+    """Open a file, or all files of a glob or folder as one table, in sorted order."""
+    files = [on_disk(file) for file in find_files(path)]
+    granules = granules_in(path, files)  # looks at all files
+    if granules is not None:
+        return GranuleRows(granules, granules.names, tuple(files))
+    kinds = {format_of(file, as_text=options.separator is not None) for file in files}
+    if len(kinds) > 1:
+        raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
+    kind = kinds.pop()
+    return TextRows.open(files, kind, options) if kind in _TEXT else open_typed(path, files, kind, options)
+
+
+def _selection(
+    rows: Rows, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
+) -> Selection:
+    """Columns to keep, in table order, then the decision."""
+    kept = set(resolve_all(rows.names, attributes, "column")) - set(decision)
+    cut = {name: points for name, points in (cuts or {}).items() if name in kept}
+    return Selection(
+        (*(name for name in rows.names if name in kept), *decision), cut, options.spellings, options.decimal
+    )
+
+
+def select_columns(
+    data: Any,
+    attributes: Sequence[str],
+    decision: Sequence[str] = (),
+    cuts: Mapping[str, Cuts] | None = None,
+    options: ReadOptions | None = None,
+) -> Any:
+    """Select attributes of any table that has them, in table order, followed by the decision columns it has.
+
+    Columns with cut points in `cuts` come out as bin numbers; the options say how text is parsed.
+    """
+    if isinstance(data, DecisionTable):
+        return data.select(attributes, cuts)
+    how = options or ReadOptions()
+    rows = open_rows(data, how)
+    return rows.select(_selection(rows, attributes, [name for name in decision if name in rows.names], cuts, how))

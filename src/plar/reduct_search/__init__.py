@@ -1,0 +1,1 @@
+"""The smallest reduct and all reducts: clauses, hitting sets, proofs."""

@@ -1,0 +1,140 @@
+"""Clauses of a table, found as they are needed: what the searches for the smallest reduct and for all reducts share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from time import perf_counter
+from typing import Any
+
+from plar.engines.clauses import Answer, Question
+from plar.errors import ParameterError
+from plar.granules.fingerprint import spelled
+from plar.reduct_search.hitting_sets import HittingSets
+from plar.search.greedy import Search
+from plar.verification.witnesses import Witnesses, first_false
+
+#: chains of disjoint clauses searched at a time
+_CHAINS = 8
+
+
+class LimitReached(Exception):
+    """A limit stopped the search."""
+
+
+@dataclass
+class ClauseSearch(Search):
+    """A search that finds clauses as it needs them, of the sets that hold `include` and nothing of `exclude`."""
+
+    def prepare(self) -> None:
+        """Find the core, which every reduct holds, and take the clauses that the journal has."""
+        granules, names, costs = self.granules, self.granules.conditions, self.options.costs or {}
+        self.n, self.exclude = len(names), frozenset(granules.positions(self.options.exclude))
+        self.costs = [int(costs.get(name, 1)) for name in names]
+        self.open()
+        self.oracle = self.engine.oracle(granules, self.measure)
+        saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        self._check_saved(saved)
+        #: by clause, in the order of the rows of `hitting.holds`
+        self.answers = {answer.attributes: answer for answer in saved}
+        self.hitting = HittingSets(self.costs, self.answers)
+        #: seeds the orders in which the oracle adds attributes
+        self._turn = 0
+        self._check_exclude()
+
+    def _check_saved(self, saved: Sequence[Answer]) -> None:
+        """Refuse a checkpoint unless two rows of the table prove each of its clauses, and the core fits them."""
+        spelled_rows: dict[str, tuple[bytes, ...]] = {}
+
+        def spell(row: tuple[Any, ...]) -> tuple[bytes, ...]:
+            # many clauses share their rows
+            key = repr(row)
+            if key not in spelled_rows:
+                spelled_rows[key] = tuple(map(spelled, row))
+            return spelled_rows[key]
+
+        clauses = [Witnesses(attributes, spell(row), spell(other)) for attributes, row, other in saved]
+        if clauses and first_false(clauses, self.oracle, self.measure) is not None:
+            raise self.journal.damaged()
+        alone = {answer.attributes[0] for answer in saved if len(answer.attributes) == 1}
+        if not alone.issubset(self.core):
+            raise self.journal.damaged()
+
+    def _check_exclude(self) -> None:
+        names = self.granules.conditions
+        both = sorted(self.include & self.exclude)
+        if both:
+            raise ParameterError(f"{names[both[0]]!r} is in 'include' and in 'exclude'. Choose one.")
+        everything = range(self.n)
+        missed = self.oracle.find([(set(everything) - self.exclude, everything)])[0] if self.exclude else None
+        if missed is not None:
+            listed = [repr(names[a]) for a in missed.attributes]
+            needed = f"{listed[0]} is" if len(listed) == 1 else f"One of {', '.join(listed)} is"
+            raise ParameterError(
+                f"{needed} in every reduct, and 'exclude' leaves that out. Take it out of 'exclude', or out of the "
+                "table with 'drop', which changes what is preserved."
+            )
+
+    def begin(self) -> None:
+        """Find the clauses of the core, then others until the greedy set that hits them all preserves Θ."""
+        everything = frozenset(range(self.n))
+        needed = self._ask([(everything - {a}, range(self.n)) for a in self.core if (a,) not in self.answers])
+        if None in needed:  # the core of a checkpoint need not be that of the table
+            raise self.journal.damaged()
+        self.oracle.assume(self.include.union(self.core))
+        while self.look(self.hitting.greedy(self.include, self.exclude)):
+            pass
+
+    def look(self, candidate: frozenset[int]) -> bool:
+        """Ask for clauses that a set does not hit; there are none if it preserves Θ.
+
+        After each clause its attributes are added to the set, so that the clauses of a chain are disjoint.
+        """
+        self.check_time()
+        first = self._ask([(candidate, self._order())])[0]
+        if first is None:
+            return False
+        chains = [candidate.union(first.attributes), *[candidate] * (_CHAINS - 1)]
+        while chains:
+            self.check_time()
+            answers = self._ask([(held, self._order()) for held in chains])
+            chains = [held.union(one.attributes) for held, one in zip(chains, answers, strict=True) if one is not None]
+        return True
+
+    def look_at_each(self, candidates: Sequence[frozenset[int]]) -> None:
+        """Ask for a clause that each set does not hit."""
+        self._ask([(candidate, self._order()) for candidate in candidates])
+
+    def asked(self) -> dict[str, Any]:
+        """What the search is about, as its result and its proof say it."""
+        granules, names = self.granules, self.granules.conditions
+        return {
+            "measure": self.measure.name,
+            "conditions": names,
+            "decision": granules.decision,
+            "include": tuple(names[a] for a in sorted(self.include)),
+            "exclude": tuple(names[a] for a in sorted(self.exclude)),
+            "costs": {name: cost for name, cost in zip(names, self.costs, strict=True) if cost != 1},
+        }
+
+    def check_time(self) -> None:
+        """Stop the search at its deadline."""
+        if perf_counter() >= self.deadline:
+            raise LimitReached
+
+    def _order(self) -> list[int]:
+        self._turn += 1
+        return Random(self._turn).sample(range(self.n), self.n)
+
+    def _ask(self, questions: Sequence[Question]) -> list[Answer | None]:
+        answers = self.oracle.find(questions)
+        new: dict[tuple[int, ...], Answer] = {}
+        for one in answers:
+            if one is not None and one.attributes not in self.answers:
+                new.setdefault(one.attributes, one)
+        self.answers |= new
+        self.hitting.add(new)
+        if new:
+            self.journal.add_clauses(new.values())
+        return answers

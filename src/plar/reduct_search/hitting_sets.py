@@ -1,0 +1,238 @@
+"""The cheapest set that holds an attribute of every clause, with the reason why none is cheaper, in integers.
+
+The search branches on an attribute: sets with it, sets without it. How cheap either can be is bounded by weights of the
+clauses (a solution of the dual linear program): if for every attribute the weights of its clauses add up to no more
+than its cost, then a set that hits all clauses costs at least the sum of all weights. HiGHS proposes the weights in
+floating point; here they are rounded down to exact fractions, and only these are used as bounds.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import sys
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.reduct_search.hitting_set_search import as_bits, search_within
+
+#: weights of the dual program are multiples of 1/720720, as most of its solutions are; otherwise of 1/2^40
+_SCALES = 720_720, 1 << 40
+#: clauses used for a bound when time is up
+_FEW_CLAUSES = 300
+#: a linear program has this much time for the least bound, even when time is up
+_LEAST_SECONDS = 1.0
+#: the bound of sets that can no longer hit some clause
+_NONE = 1 << 100
+
+
+@dataclass(slots=True)
+class Node:
+    """Sets that hold some attributes and not others: why none is cheaper than the bound, or how they are branched."""
+
+    bound: int
+    #: by clause, as multiples of 1/scale; empty if a clause can no longer be hit
+    weights: tuple[tuple[int, int], ...] = ()
+    scale: int = 1
+    unhit: int | None = None
+    #: the attribute that is branched on, the sets with it and those without
+    attribute: int = -1
+    branches: tuple[Node, Node] | None = None
+
+
+class Solution(NamedTuple):
+    """The cheapest set found, if any, and a lower bound for all sets with its tree."""
+
+    attributes: frozenset[int] | None
+    bound: int
+    tree: Node
+
+
+class HittingSets:
+    """Sets that hit all of some clauses, of which none should contain another one; each attribute has a cost."""
+
+    def __init__(self, costs: Sequence[int], clauses: Collection[tuple[int, ...]] = ()) -> None:
+        self.costs = costs
+        #: whether a clause, by row, holds an attribute, by column
+        self.holds = np.zeros((0, len(costs)), np.bool_)
+        self.add(clauses)
+
+    def add(self, clauses: Collection[tuple[int, ...]]) -> None:
+        """Add clauses."""
+        new = np.zeros((len(clauses), len(self.costs)), np.bool_)
+        for row, clause in zip(new, clauses, strict=True):
+            row[[*clause]] = True
+        self.holds = np.concatenate([self.holds, new])
+
+    def with_costs(self, costs: Sequence[int]) -> HittingSets:
+        """The same clauses at other costs."""
+        other = HittingSets(costs)
+        other.holds = self.holds
+        return other
+
+    def not_hit(self, attributes: Collection[int]) -> NDArray[np.bool_]:
+        """Which clauses a set does not hit."""
+        return np.logical_not(self.holds[:, sorted(attributes)].any(axis=1))
+
+    def cost(self, attributes: Collection[int]) -> int:
+        """What a set costs."""
+        return sum(self.costs[a] for a in attributes)
+
+    def greedy(self, taken: frozenset[int], left_out: frozenset[int], like: Any = None) -> frozenset[int]:
+        """Take what hits most per cost, breaking ties by `like`, until all clauses are hit."""
+        holds, chosen, unhit = self.holds, set(taken), self.not_hit(taken)
+        costs = np.array(self.costs, float)
+        likes = np.zeros(len(costs)) if like is None else like
+        barred = sorted(left_out)
+        while unhit.any():
+            hits = holds[unhit].sum(axis=0)
+            worth = np.where(hits > 0, (hits + 1e-3 * likes) / costs, -1)
+            worth[barred] = -1
+            best = int(worth.argmax())
+            if worth[best] < 0:
+                raise ValueError("No attribute that may be taken hits some clause.")
+            chosen.add(best)
+            unhit &= ~holds[:, best]
+        times = holds[:, sorted(chosen)].sum(axis=1)
+        for a in sorted(chosen - taken, key=lambda a: (-self.costs[a], -a)):
+            if (times[holds[:, a]] > 1).all():
+                chosen.remove(a)
+                times -= holds[:, a]
+        return frozenset(chosen)
+
+    def at_most(
+        self, cost: int, taken: frozenset[int], left_out: frozenset[int], deadline: float
+    ) -> frozenset[int] | None:
+        """A set within a cost that holds `taken` but not `left_out`; None if there is none, or at the deadline."""
+        rest = cost - self.cost(taken)
+        if rest < 0:
+            return None
+        of_clause, of_attribute = as_bits(self.holds), as_bits(self.holds.T)
+        depths = min(self.holds.shape) + 2
+        unhit, free = (np.zeros((depths, bits.shape[1]), np.uint64) for bits in (of_attribute, of_clause))
+        unhit[0], free[0] = as_bits(self.not_hit(taken)), as_bits(self._free(taken, left_out))
+        costs, chosen = np.array(self.costs, np.int64), np.zeros(depths, np.int64)
+        found = search_within(of_clause, of_attribute, costs, rest, unhit, free, chosen)
+        if found == -2:  # too many nodes: the linear program bounds them better
+            return self.cheapest(taken, left_out, deadline, cost).attributes
+        return None if found < 0 else taken.union(chosen[:found].tolist())
+
+    def cheapest(
+        self, taken: frozenset[int], left_out: frozenset[int], deadline: float, at_most: int | None = None
+    ) -> Solution:
+        """Find the cheapest set that holds `taken` and not `left_out`; or any that costs `at_most` that much.
+
+        If there is none, or at the deadline, the set is None; at the deadline the bound is that of the tree so far.
+        """
+        found: frozenset[int] | None = None
+        cost = _NONE if at_most is None else at_most + 1
+        enough = -1 if at_most is None else at_most
+        root, likes = self._bounded(taken, left_out, deadline)
+        waiting = [(root.bound, 0, root, taken, left_out, likes)]
+        count, out_of_time = 0, False
+        while waiting and waiting[0][0] < cost and cost > enough:
+            _, _, node, held, barred, likes = waiting[0]
+            better = self.greedy(held, barred, likes)
+            if (its_cost := self.cost(better)) < cost:
+                found, cost = better, its_cost
+                continue
+            if perf_counter() >= deadline:
+                out_of_time = True
+                break
+            heapq.heappop(waiting)
+            fractions = np.minimum(likes, 1 - likes)
+            fractions[sorted(held | barred)] = -1
+            hits = self.holds[self.not_hit(held)].sum(axis=0)
+            node.attribute = a = int(np.lexsort((-np.arange(len(likes)), hits, np.round(fractions, 6)))[-1])
+            ways = (held | {a}, barred), (held, barred | {a})
+            bounded = [self._bounded(*way, deadline) for way in ways]
+            node.branches = bounded[0][0], bounded[1][0]
+            for (branch, likes), way in zip(bounded, ways, strict=True):
+                count += 1
+                heapq.heappush(waiting, (branch.bound, count, branch, *way, likes))
+        least = min([cost, *(bound for bound, *_ in waiting)])
+        return Solution(None if out_of_time else found, least, root)
+
+    def _bounded(
+        self, taken: frozenset[int], left_out: frozenset[int], deadline: float
+    ) -> tuple[Node, NDArray[np.float64]]:
+        """Bound the sets that hold some attributes and not others; also return a fractional solution."""
+        holds, cost = self.holds, self.cost(taken)
+        likes = np.zeros(len(self.costs))
+        likes[sorted(taken)] = 1
+        rows = np.flatnonzero(self.not_hit(taken))
+        if not len(rows):
+            return Node(cost), likes
+        free = self._free(taken, left_out)
+        can_be_hit = (holds[rows] & free).any(axis=1)
+        if not can_be_hit.all():
+            return Node(_NONE, unhit=int(rows[~can_be_hit][0])), likes
+        if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some clauses give a bound too, and faster
+            rows = rows[np.argsort(holds[rows].sum(axis=1), kind="stable")[:_FEW_CLAUSES]]
+        columns = np.flatnonzero(free & holds[rows].any(axis=0))
+        part = holds[np.ix_(rows, columns)]
+        costs = [self.costs[a] for a in columns.tolist()]
+        fractions, weights = _relaxed(part, costs, deadline)
+        likes[columns] = np.clip(fractions, 0, 1)
+        best = Node(cost)
+        for scale in _SCALES:
+            whole = _rounded_down(part, costs, weights, scale)
+            bound = cost - (-sum(whole) // scale)
+            if bound > best.bound:
+                best = Node(bound, tuple((int(i), w) for i, w in zip(rows, whole, strict=True) if w), scale)
+            if bound >= math.ceil(cost + weights.sum() - 1e-6):
+                break
+        return best, likes
+
+    def _free(self, taken: frozenset[int], left_out: frozenset[int]) -> NDArray[np.bool_]:
+        free = np.ones(len(self.costs), np.bool_)
+        free[sorted(taken | left_out)] = False
+        return free
+
+
+def _relaxed(
+    holds: NDArray[np.bool_], costs: Sequence[int], deadline: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Solve the linear program: fractions of the attributes, and weights of the clauses; not both if time is short."""
+    if sys.modules.get("scipy", sys) is None:  # the command line hides scipy from numba
+        del sys.modules["scipy"]
+    from scipy.optimize import linprog  # takes longer to import than most tables take to reduce
+    from scipy.sparse import csr_array
+
+    limit = {"time_limit": max(deadline - perf_counter(), _LEAST_SECONDS)} if deadline < math.inf else {}
+    clauses = csr_array(-holds.astype(float))
+    found = linprog(costs, A_ub=clauses, b_ub=-np.ones(len(holds)), method="highs", options=limit)
+    if found.x is None or found.status != 0:
+        return np.zeros(len(costs)), _packed(holds, costs)
+    return found.x, np.maximum(-found.ineqlin.marginals, 0)
+
+
+def _packed(holds: NDArray[np.bool_], costs: Sequence[int]) -> NDArray[np.float64]:
+    """Weights without a linear program: each clause, smallest first, takes what its attributes have left."""
+    weights, left = np.zeros(len(holds)), np.array(costs, float)
+    for i in np.argsort(holds.sum(axis=1), kind="stable"):
+        weights[i] = left[holds[i]].min()
+        left[holds[i]] -= weights[i]
+    return weights
+
+
+def _rounded_down(
+    holds: NDArray[np.bool_], costs: Sequence[int], weights: NDArray[np.float64], scale: int
+) -> list[int]:
+    """Weights as whole multiples of 1/scale that exceed no attribute's cost."""
+    whole = [int(w * scale + 1e-4) for w in weights.tolist()]
+    for column, cost in zip(holds.T, costs, strict=True):
+        clauses = np.flatnonzero(column).tolist()
+        over = sum(whole[i] for i in clauses) - cost * scale
+        for i in clauses:
+            if over <= 0:
+                break
+            less = min(over, whole[i])
+            whole[i] -= less
+            over -= less
+    return whole

@@ -1,0 +1,1 @@
+"""What the functions return: reducts, lists of reducts, proofs; their plots, pages and JSON."""

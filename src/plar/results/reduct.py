@@ -1,0 +1,338 @@
+"""The result: the chosen columns, how they were found, and what is proven about them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from plar.chance.p_value import LEVEL
+from plar.errors import TableError
+from plar.files import as_path, checksum, replacing
+from plar.results.from_json import fitted, from_json
+from plar.results.proof import Proof
+from plar.runtime.interrupts import SafeInterrupts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from plar.results.report import Page
+
+__all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
+
+#: types of the settings that plar reads in a saved result; the others are only shown
+_SETTINGS: Mapping[str, Any] = {
+    **dict.fromkeys(("epsilon", "tolerance"), float),
+    **dict.fromkeys(("minimal", "header", "y"), bool),
+    **dict.fromkeys(("missing", "missing_decision", "decimal", "search"), str),
+    **dict.fromkeys(("weights", "separator"), str | None),
+    **dict.fromkeys(("include", "exclude"), tuple[str, ...]),
+    "costs": Mapping[str, int],
+    "max_attributes": int | None,
+    "alpha": float | None,
+    "start": str | None,
+    **dict.fromkeys(("conditions", "na"), tuple[str, ...] | None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One greedy step. Under SCE its numbers come from rounded logarithms and are good to 2.4e-10 nats.
+
+    Parameters
+    ----------
+    attribute : str
+        The column added.
+    theta : float
+        Θ(D|R) with it.
+    significance : float
+        Its gain: how much it lowered Θ(D|R) (the outer significance).
+    ties : tuple of str
+        All candidates that were as good, in table order; the first was taken. With `alpha`, those tested before it,
+        which were no better than chance, are not listed.
+    candidates : mapping of str to float
+        The gain of every candidate.
+    active : int
+        Rows still undecided: the chosen columns do not yet determine their decision as well as all columns do.
+    p_value : float or None
+        How likely the gain is by chance, times the number of candidates and at most 1; None in results of earlier
+        versions.
+    seconds : float
+    """
+
+    attribute: str
+    theta: float
+    significance: float
+    ties: tuple[str, ...]
+    candidates: Mapping[str, float]
+    active: int
+    p_value: float | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What is proven about a reduct, exactly, for every measure.
+
+    Parameters
+    ----------
+    preserved : bool
+        Θ(D|R) = Θ(D|C): nothing is lost.
+    redundant : tuple of str
+        Columns that are individually removable: without any one of them Θ(D|R) stays the same.
+    minimal : bool
+        No column is removable.
+    """
+
+    preserved: bool
+    redundant: tuple[str, ...]
+    minimal: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Reduct:
+    """The columns that keep all information about the decision; what `plar.reduce` returns.
+
+    Parameters
+    ----------
+    attributes : tuple of str
+        The chosen columns: the core in table order, then as selected; may be empty.
+    core : tuple of str
+        The columns that are in every reduct.
+    core_significances : mapping of str to float
+        The gain of each of them: how much Θ(D|C) would rise without it (the inner significance).
+    conditions, decision : tuple of str
+        The columns to choose from, and the target.
+    measure, engine : str
+    theta, theta_all : float
+        Θ(D|R) and Θ(D|C).
+    complete, consistent : bool
+        Whether the search met its stop rule; whether rows that are equal in all columns always share a decision.
+    steps : tuple of Step
+    certificate : Certificate
+    n_objects, n_granules, n_classes : int
+        Rows counted with their weights, distinct rows, distinct decisions.
+    n_combinations : int or None
+        Combinations of values that the chosen columns have (classes of U/R). None in results of earlier versions.
+    cardinalities, missing : mapping of str to int
+        Distinct values of each column; rows without a value, for columns, and the decision, where there are some.
+    cuts : mapping of str to tuple of float
+        Cut points of the columns that `bins` cut: value x is in the bin of the first cut point ≥ x.
+    source : str or None
+        The path of the table, if it was read from one.
+    settings : mapping of str to object
+        The options of `plar.reduce` that the result depends on, as given.
+    seconds : mapping of str to float
+        By phase: read, granulate, core, search, certificate.
+    rejected : mapping of str to float
+        With `alpha`: the p-value of each candidate, if the search stopped because none of them beats chance.
+    bounds : (int, int) or None
+        With ``search="smallest"``: the proven least cost of any reduct, and the cost of this one.
+    equivalent : tuple of tuples of str, or None
+        Groups of columns that are equal up to the names of their values, so that any one can replace the others.
+        Columns of more than 65,536 values, and those in which the bins found no cut, are not compared. None unless
+        asked for; not part of the JSON.
+    proof : Proof or None
+        With ``search="smallest"``: why no reduct is cheaper, for `plar.verify`; not part of the JSON.
+
+    Examples
+    --------
+    >>> import plar
+    >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["N", "Y", "Y"]}, "d", measure="PR")
+    >>> r.attributes, r.certificate.preserved, r.certificate.minimal
+    (('b',), True, True)
+    >>> r
+    <Reduct: 1 of 2 columns by PR, preserved, minimal>
+    """
+
+    attributes: tuple[str, ...]
+    core: tuple[str, ...]
+    core_significances: Mapping[str, float]
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    measure: str
+    engine: str
+    theta: float
+    theta_all: float
+    complete: bool
+    consistent: bool
+    steps: tuple[Step, ...]
+    certificate: Certificate
+    n_objects: int
+    n_granules: int
+    n_classes: int
+    n_combinations: int | None
+    cardinalities: Mapping[str, int]
+    missing: Mapping[str, int]
+    cuts: Mapping[str, tuple[float, ...]]
+    rejected: Mapping[str, float]
+    source: str | None
+    settings: Mapping[str, Any]
+    seconds: Mapping[str, float]
+    bounds: tuple[int, int] | None = None
+    equivalent: tuple[tuple[str, ...], ...] | None = field(default=None, compare=False)
+    proof: Proof | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        words = [f"{len(self.attributes)} of {len(self.conditions)} columns by {self.measure}"]
+        words += ["preserved"] * self.certificate.preserved + ["minimal"] * self.certificate.minimal
+        return f"<Reduct: {', '.join(words)}>"
+
+    def __str__(self) -> str:
+        """A summary for people."""
+        from plar.results.report.views import summary
+
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        from plar.results.report.views import notebook_table
+
+        return notebook_table(self)
+
+    @property
+    def n_beyond_chance(self) -> int | None:
+        """How many steps, counted from the first, beat chance.
+
+        The level is `alpha`, by default 0.05. None in results of earlier versions.
+        """
+        if any(step.p_value is None for step in self.steps):
+            return None
+        level = self.settings.get("alpha") or LEVEL
+        by_chance = (i for i, step in enumerate(self.steps) if cast(float, step.p_value) > level)
+        return next(by_chance, len(self.steps))
+
+    @property
+    def objects_per_combination(self) -> float | None:
+        """Rows for each combination of the chosen values; if there are few, new rows often show new combinations."""
+        return self.n_objects / self.n_combinations if self.n_combinations else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON can hold it; the keys are the names of the fields, without `equivalent` and `proof`."""
+        found = asdict(replace(self, proof=None))
+        return {name: value for name, value in found.items() if name not in ("equivalent", "proof")}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
+        found = self.to_dict()
+        text = json.dumps({**found, "checksum": _seal(found)}, ensure_ascii=False, indent=1) + "\n"
+        with replacing(as_path(path)) as temporary:
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # lone surrogates
+
+    def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
+        """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
+
+        Without a path the page is returned: text that a notebook shows as a page. It loads nothing from elsewhere, and
+        shows the chosen columns, how they were found, what is proven about them, and every candidate of every step.
+        `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
+        """
+        from plar.results.report import page, save_or_return
+
+        return save_or_return(page(self, command), path)
+
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Figure:
+        """Draw how Θ(D|R) fell, and the gain of each chosen column; needs the extra ``report``.
+
+        Both panels are drawn on two `ax`, with one the first only, by default on a new figure. A notebook shows it;
+        elsewhere save it with ``savefig``, since pyplot does not know it.
+
+        Examples
+        --------
+        >>> import plar
+        >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d")
+        >>> [panel.get_title(loc="left") for panel in r.plot().axes]
+        ['Uncertainty left', '1 of 2 columns chosen']
+        """
+        from plar.results.plot import plot
+
+        return plot(self, ax)
+
+    def transform(self, data: Any, *, output: str = "values") -> Any:
+        """Select the chosen columns of any table that has them, and the decision if it is there.
+
+        Files are read with the options of `plar.reduce`: header, separator, decimal, encoding, na.
+
+        Parameters
+        ----------
+        data : table or path
+        output : {"values", "bins"}
+            The values as they are; or, for the columns in `cuts`, bin numbers from 0; missing stays missing.
+
+        Returns
+        -------
+        A table of the same kind (a polars frame for a path)
+            All rows, the chosen columns in table order, then the decision.
+        """
+        from plar.input.tables.table import select_columns
+        from plar.options import ReadOptions, wants_bins
+
+        kept = ("header", "separator", "decimal", "encoding", "na")
+        options = ReadOptions(**{name: self.settings[name] for name in kept if name in self.settings})
+        cuts = self.cuts if wants_bins(output) else {}
+        with SafeInterrupts():
+            return select_columns(data, self.attributes, self.decision, cuts, options)
+
+
+def load(path: str | os.PathLike[str]) -> Reduct:
+    """Read a result that `Reduct.save` wrote.
+
+    Examples
+    --------
+    >>> import plar, tempfile, pathlib
+    >>> r = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "r.json"
+    ...     r.save(path)
+    ...     plar.load(path) == r
+    True
+    """
+    place = as_path(path)
+    try:
+        found = json.loads(place.read_bytes())
+    except OSError as error:
+        raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
+    except (ValueError, RecursionError):
+        raise TableError(f"{str(path)!r} is not a saved reduct: it is not valid JSON.") from None
+    seal = found.pop("checksum", None) if isinstance(found, dict) else None
+    if seal is not None and seal != _seal(found):
+        raise TableError(
+            f"{str(path)!r} is not as it was saved: its checksum does not match. Save it again; if you have "
+            "changed it yourself, remove the checksum."
+        )
+    return from_dict(found, repr(str(path)))
+
+
+def _seal(found: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(found, separators=(",", ":")).encode())
+
+
+def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
+    """Make a result from what `Reduct.to_dict` returned."""
+    try:
+        made: Reduct = from_json(Reduct, _completed(found))
+        named = {*made.attributes, *made.core, *made.certificate.redundant}
+        named.update(*((step.attribute, *step.ties, *step.candidates) for step in made.steps))
+        if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):
+            raise TypeError("'attributes'")
+        for name, value in made.settings.items():
+            fitted(name, _SETTINGS.get(name, Any), value)
+        bins = made.settings.get("bins") or ""
+        for rule in bins.values() if isinstance(bins, Mapping) else [bins]:
+            fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
+        return made
+    except TypeError as error:
+        raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
+
+
+def _completed(found: Any) -> Any:
+    """Add what results of earlier versions lack."""
+    if not isinstance(found, Mapping):
+        return found
+    steps = found.get("steps")
+    if isinstance(steps, (list, tuple)):
+        steps = [{"p_value": None, **step} if isinstance(step, Mapping) else step for step in steps]
+    later: dict[str, Any] = {"n_combinations": None, "rejected": {}, "bounds": None, "equivalent": None, "proof": None}
+    return {**later, **found, "steps": steps}

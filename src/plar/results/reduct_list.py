@@ -1,0 +1,179 @@
+"""Many reducts: how large they are, how often each column is in them, and which share little."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plar.errors import ParameterError, printable
+from plar.files import as_path, replacing
+
+if TYPE_CHECKING:
+    from plar.results.report import Page
+
+__all__ = ["Member", "Reducts"]
+
+#: reducts, and names of columns, to show
+_SHOWN = 10
+
+
+class Member(NamedTuple):
+    """One of many reducts."""
+
+    attributes: tuple[str, ...]
+    cost: int
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Reducts(Sequence[Member]):
+    """The reducts of a table, sorted by cost, then size, then table order; what `plar.reducts` returns.
+
+    Parameters
+    ----------
+    conditions, decision, core : tuple of str
+    measure : str
+    complete : bool
+        Whether these are all; False if a limit was reached.
+    members : tuple of arrays
+        The positions of each reduct's columns among `conditions`, sorted.
+    include, exclude : tuple of str
+        Columns that each reduct had to hold, needed or not, and those that none was allowed to hold.
+    costs : mapping of str to int
+        What columns cost, where it is not 1.
+    seconds : float
+    """
+
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    core: tuple[str, ...]
+    measure: str
+    complete: bool
+    members: tuple[NDArray[np.int32], ...]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    costs: Mapping[str, int]
+    seconds: float
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @overload
+    def __getitem__(self, place: int) -> Member: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Member]: ...
+    def __getitem__(self, place: int | slice) -> Member | list[Member]:
+        if isinstance(place, slice):
+            return [self._member(positions) for positions in self.members[place]]
+        return self._member(self.members[place])
+
+    def _member(self, positions: NDArray[np.int32]) -> Member:
+        names = tuple(self.conditions[a] for a in positions.tolist())
+        return Member(names, sum(self.costs.get(name, 1) for name in names))
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """How many reducts there are of each size."""
+        sizes, counts = np.unique([len(positions) for positions in self.members], return_counts=True)
+        return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+
+    @property
+    def frequencies(self) -> dict[str, float]:
+        """The share of the reducts that hold each column: 1 for the core, 0 for those in no reduct."""
+        every = np.concatenate([*self.members, np.empty(0, np.int32)])
+        counts = np.bincount(every, minlength=len(self.conditions))
+        return dict(zip(self.conditions, (counts / max(len(self), 1)).tolist(), strict=True))
+
+    def diverse(self, k: int) -> list[Member]:
+        """K reducts that share few columns: the first one, then each time the one that adds the least overlap."""
+        if not isinstance(k, Integral) or isinstance(k, bool) or k < 1:
+            raise ParameterError(f"diverse takes how many reducts to choose, at least 1. Got {k!r} instead.")
+        if not self.members:
+            return []
+        sizes = np.array([len(positions) for positions in self.members])
+        ends = np.cumsum(sizes)
+        every, used = np.concatenate(self.members), np.zeros(len(self.conditions), np.int64)
+        chosen: list[int] = []
+        while len(chosen) < min(int(k), len(self)):
+            sums = np.concatenate([[0], np.cumsum(used[every])])
+            overlap = sums[ends] - sums[ends - sizes]
+            overlap[chosen] = np.iinfo(np.int64).max
+            chosen.append(int(overlap.argmin()))
+            used[self.members[chosen[-1]]] += 1
+        return [self[i] for i in chosen]
+
+    def __repr__(self) -> str:
+        return f"<Reducts: {self._count()}, core of {len(self.core)}>"
+
+    def _count(self) -> str:
+        least, end = ("", "") if self.complete else ("at least ", "; stopped before all were found")
+        return f"{least}{len(self):,} reduct{'s' * (len(self) != 1)} by {self.measure}{end}"
+
+    def __str__(self) -> str:
+        """A summary for people."""
+        from plar.results.report.words import percent
+
+        lines = [self._count()]
+        if len(self):
+            lines += ["", "size       reducts"] + [f"{size:<10,} {n:,}" for size, n in self.sizes.items()]
+        shares = self.frequencies
+        often = sorted((a for a in shares if 0 < shares[a] < 1), key=lambda a: -shares[a])
+        groups = {"in some": [f"{printable(a)} ({percent(round(shares[a] * len(self)), len(self))})" for a in often]}
+        if self.complete:
+            in_all, in_none = ([printable(a) for a in shares if shares[a] == share] for share in (1, 0))
+            groups = {"in all": in_all, **groups, "in none": in_none}
+        for what, names in groups.items():
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            lines += ["", f"{what:<10} {', '.join(names[:_SHOWN]) or '–'}{more}"]
+        lines += [""] * bool(len(self))
+        for i, one in enumerate(self[:_SHOWN], 1):
+            cost = f"  (cost {one.cost:,})" if self.costs else ""
+            lines.append(f"{i:<10} {', '.join(map(printable, one.attributes)) or '(no column)'}{cost}")
+        if len(self) > _SHOWN:
+            lines.append(f"and {len(self) - _SHOWN:,} more")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON can hold it."""
+        return {**self._facts(), "reducts": [list(one.attributes) for one in self]}
+
+    def _facts(self) -> dict[str, Any]:
+        named = ("conditions", "decision", "core", "measure", "complete", "include", "exclude", "costs", "seconds")
+        facts = {name: getattr(self, name) for name in named}
+        sizes = {str(size): n for size, n in self.sizes.items()}
+        return {**facts, "count": len(self), "sizes": sizes, "frequencies": self.frequencies}
+
+    def json_lines(self, ascii_only: bool = False) -> Iterator[str]:
+        """The result as lines of one JSON object, a reduct each, without holding all of them as text."""
+        yield json.dumps(self._facts(), ensure_ascii=ascii_only)[:-1] + ', "reducts": ['
+        for i, one in enumerate(self, 1):
+            yield json.dumps(list(one.attributes), ensure_ascii=ascii_only) + "," * (i < len(self))
+        yield "]}"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON, whole or not at all."""
+        with replacing(as_path(path)) as temporary, temporary.open("w", encoding="ascii") as file:
+            file.writelines(f"{line}\n" for line in self.json_lines(ascii_only=True))
+
+    def to_frame(self) -> Any:
+        """A polars frame with a row per reduct: size, cost, attributes."""
+        import polars as pl
+
+        rows = [(len(one.attributes), one.cost, list(one.attributes)) for one in self]
+        schema: Any = {"size": pl.Int64, "cost": pl.Int64, "attributes": pl.List(pl.String)}
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Page | None:
+        """Write one HTML page: which columns are in which reducts; needs the extra ``report``.
+
+        Without a path the page is returned: text that a notebook shows as a page.
+        """
+        from plar.results.report import reducts_page, save_or_return
+
+        return save_or_return(reducts_page(self), path)

@@ -1,0 +1,1 @@
+"""The greedy search: core, steps, certificate, checkpoint; and its repetition in layers."""

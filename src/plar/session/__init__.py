@@ -1,0 +1,1 @@
+"""A call in progress: it opens the table, sets limits, reports progress, and warns."""

@@ -1,0 +1,245 @@
+"""Progress of a long run on stderr: one live line on a terminal, or a line per step."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from time import monotonic
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from plar.errors import printable
+from plar.results.report.words import number
+from plar.runtime.limits import shown_bytes, shown_seconds
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from plar.engines.job_progress import JobProgress
+    from plar.results.reduct import Step
+
+
+#: called with the phase, how much of it is done, and out of how much
+Progress: TypeAlias = Callable[[str, int, int], None]
+#: called after every greedy step
+OnStep: TypeAlias = "Callable[[Step], None]"
+
+_WORDS = {"read": "opening", "granulate": "reading", "write": "writing", "certificate": "checking the result"}
+
+
+#: before anything is compiled
+_NO_CLOCK = SimpleNamespace(running=False, seconds=0.0)
+
+
+class Display:
+    """The current phase and its progress, with a line for everything done if `lines`; a `progress` of `plar.reduce`."""
+
+    def __init__(self, *, lines: bool) -> None:
+        self._lines = lines
+        #: where lines go above the live one, if there is one
+        self._console: Console | None = None
+        self._live: Live | None = None
+        self._phase, self._total, self._began = "read", 0, monotonic()
+        self._step = 0
+        self._read_before = 0
+        self._job: JobProgress | None = None
+        self._compiled = _compile_clock().seconds
+
+    def __call__(self, phase: str, done: int, total: int) -> None:
+        """Start a phase, or its next step."""
+        print_resumed(phase, done, total)
+        if phase == "resume":  # not a phase
+            return
+        now = monotonic()
+        if self._phase == "core" and phase in ("search", "smallest", "reducts"):
+            pace = _pace(self._total, "columns", now - self._began, self._compiling())
+            self._print("core", f"{self._total:,} columns tried", *pace)
+        if phase == "smallest":
+            self._print("bounds", f"at least {done:,}, at most {total:,}")
+        if self._phase == phase and phase in ("smallest", "reducts"):  # the clock keeps running
+            self._step, self._total = done + 1, total
+            return
+        self._step = done + 1
+        self._phase, self._total, self._began, self._job = phase, total, now, None
+        self._read_before = _bytes_read()
+        if self._live is not None:
+            self._live.refresh()  # shown, however short it is
+
+    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
+        """Print what was read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
+        size = [f"{shown_bytes(self._total)} read"] if self._total else []
+        pace = _pace(n_objects, "rows", monotonic() - self._began, self._compiling())
+        self._print("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)
+        if memory:
+            coded, need = map(shown_bytes, memory)
+            self._print("memory", f"{coded} for the coded table", f"about {need} more for the search")
+
+    def on_step(self, step: Step) -> None:
+        """Print what a greedy step found."""
+        chance = [] if step.p_value is None else [f"p-value {step.p_value:.2g}"]
+        facts = f"Θ left {number(step.theta)}", f"{step.active:,} rows undecided", *chance
+        pace = _pace(len(step.candidates), "candidates", step.seconds, self._compiling())
+        self._print(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
+
+    def watch(self, job: JobProgress) -> None:
+        """Note the progress of a pass over the candidates."""
+        self._job = job
+        if job.done >= job.total and self._live is not None:
+            self._live.refresh()  # a pass that was shown ends at 100 %
+
+    def _compiling(self) -> float:
+        """Seconds spent compiling since the last call."""
+        before, self._compiled = self._compiled, _compile_clock().seconds
+        return float(self._compiled - before)
+
+    def _print(self, what: str, *facts: str) -> None:
+        line = f"{what:<11} {', '.join(facts)}"
+        if self._lines and self._console:
+            self._console.out(line, highlight=False)
+        elif self._lines:
+            print(line, file=sys.stderr, flush=True)
+
+    @property
+    def title(self) -> str:
+        """The phase in words."""
+        if _compile_clock().running:
+            return "compiling"
+        if self._phase == "reducts":
+            return f"reducts of {self._total:,}"
+        return f"step {self._step}" if self._phase == "search" else _WORDS.get(self._phase, self._phase)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the pass that is done; None if unknown."""
+        return self._job.done / self._job.total if self._job and self._job.total else None
+
+    @property
+    def info(self) -> str:
+        """Rate, time left and what is known so far."""
+        job, seconds = self._job, monotonic() - self._began
+        if _compile_clock().running:
+            return f"{_clock(seconds)}, needed once after installation"
+        if job is None:
+            reading = self._reading(seconds) if self._phase == "granulate" and self._total else []
+            done = self._step - 1
+            facts_of = {
+                "search": f"{self._total:,} rows undecided",
+                "smallest": f"between {done:,} and {self._total:,}",
+                "reducts": f"{done:,} found",
+            }
+            mixed = [facts_of[self._phase]] if self._phase in facts_of else []
+            return ", ".join([_clock(seconds), *reading, *mixed])
+        scored = job.candidates * job.done // max(job.total, 1)
+        facts = [f"{100 * job.done // max(job.total, 1)} %"]
+        facts += [f"{_clock(job.seconds_left)} left"] if job.seconds_left is not None else []
+        facts += [f"{scored:,} of {job.candidates:,} columns"]
+        facts += [f"{scored / seconds:,.0f}/s"] if scored and seconds >= 0.1 else []
+        facts += [f"best so far {printable(job.best[0])}, Θ {number(job.best[1])}"] if job.best else []
+        return ", ".join(facts)
+
+    def _reading(self, seconds: float) -> list[str]:
+        """How much of the file is read, if the system counts the bytes that this process reads."""
+        read = _bytes_read() - self._read_before
+        share = read / self._total
+        if not 0 < share < 1:  # at its end, being read again, or unknown
+            return [shown_bytes(self._total)]
+        pace = [f"{shown_bytes(int(read / seconds))}/s", f"{_clock(seconds / share - seconds)} left"]
+        return [f"{shown_bytes(read)} of {shown_bytes(self._total)}", *(pace if seconds >= 0.1 else [])]
+
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[RenderableType]:
+        """Draw the line; names from the data are plain text to rich."""
+        from rich.constrain import Constrain
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        width = options.max_width
+        with suppress(OSError, ValueError):  # rich only asks descriptors 0 to 2; stderr may be another
+            width = min(width, os.get_terminal_size(console.file.fileno()).columns)
+        row: list[RenderableType] = [Text(self.title, no_wrap=True)]
+        if width >= 60:  # below that the words matter more than the bar
+            row.append(ProgressBar(1.0, self.share or 0.0, width=20, pulse=self.share is None))
+        row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
+        grid = Table.grid(padding=(0, 1))
+        for part in row:
+            grid.add_column(no_wrap=part is not row[-1])  # the facts are cut where there is no room
+        grid.add_row(*row)
+        yield Constrain(grid, width)
+
+
+def _bytes_read() -> int:
+    """Bytes that this process has read so far; 0 if the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path("/proc/self/io").read_text().split()[1])
+    return 0
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def _compile_clock() -> Any:
+    """The clock of `plar.runtime.jit`, which is imported, with numba, only when kernels are needed."""
+    jit = sys.modules.get("plar.runtime.jit")
+    return getattr(jit, "clock", _NO_CLOCK)
+
+
+def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
+    """The time, and a rate without the time for compiling."""
+    working = seconds - compiling
+    rate = [f"{n / working:,.0f} {what}/s"] if n and working >= 0.1 else []
+    once = [f"{shown_seconds(compiling)} of it compiling"] if compiling >= 0.1 else []
+    return [shown_seconds(seconds), *once, *rate]
+
+
+def print_resumed(phase: str, done: int, total: int) -> None:
+    """Print that the search resumes from a checkpoint: a `progress` callback that prints nothing else."""
+    if phase == "resume":
+        steps = f"core and {done:,} step{'s' * (done != 1)}" if done else "core"
+        print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def shown(verbose: bool | None = None) -> Iterator[Display | None]:
+    """Show progress: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too."""
+    live = sys.stderr.isatty()
+    if verbose is False or not (live or verbose):
+        yield None
+        return
+    display = Display(lines=bool(verbose))
+    if not live:
+        yield display
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = display._console = Console(stderr=True)
+        with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False) as live:
+            display._live = live
+            yield display
+    if display._phase == "certificate":
+        display._print("checked", shown_seconds(monotonic() - display._began))
+
+
+@contextmanager
+def followed(
+    verbose: bool, progress: Progress | None, on_step: OnStep | None
+) -> Iterator[tuple[Progress | None, OnStep | None, Display | None]]:
+    """Combine the user's callbacks with a display, which may itself be the callback."""
+    with shown(True) if verbose else nullcontext() as display:
+        if display is None:
+            yield progress, on_step, progress if isinstance(progress, Display) else None
+        else:
+            yield _both(display, progress), _both(display.on_step, on_step), display
+
+
+def _both(one: Any, other: Any) -> Any:
+    def both(*given: Any) -> None:
+        one(*given)
+        other(*given)
+
+    return one if other is None else both

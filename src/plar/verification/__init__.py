@@ -1,0 +1,1 @@
+"""The checker of proofs, independent of the searches that write them."""

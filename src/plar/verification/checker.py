@@ -1,0 +1,176 @@
+"""`plar.verify`: checks a proof against a table, line by line, in whole numbers and without a solver."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from plar.coding.column_names import ColumnName as Column
+from plar.engines.base import Engine, GranuleHandle
+from plar.engines.clauses import Oracle
+from plar.errors import ProofError
+from plar.granules.fingerprint import shown, spelled
+from plar.measures import Measure, as_measure
+from plar.options import ReadOptions, shows_reading
+from plar.results.proof import Proof, as_proof
+from plar.session.progress import Progress
+from plar.session.session import is_granulated, prepared
+from plar.verification.witnesses import Witnesses, first_false
+
+__all__ = ["verify"]
+
+
+@shows_reading
+def verify(
+    proof: Proof | str | os.PathLike[str],
+    data: Any,
+    decision: Column | Sequence[Column] | None = None,
+    y: Any = None,
+    *,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    **reading: Any,
+) -> bool:
+    """Check a proof of ``search="smallest"`` against the table; other parameters are those of `reduce`.
+
+    Decision, conditions and cut points are those of the proof unless given. It returns True if the table is that of the
+    proof, the set preserves Θ(D|C), respects `include` and `exclude` and has the stated cost, two rows of the table
+    prove each clause, and the bound follows from the clauses; otherwise a ProofError says what does not hold.
+
+    Examples
+    --------
+    >>> import plar
+    >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 0, 1, 1]}
+    >>> proof = plar.reduce(table, "d", search="smallest").proof
+    >>> proof.attributes, proof.gap, plar.verify(proof, table)
+    (('a',), 0, True)
+    """
+    given = as_proof(proof)
+    measure = as_measure(given.measure)
+    asked = _reading(given, data, decision, y, reading)
+    with prepared(data, asked, engine, n_jobs, progress=progress) as ready:
+        _check_table(given, ready.granules)
+        _Verifier(given, measure, ready.engine.oracle(ready.granules, measure)).run()
+    return True
+
+
+def _reading(proof: Proof, data: Any, decision: Any, y: Any, reading: Mapping[str, Any]) -> ReadOptions:
+    """How the table is read: by the options given, else as for the proof."""
+    options: dict[str, Any] = {"conditions": list(proof.conditions)}
+    if not is_granulated(data):
+        options["decision"] = list(proof.decision) if y is None else None
+        options["bins"] = {name: list(proof.cuts[name]) for name in proof.conditions if name in proof.cuts} or None
+        options["decision_bins"] = next((list(proof.cuts[name]) for name in proof.decision if name in proof.cuts), None)
+    given = {"decision": decision, "y": y, **reading}
+    return ReadOptions(**{**options, **{name: value for name, value in given.items() if value is not None}})
+
+
+def _check_table(proof: Proof, granules: GranuleHandle) -> None:
+    for what, name in {"conditions": "conditions", "decision": "decision", "objects": "n_objects"}.items():
+        there, here = getattr(proof, name), getattr(granules, name)
+        if there != here:
+            raise ProofError(f"The proof is of another table: its {what} are {there!r}, here {here!r}.")
+    if dict(proof.cuts) != dict(granules.cuts):
+        raise ProofError("The proof is of another table: its cut points differ. Leave bins out to take them from it.")
+    if proof.fingerprint != shown(granules.fingerprint()):
+        raise ProofError("The proof is of another table: the values differ. Pass the table that it was made of.")
+
+
+class _Verifier:
+    """A proof and the table that it is about."""
+
+    def __init__(self, proof: Proof, measure: Measure, oracle: Oracle) -> None:
+        self.proof, self.measure, self.oracle = proof, measure, oracle
+        self.places = {name: a for a, name in enumerate(proof.conditions)}
+        self.costs = [proof.costs.get(name, 1) for name in proof.conditions]
+
+    def run(self) -> None:
+        """Check all lines."""
+        proof, named = self.proof, ("attributes", "include", "exclude", "costs")
+        chosen, include, exclude, _ = (self._positions(f"The {name!r}", getattr(proof, name)) for name in named)
+        if not include <= chosen or chosen & exclude:
+            raise ProofError("The columns of the proof do not hold all of 'include', or hold some of 'exclude'.")
+        cost = sum(self.costs[a] for a in chosen)
+        if cost != proof.cost:
+            raise ProofError(f"The columns cost {cost}, but the proof says {proof.cost}.")
+        if not self.oracle.preserve([chosen])[0]:
+            raise ProofError("The columns of the proof do not keep all information about the decision.")
+        self.clauses = [self._positions(f"Clause {i}", clause.attributes) for i, clause in enumerate(proof.clauses)]
+        self._check_witnesses()
+        bound = self._bound(include, exclude)
+        if bound != proof.lower_bound:
+            raise ProofError(f"The tree of the proof bounds the cost by {bound}, not by {proof.lower_bound}.")
+
+    def _positions(self, where: str, names: Collection[str]) -> frozenset[int]:
+        if unknown := [name for name in names if not isinstance(name, str) or name not in self.places]:
+            raise ProofError(f"{where} of the proof names {unknown[0]!r}, which is not among its columns.")
+        if len(set(names)) < len(names):
+            raise ProofError(f"{where} of the proof names a column twice.")
+        return frozenset(self.places[name] for name in names)
+
+    def _check_witnesses(self) -> None:
+        false = first_false(list(self._witnesses()), self.oracle, self.measure)
+        if false is not None:
+            raise ProofError(f"Clause {false[0]} of the proof does not hold: {false[1]}.")
+
+    def _witnesses(self) -> Iterator[Witnesses]:
+        """The two rows of each clause, with the values that the second has in common with the first."""
+        for i, clause in enumerate(self.proof.clauses):
+            if len(clause.row) != len(self.places) or len(clause.other) != len(clause.attributes):
+                raise ProofError(f"Clause {i} of the proof does not hold: it lacks values, or has too many.")
+            row = [spelled(value) for value in clause.row]
+            other = list(row)
+            for name, value in zip(clause.attributes, clause.other, strict=True):
+                other[self.places[name]] = spelled(value)
+            yield Witnesses(self.clauses[i], tuple(row), tuple(other))
+
+    def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:
+        """The least cost by the leaves of the tree, each for sets that hold some attributes and not others."""
+        waiting, bounds = [(include, exclude)], []
+        for i, node in enumerate(self.proof.tree):
+            if not waiting:
+                raise ProofError(f"Node {i} of the proof belongs to no branch.")
+            taken, left_out = waiting.pop()
+            if set(node) == {"attribute"}:
+                branch = self._positions(f"Node {i}", [node["attribute"]])
+                if branch <= taken | left_out:
+                    raise ProofError(f"Node {i} of the proof branches on {node['attribute']!r} a second time.")
+                waiting += [(taken, left_out | branch), (taken | branch, left_out)]
+            elif set(node) == {"unhit"}:
+                if not self._clause(i, node["unhit"]) <= left_out:
+                    raise ProofError(f"Node {i} of the proof does not hold: clause {node['unhit']} can still be hit.")
+            elif set(node) == {"scale", "weights"}:
+                bounds.append(self._weighed(i, node["scale"], node["weights"], taken, left_out))
+            else:
+                raise ProofError(
+                    f"Node {i} of the proof is neither a branch, nor weights, nor an unhit clause: {dict(node)!r}."
+                )
+        if waiting:
+            raise ProofError(f"The proof ends too early: branches without a leaf: {len(waiting)}.")
+        return min(bounds, default=None)
+
+    def _weighed(self, i: int, scale: Any, weights: Any, taken: frozenset[int], left_out: frozenset[int]) -> int:
+        """The least cost of a set, by weights of clauses that exceed no attribute's cost."""
+        pairs = isinstance(weights, (list, tuple)) and all(
+            isinstance(w, (list, tuple)) and len(w) == 2 for w in weights
+        )
+        if not pairs or any(type(n) is not int or n < 1 for n in [scale, *(weight for _, weight in weights)]):
+            raise ProofError(f"Node {i} of the proof has weights that are not positive whole numbers.")
+        loads: Counter[int] = Counter()
+        for number, weight in weights:
+            clause = self._clause(i, number)
+            if clause & taken:
+                raise ProofError(f"Node {i} of the proof weighs clause {number}, which is hit already.")
+            loads.update(dict.fromkeys(clause - left_out, weight))
+        if any(load > self.costs[a] * scale for a, load in loads.items()):
+            raise ProofError(f"Node {i} of the proof does not hold: a column has more weight than it costs.")
+        least: int = -(-sum(weight for _, weight in weights) // scale)
+        return sum(self.costs[a] for a in taken) + least
+
+    def _clause(self, i: int, number: Any) -> frozenset[int]:
+        if type(number) is not int or not 0 <= number < len(self.clauses):
+            raise ProofError(f"Node {i} of the proof names the clause {number!r}, of {len(self.clauses)}.")
+        return self.clauses[number]
