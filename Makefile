@@ -35,8 +35,8 @@ nightly: $(VENV)/.dev
 
 # The tests of the CUDA engine on a GPU instead of the simulator, and the suite with CUDA as its engine.
 test-gpu: $(VENV)/.dev
-	PLAR_TEST_ENGINES=cuda,cuda-streamed $(BIN)/python -m pytest -q tests/on_cuda.py tests/test_paper_example.py \
-	  tests/test_search.py tests/test_invariance.py tests/test_real_data.py tests/test_determinism.py
+	PLAR_TEST_ENGINES=cuda,cuda-streamed $(BIN)/python -m pytest -q tests/engines/on_cuda.py tests/whole/test_paper_example.py \
+	  tests/search/test_greedy.py tests/whole/test_invariance.py tests/whole/test_real_data.py tests/whole/test_determinism.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -78,7 +78,7 @@ paper: $(VENV)/.dev .bench/skrough/.ready
 
 # Random tables against the oracle, for SECONDS (an hour by default); docs/reliability.md shows past runs.
 soak: $(VENV)/.dev
-	$(BIN)/python -W ignore tests/soak.py --seconds $(or $(SECONDS),3600)
+	PYTHONPATH=tests $(BIN)/python -W ignore tests/whole/soak.py --seconds $(or $(SECONDS),3600)
 
 # The documentation, in site/; the tests run the code on its pages.
 docs: $(VENV)/.dev

@@ -57,7 +57,7 @@ def load(name: str) -> tuple[Any, Any, str | None]:
     else:
         granules = plar.granulate(datasets.load(name))
         x = np.repeat(np.column_stack(granules.columns).astype(np.int64), granules.counts, axis=0)
-        y, bins = np.repeat(granules.classes, granules.counts), None
+        y, bins = np.repeat(granules.decision_codes, granules.counts), None
     rows = np.random.default_rng(7).permutation(len(y))[:MOST_ROWS]
     x, y = x[rows], y[rows]
     known = np.isin(y, [value for value, n in zip(*np.unique(y, return_counts=True), strict=True) if n >= FOLDS])

@@ -83,7 +83,7 @@ def granules_of(x: Any, y: Any) -> Granules:
         columns=tuple(x.T),
         dictionaries=tuple(range(int(column.max()) + 1) for column in x.T),
         decision=("y",),
-        classes=y.astype(np.uint32),
+        decision_codes=y.astype(np.uint32),
         decision_values=(range(int(y.max()) + 1),),
         counts=np.ones(len(y), np.int64),
         n_objects=len(y),

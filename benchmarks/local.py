@@ -53,7 +53,7 @@ def sdss(weighted: bool = False) -> tuple[Any, Any, Granules]:
         columns=tuple(x.T),
         dictionaries=(range(8),) * x.shape[1],
         decision=("y",),
-        classes=y.astype(np.uint32),
+        decision_codes=y.astype(np.uint32),
         decision_values=(range(17),),
         counts=counts,
         n_objects=int(counts.sum()),
@@ -64,13 +64,13 @@ def sdss(weighted: bool = False) -> tuple[Any, Any, Granules]:
 def with_classes(granules: Granules, n_classes: int) -> Granules:
     """Add an attribute with this many classes, each of several decisions, so that all stay active."""
     rank = np.empty(len(granules), np.uint32)
-    rank[np.argsort(granules.classes, kind="stable")] = np.arange(len(granules), dtype=np.uint32)
+    rank[np.argsort(granules.decision_codes, kind="stable")] = np.arange(len(granules), dtype=np.uint32)
     return Granules(
         conditions=(*granules.conditions, "cut"),
         columns=(*granules.columns, rank % np.uint32(n_classes)),
         dictionaries=(*granules.dictionaries, range(n_classes)),
         decision=granules.decision,
-        classes=granules.classes,
+        decision_codes=granules.decision_codes,
         decision_values=granules.decision_values,
         counts=granules.counts,
         n_objects=granules.n_objects,
@@ -83,7 +83,7 @@ def expected_theta(granules: Granules, by: tuple[int, ...]) -> int:
     for j in by:
         key = key * (int(granules.columns[j].max()) + 1) + granules.columns[j]
     _, e_of = np.unique(key, return_inverse=True)
-    _, d_of = np.unique(key * granules.n_classes + granules.classes, return_inverse=True)
+    _, d_of = np.unique(key * granules.n_decisions + granules.decision_codes, return_inverse=True)
     e, d = (np.bincount(of, weights=granules.counts).astype(np.int64) for of in (e_of, d_of))
     logs = {n: exact_log(n) for n in {*map(int, e), *map(int, d)}}
     return sum(n * logs[n] for n in map(int, e)) - sum(n * logs[n] for n in map(int, d))

@@ -149,7 +149,7 @@ def junk() -> None:
     for name in (name for name in datasets.names() if name != "kdd99"):
         granules = plar.granulate(datasets.load(name))
         codes = np.repeat(np.column_stack(granules.columns).astype(np.int64), granules.counts, axis=0)
-        y = np.repeat(granules.classes, granules.counts)
+        y = np.repeat(granules.decision_codes, granules.counts)
         pick = np.random.default_rng(7)
         rows = pick.permutation(len(y))[: 2000 if QUICK else 20_000]
         codes, y = codes[rows], y[rows]

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
-import shutil
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from plar.engines import Engine
+pytest.register_assert_rewrite("support")
 
-#: how much longer what is random goes on than in `make test`
-TURNS = int(os.environ.get("PLAR_TEST_TURNS", "1"))
-
-#: for a test that takes longer than it is worth every time
-nightly = pytest.mark.skipif(TURNS == 1, reason="in the nightly run: it takes long")
+from support.environment import QUICK_START, TURNS, no_spark  # noqa: E402
+from support.every_engine import ASKED, ENGINES  # noqa: E402
 
 # random on purpose, with what it takes to repeat a failure printed; the machine may be slow, so no deadline
 settings.register_profile(
@@ -53,56 +48,10 @@ def nothing_left_open() -> Iterator[None]:
     gc.collect()
 
 
-def _local(lanes: bool) -> Any:
-    from plar.engines import LocalEngine
-
-    return LocalEngine(n_jobs=2, lanes=lanes)
-
-
-def _cuda() -> Any:
-    from plar.engines import CudaEngine
-
-    return CudaEngine()
-
-
-class CudaStreamed(Engine):
-    """The CUDA engine with memory for two blocks of columns at a time: all others are sent for every pass."""
-
-    name = "cuda"
-
-    def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
-        from plar.engines import CudaEngine
-
-        return CudaEngine(memory=8 * len(granules)).open(granules, measure)
-
-
-#: every engine must give the same answers; a new one is added here
-ENGINES: dict[str, Callable[[], Any]] = {
-    "local-tables": lambda: _local(lanes=False),
-    "local-lanes": lambda: _local(lanes=True),
-    "cuda": _cuda,
-    "cuda-streamed": CudaStreamed,
-}
-#: those that every machine has, unless others are asked for (make test-gpu)
-ASKED = os.environ.get("PLAR_TEST_ENGINES", "local-tables,local-lanes").split(",")
-
-
 @pytest.fixture(scope="session", params=ASKED)
 def engine(request: pytest.FixtureRequest) -> Any:
     """An engine object; a test that takes it runs on all of them."""
     return ENGINES[request.param]()
-
-
-#: all tests share a session, and some look at the stages that they ran: Spark forgets those beyond a thousand
-QUICK_START = {"spark.sql.shuffle.partitions": "3", "spark.ui.retainedStages": "100000"}
-
-
-def no_spark() -> str | None:
-    """Why there is no Spark here."""
-    from plar.engines import why_unavailable
-
-    reason = why_unavailable("spark")
-    return reason and f"the engine 'spark' {reason}"
 
 
 @pytest.fixture(scope="session")
@@ -149,21 +98,3 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("PLAR_DATA is not set: the folder with the paper's datasets")
     return Path(folder)
-
-
-@contextmanager
-def chromium(*words: str, capabilities: Mapping[str, Any] | None = None) -> Iterator[Any]:
-    """A real browser without a window; skips where there is none."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install 'plar[dev]'")
-    binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip("no Chromium with its driver here: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", *words):
-        options.add_argument(word)
-    for name, value in (capabilities or {}).items():
-        options.set_capability(name, value)
-    with webdriver.Chrome(options=options, service=webdriver.ChromeService(driver)) as started:
-        yield started

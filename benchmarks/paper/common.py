@@ -62,7 +62,7 @@ class Table:
     def about(self) -> Row:
         """Name, shape and scale."""
         g = self.granules
-        shape = {"rows": g.n_objects, "granules": len(g), "conditions": len(g.conditions), "decisions": g.n_classes}
+        shape = {"rows": g.n_objects, "granules": len(g), "conditions": len(g.conditions), "decisions": g.n_decisions}
         return {"dataset": self.name, **shape, "scale": self.scale}
 
 
@@ -71,7 +71,7 @@ def table_of(name: str, granules: plar.Granules, scale: str, rows: Any = None) -
     if rows is None:
         rows = shuffled(granules)
     X = np.column_stack([column[rows] for column in granules.columns])
-    y = granules.classes[rows]
+    y = granules.decision_codes[rows]
     return Table(name, X, y, plar.granulate(X, y=y), scale)
 
 

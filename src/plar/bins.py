@@ -269,8 +269,8 @@ def bin_column(
     if rule.method == "mdlp":
         rows, weights = column.codes, counts
         if 2 * len(numbers) < len(rows):  # many rows share a number and a class
-            n_classes = np.uint64(int(classes.max(initial=0)) + 1)
-            pairs, seen = factorized(rows.astype(np.uint64) * n_classes + classes)
+            n_decisions = np.uint64(int(classes.max(initial=0)) + 1)
+            pairs, seen = factorized(rows.astype(np.uint64) * n_decisions + classes)
             rows, classes, weights = rows[seen], classes[seen], np.bincount(pairs, counts).astype(np.int64)
         cuts = find_cuts(rule, numbers[rows], weights, classes)
     else:

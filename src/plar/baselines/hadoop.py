@@ -76,7 +76,7 @@ class HadoopEvaluation(SubsetEvaluation):
         on_cluster = "HADOOP_CONF_DIR" in os.environ or "mapreduce.framework.name" in conf
         settings = {**_POLLING, **({} if on_cluster else _locally(table)), **conf}
         generic = [f"-D{name}={value}" for name, value in settings.items()]
-        words = [java, "-cp", classpath, "HadoopAR", *generic, str(table), measure.name, str(granules.n_classes)]
+        words = [java, "-cp", classpath, "HadoopAR", *generic, str(table), measure.name, str(granules.n_decisions)]
         self._log = (self._folder / "hadoop.log").open("w+")
         pipe = subprocess.PIPE
         self._driver = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, text=True, cwd=self._folder)

@@ -100,7 +100,7 @@ class FSPAEvaluation(HAREvaluation):
         """R ← R ∪ {a, …}, and drop the positive region."""
         theta = super().select(*attributes)
         tags, columns = self._rest
-        m = self._granules.n_classes
+        m = self._granules.n_decisions
         classes = classes_of(self._rest, self._chosen)
         mixed = {values for values, counts in classes.items() if len({tag % m for tag in counts}) > 1}
         keys = zip(*(columns[a] for a in self._chosen), strict=True)

@@ -69,7 +69,7 @@ class SubsetEvaluation(ABC):
         self._labels = label_granules(granules, measure)
         self._strata = Strata(granules, self._labels)
         self.consistent = self._labels.consistent
-        self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_classes)
+        self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_decisions)
         self._chosen: Subset = ()
         #: results for R, and for supersets of R
         self.known: dict[Subset, Judged] = {}
@@ -146,7 +146,7 @@ class SubsetEvaluation(ABC):
                 f"The paper's systems hold every row: {cells} cells, above the limit {_CELLS}. "
                 "Use plar.reduce, which holds distinct rows."
             )
-        tags = self._labels.labels.astype(np.int64) * g.n_classes + g.classes
+        tags = self._labels.labels.astype(np.int64) * g.n_decisions + g.decision_codes
         objects = np.random.default_rng(0).permutation(np.repeat(np.arange(len(g)), g.counts))
         return tags[objects].tolist(), [column[objects].tolist() for column in g.columns]
 

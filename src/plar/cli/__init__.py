@@ -25,7 +25,7 @@ from plar.cli.commands import COMMANDS
 from plar.cli.options import flat
 from plar.cli.shell_words import in_shell
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
-from plar.files import written_so_far
+from plar.files.find import written_so_far
 from plar.runtime.interrupts import SafeInterrupts
 
 #: how polars reports its panics, in many lines; plar reports the bad file in one

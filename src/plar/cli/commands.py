@@ -242,7 +242,7 @@ def granulate(
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their counts; every command takes this file in place of the table."""
-    from plar.input.tables.rows import check_output
+    from plar.input.tables.source import check_output
 
     if output != STREAM:
         if not output.lower().endswith(".parquet"):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from plar.cli.options import OUTPUTS, Computing, Messages, TableOptions, Writing
 from plar.errors import ParameterError, PlarError, TableError, printable, unknown_name
-from plar.files import SUFFIXES
+from plar.files.find import SUFFIXES
 
 if TYPE_CHECKING:
     from plar.input.tables import DecisionTable
@@ -86,8 +86,8 @@ def check_targets(
     checkpoint: str | None = None,
 ) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
-    from plar.files import check_place
-    from plar.input.tables.rows import check_output
+    from plar.files.write import check_place
+    from plar.input.tables.source import check_output
     from plar.results.report import check_name
 
     output, kind = writing.output, writing.output_format
@@ -117,7 +117,7 @@ def check_targets(
 
 def input_files(file: str) -> list[Path]:
     """The input files that exist."""
-    from plar.files import find_files
+    from plar.files.find import find_files
 
     with suppress(TableError):  # reported when they are read
         return find_files(file)

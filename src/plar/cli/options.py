@@ -17,7 +17,7 @@ import typer
 
 from plar.coding.column_names import Word
 from plar.errors import ParameterError, TableError
-from plar.files import WRITTEN
+from plar.files.write import WRITTEN
 from plar.options import NO_NA, POLICIES, ReadOptions
 
 Columns = list[Word] | None
@@ -40,15 +40,15 @@ def columns(context: typer.Context, incomplete: str) -> list[str]:
 
 def _names(context: typer.Context) -> tuple[str, ...]:
     with suppress(Exception):  # whatever goes wrong, offer nothing
-        from plar.files import format_of
-        from plar.input.tables.table import open_rows
+        from plar.files.find import format_of
+        from plar.input.tables.table import open_source
 
         given = context.params
         # an option without its value, as here, keeps click from assigning the arguments
         file = Path(given["file"] or context.args[0])
         options = ReadOptions(header=given.get("header", True), separator=given.get("separator"))
         if "json" not in format_of(file, as_text=True):  # its columns are known only when all is read
-            return open_rows(file, options).names
+            return open_source(file, options).names
     return ()
 
 

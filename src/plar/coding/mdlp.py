@@ -37,12 +37,12 @@ def _table(total: int) -> tuple[Ints, float]:
 
 def mdlp_splits(at: Array, classes: Array, counts: Ints) -> Ints:
     """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and their count."""
-    n_classes = int(classes.max()) + 1
-    pairs, places = np.unique(at * n_classes + classes, return_inverse=True)
+    n_decisions = int(classes.max()) + 1
+    pairs, places = np.unique(at * n_decisions + classes, return_inverse=True)
     size = np.bincount(places, counts).astype(np.int64)  # exact: floats are up to 2^53
-    ranks, own = np.divmod(pairs, n_classes)
+    ranks, own = np.divmod(pairs, n_decisions)
     first = np.searchsorted(ranks, np.arange(ranks[-1] + 2))
-    return _splits(own, size, first, n_classes, *_table(int(size.sum())))
+    return _splits(own, size, first, n_decisions, *_table(int(size.sum())))
 
 
 @jit
@@ -51,11 +51,11 @@ def _weighed(count: int, table: Ints, scale: float) -> int:
 
 
 @jit
-def _splits(own: Ints, size: Ints, first: Ints, n_classes: int, table: Ints, scale: float) -> Ints:
+def _splits(own: Ints, size: Ints, first: Ints, n_decisions: int, table: Ints, scale: float) -> Ints:
     n_values = len(first) - 1
     found, n_found = np.empty(n_values, np.int64), 0
     todo = [(0, n_values)]
-    whole, left = np.zeros(n_classes, np.int64), np.zeros(n_classes, np.int64)
+    whole, left = np.zeros(n_decisions, np.int64), np.zeros(n_decisions, np.int64)
     while len(todo):
         low, high = todo.pop()
         cut = _best(own, size, first, low, high, table, scale, whole, left)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from plar.engines.base import Engine, Evaluation, Inner
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
 from plar.input.tables import DecisionTable
-from plar.input.tables.spark import ClusterRows
+from plar.input.tables.spark import ClusterSource
 from plar.runtime.parallel import check_jobs
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def why_unavailable(name: str, data: Any = None) -> str | None:
 def on_spark(data: Any) -> bool:
     """Whether data are on a Spark cluster already."""
     if isinstance(data, DecisionTable):
-        return isinstance(data.rows, ClusterRows) or on_spark(data.rows.data)
+        return isinstance(data.rows, ClusterSource) or on_spark(data.rows.data)
     return type(data).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
 
 

@@ -16,7 +16,7 @@ from plar.options import ReadOptions
 from plar.uncertainty.strata import Table
 
 if TYPE_CHECKING:
-    from plar.engines.spark.handle import SparkGranules
+    from plar.engines.spark.spark_granules import SparkGranules
 
 
 #: granules on this machine or on a cluster

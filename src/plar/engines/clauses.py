@@ -81,7 +81,7 @@ def encoded(rows: Sequence[Sequence[bytes]], values: Sequence[Sequence[Any]]) ->
 
 
 def decisions_of(
-    columns: Sequence[tuple[Codes, int]], classes: Index, counts: NDArray[np.int64], rows: NDArray[np.int64]
+    columns: Sequence[tuple[Codes, int]], decision_codes: Index, counts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> list[dict[int, int]]:
     """How many objects of each decision equal each of the rows, given as codes by attribute."""
     n, found = len(counts), [dict[int, int]() for _ in rows.T]
@@ -94,7 +94,7 @@ def decisions_of(
         if high - low > 1 and met[-1] >= n:
             there = met[met < n]
             for asked in known[met[met >= n] - n].tolist():
-                found[asked] = dict(zip(classes[there].tolist(), counts[there].tolist(), strict=True))
+                found[asked] = dict(zip(decision_codes[there].tolist(), counts[there].tolist(), strict=True))
     return found
 
 
@@ -223,7 +223,7 @@ class LocalOracle(ClauseFinder):
     def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
         """How many objects of each decision have the values of a row."""
         g = self._granules
-        return decisions_of(g.coded, g.classes, g.counts, encoded(rows, g.dictionaries))
+        return decisions_of(g.coded, g.decision_codes, g.counts, encoded(rows, g.dictionaries))
 
 
 @jit

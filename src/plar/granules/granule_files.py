@@ -19,7 +19,8 @@ from plar.coding.codes import Column, encode_distinct
 from plar.coding.index_like import Profile
 from plar.coding.series import check_threads, encode_series
 from plar.errors import TableError, reason_of
-from plar.files import check_name, checksum, first_bytes, replacing
+from plar.files.find import check_name, first_bytes
+from plar.files.write import checksum, replacing
 from plar.granules.fingerprint import fingerprint_of
 from plar.runtime.lazy_polars import pl
 

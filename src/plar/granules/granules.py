@@ -18,7 +18,7 @@ from plar.coding.codes import Column, combine, recode, union
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
 from plar.errors import NoRows, TableError
-from plar.files import find_files
+from plar.files.find import find_files
 from plar.granules.consumable_columns import ConsumableColumns
 from plar.granules.equal_columns import equal_columns
 from plar.granules.fingerprint import Fingerprint, fingerprint_of
@@ -66,7 +66,7 @@ class Granules:
     columns: Sequence[Codes]
     dictionaries: tuple[Sequence[Any], ...]
     decision: tuple[str, ...]
-    classes: Index
+    decision_codes: Index
     decision_values: tuple[Sequence[Any], ...]
     counts: NDArray[np.int64]
     n_objects: int
@@ -92,7 +92,7 @@ class Granules:
         return len(self.counts)
 
     @property
-    def n_classes(self) -> int:
+    def n_decisions(self) -> int:
         """Number of distinct decisions."""
         return len(self.decision_values[0])
 
@@ -108,7 +108,7 @@ class Granules:
 
     def class_sizes(self) -> NDArray[np.int64]:
         """How many objects have each decision."""
-        return np.bincount(self.classes, self.counts, self.n_classes).astype(np.int64)
+        return np.bincount(self.decision_codes, self.counts, self.n_decisions).astype(np.int64)
 
     @property
     def coded(self) -> list[tuple[Codes, int]]:
@@ -137,13 +137,13 @@ class Granules:
         k = len(named)
         named += decision
         counts, consistent = settle(named, k, counts, policies=policies, grouped=grouped)
-        classes, decision_values = combine([column for _, column in named[k:]])
+        decision_codes, decision_values = combine([column for _, column in named[k:]])
         return Granules(
             conditions=tuple(name for name, _ in named[:k]),
             columns=tuple(column.codes for _, column in named[:k]),
             dictionaries=tuple(column.values for _, column in named[:k]),
             decision=tuple(name for name, _ in named[k:]),
-            classes=classes,
+            decision_codes=decision_codes,
             decision_values=decision_values,
             counts=counts,
             n_objects=int(counts.sum()),
@@ -170,7 +170,7 @@ class Granules:
     @property
     def nbytes(self) -> int:
         """Bytes of codes, classes and counts, without the values."""
-        return sum(array.nbytes for array in (*self.columns, self.classes, self.counts))
+        return sum(array.nbytes for array in (*self.columns, self.decision_codes, self.counts))
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
         """Positions of attributes among the conditions, each once; an int is a position in the table, along `names`."""
@@ -191,7 +191,7 @@ class Granules:
     def n_missing_decisions(self) -> dict[str, int]:
         """How many rows have no value, for each decision with missing values."""
         decided = zip(self.decision, self.decision_values, strict=True)
-        return {name: self._count_missing(self.classes, values) for name, values in decided if None in values}
+        return {name: self._count_missing(self.decision_codes, values) for name, values in decided if None in values}
 
     def _count_missing(self, codes: Codes | Index, values: Sequence[Any]) -> int:
         missing = [code for code, value in enumerate(values) if value is None]
@@ -201,7 +201,9 @@ class Granules:
         """Sums of hashes that depend on the values and counts, not on the order of the rows or their codes."""
         coded = zip(self.columns, zip(self.conditions, self.dictionaries, strict=True), strict=True)
         decided = list(zip(self.decision, self.decision_values, strict=True))
-        return fingerprint_of([*((codes, [named]) for codes, named in coded), (self.classes, decided)], self.counts)
+        return fingerprint_of(
+            [*((codes, [named]) for codes, named in coded), (self.decision_codes, decided)], self.counts
+        )
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
@@ -220,19 +222,21 @@ class Granules:
         [2]
         """
         kept = self.positions(attributes)
-        columns, classes, counts = [self.columns[j] for j in kept], self.classes, self.counts
+        columns = [self.columns[j] for j in kept]
+        decision_codes = self.decision_codes
         dictionaries = tuple(self.dictionaries[j] for j in kept)
         coded = zip(columns, map(len, dictionaries), strict=True)
-        first, counts, consistent = merge_equal(coded, [(classes, self.n_classes)], counts)
+        first, counts, consistent = merge_equal(coded, [(decision_codes, self.n_decisions)], self.counts)
         if first is not None:
-            columns, classes = [codes[first] for codes in columns], classes[first]
+            columns = [codes[first] for codes in columns]
+            decision_codes = decision_codes[first]
         conditions = tuple(self.conditions[j] for j in kept)
         return replace(
             self,
             conditions=conditions,
             columns=tuple(columns),
             dictionaries=dictionaries,
-            classes=classes,
+            decision_codes=decision_codes,
             counts=counts,
             cuts={name: self.cuts[name] for name in (*conditions, *self.decision) if name in self.cuts},
             consistent=consistent,
@@ -273,7 +277,7 @@ class Granules:
         coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
         decided = zip(self.decision, self.decision_values, strict=True)
         conditions = [(name, Column(codes, values)) for name, codes, values in coded]
-        return conditions, [(name, recode(self.classes, values)) for name, values in decided]
+        return conditions, [(name, recode(self.decision_codes, values)) for name, values in decided]
 
     def merge(self, other: Granules) -> Granules:
         """Granules of two tables over the same attributes, taken together.

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from plar.errors import ProofError
-from plar.files import as_path, replacing
+from plar.files.write import as_path, replacing
 from plar.measures import MEASURES
 from plar.options import MAX_COST
 from plar.results.from_json import from_json

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from plar.chance.p_value import LEVEL
 from plar.errors import TableError
-from plar.files import as_path, checksum, replacing
+from plar.files.write import as_path, checksum, replacing
 from plar.results.from_json import fitted, from_json
 from plar.results.proof import Proof
 from plar.runtime.interrupts import SafeInterrupts
@@ -113,7 +113,7 @@ class Reduct:
         Whether the search met its stop rule; whether rows that are equal in all columns always share a decision.
     steps : tuple of Step
     certificate : Certificate
-    n_objects, n_granules, n_classes : int
+    n_objects, n_granules, n_decisions : int
         Rows counted with their weights, distinct rows, distinct decisions.
     n_combinations : int or None
         Combinations of values that the chosen columns have (classes of U/R). None in results of earlier versions.
@@ -163,7 +163,7 @@ class Reduct:
     certificate: Certificate
     n_objects: int
     n_granules: int
-    n_classes: int
+    n_decisions: int
     n_combinations: int | None
     cardinalities: Mapping[str, int]
     missing: Mapping[str, int]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.errors import ParameterError, printable
-from plar.files import as_path, replacing
+from plar.files.write import as_path, replacing
 
 if TYPE_CHECKING:
     from plar.results.report import Page

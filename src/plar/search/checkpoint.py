@@ -22,7 +22,8 @@ from typing import Any
 
 from plar.engines.base import GranuleHandle, Inner
 from plar.errors import TableError
-from plar.files import as_path, check_place, checksum, expanded, remove_strays, replacing
+from plar.files.find import expanded
+from plar.files.write import as_path, check_place, checksum, replacing
 from plar.granules.fingerprint import shown
 from plar.measures import OWN, Measure
 from plar.results.from_json import from_json
@@ -61,7 +62,6 @@ class Journal:
         self._encoded: list[str] = []
         if self._path is not None:
             check_place(self._path)
-            remove_strays(self._path)  # left by a killed run
             self._later = _read(self._path)
 
     @property

@@ -114,7 +114,7 @@ class Search:
             steps=steps,
             n_objects=granules.n_objects,
             n_granules=len(granules),
-            n_classes=granules.n_classes,
+            n_decisions=granules.n_decisions,
             cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
             missing=granules.n_missing,
             cuts=dict(granules.cuts),

@@ -13,7 +13,7 @@ from plar.coding.column_names import NameIndex, by_label, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleHandle
 from plar.errors import ParameterError, TableError
-from plar.files import find_files
+from plar.files.find import find_files
 from plar.granules.granule_files import holds_granules
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table

@@ -48,12 +48,12 @@ def _listed(names: Sequence[str]) -> str:
 def _warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
     name = granules.decision[0]
-    if granules.n_classes <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
+    if granules.n_decisions <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
         return
     values = engine.sample_values(table, granules, name)
-    if is_quantity(values, granules.n_classes, lambda: granules.class_sizes().tolist()):
+    if is_quantity(values, granules.n_decisions, lambda: granules.class_sizes().tolist()):
         warn(
-            f"The decision {printable(name)!r} holds {granules.n_classes:,} different numbers, and each counts as a "
+            f"The decision {printable(name)!r} holds {granules.n_decisions:,} different numbers, and each counts as a "
             "class of its own. Cut it into a few classes: decision_bins='quantile:4'."
         )
 

@@ -20,8 +20,8 @@ from plar.engines.base import Engine
 from plar.errors import EngineUnavailable, TableError
 from plar.granules.granules import Granules
 from plar.input.tables.arrays import check_unmasked
-from plar.input.tables.rows import Selection
-from plar.input.tables.table import open_rows
+from plar.input.tables.source import Selection
+from plar.input.tables.table import open_source
 from plar.measures import Measure, as_measure
 from plar.options import Options, ReadOptions, wants_bins
 from plar.results.reduct import Reduct
@@ -189,7 +189,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         if not self.get_support().any():
             warnings.warn("No feature was selected: none of them says anything about y.", stacklevel=2)
             return np.empty((len(X), 0), float if library else X.dtype)
-        rows = open_rows(X, options)
+        rows = open_source(X, options)
         # an array has other names than the fitted frame
         kept = {rows.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
         known = reduct.cuts if wants_bins(self.output) else {}

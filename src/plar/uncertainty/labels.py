@@ -72,9 +72,9 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     order, starts = partition or distinct(granules.coded, len(granules))
     sizes = np.diff(starts)
     n_pure = int((sizes == 1).sum())
-    impure, base = order[n_pure:], np.uint32(granules.n_classes)
+    impure, base = order[n_pure:], np.uint32(granules.n_decisions)
     number = np.repeat(np.arange(len(sizes) - n_pure, dtype=np.uint32), sizes[n_pure:])
-    leaves = granules.classes.astype(np.uint32)
+    leaves = granules.decision_codes.astype(np.uint32)
     leaves[impure] = base if measure.kind == PURE else base + number
     if measure.kind == OWN and not measure.drop_pure:
         leaves[order[:n_pure]] = base + np.uint32(len(impure)) + np.arange(n_pure, dtype=np.uint32)
@@ -91,9 +91,9 @@ def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> tuple[
     """Number the classes, row by row, so that proportional counts share a number."""
     ends = np.cumsum(sizes.astype(np.intp))
     begins = np.append(0, ends[:-1])
-    by_decision = rows[np.lexsort((granules.classes[rows], np.repeat(begins, sizes)))]
+    by_decision = rows[np.lexsort((granules.decision_codes[rows], np.repeat(begins, sizes)))]
     divisors = np.repeat(np.gcd.reduceat(granules.counts[by_decision], begins), sizes)
-    keys = np.stack([granules.classes[by_decision], granules.counts[by_decision] // divisors], axis=1)
+    keys = np.stack([granules.decision_codes[by_decision], granules.counts[by_decision] // divisors], axis=1)
     seen: dict[bytes, int] = {}
     numbers = [seen.setdefault(keys[b:e].tobytes(), len(seen)) for b, e in zip(begins, ends, strict=True)]
     return np.repeat(np.array(numbers, np.uint32), sizes), tuple(seen)

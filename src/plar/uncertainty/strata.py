@@ -60,7 +60,7 @@ class Strata:
     def tables(self, candidates: Iterable[int]) -> Iterator[Table]:
         """How the values of each candidate meet the decisions."""
         g, (order, starts) = self._granules, self._refined()
-        runs = find_runs(g.classes, g.counts, order, starts)
+        runs = find_runs(g.decision_codes, g.counts, order, starts)
         for a in candidates:
             values, n_values = self._column(a)
             yield Table(in_order(values, order), n_values, runs)
@@ -69,7 +69,7 @@ class Strata:
         if self._partition is None:
             # every impure class of U/C has its own label under LCE
             self._labels = label_granules(self._granules, LCE, self._of_all).labels
-            order = by_decision(self._granules.classes)
+            order = by_decision(self._granules.decision_codes)
             several = bool((self._labels != self._labels[0]).any())
             self._partition = order if several else order[:0], np.array([0, len(order)][: 1 + several], np.uint32)
         for group in joined(map(self._column, self._new)):

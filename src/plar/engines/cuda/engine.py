@@ -151,14 +151,14 @@ class CudaEvaluation:
         labels = label_granules(granules, measure)
         self._strata = Strata(granules, labels)
         self.consistent = labels.consistent
-        scorer = Scorer(measure, granules.n_objects, granules.n_classes)
+        scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
         self.theta_all = scorer.total_of_all(granules, labels)
         self.value_all = labels.value(granules, measure, self.theta_all)
         kind, table, anchors = scorer.f
         self._f = kind, cuda.to_device(table), cuda.to_device(anchors)
         self._refinery = Refinery(granules, labels, self._f, self._counter)
         #: U/∅ and U/R
-        order = np.argsort(smallest_codes(granules.classes, granules.n_classes), kind="stable")
+        order = np.argsort(smallest_codes(granules.decision_codes, granules.n_decisions), kind="stable")
         self._root = self._refinery.start(order.astype(np.uint32))
         self._now = self._root
         self._processors = int(getattr(gpu, "MULTIPROCESSOR_COUNT", 1))

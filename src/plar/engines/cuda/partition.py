@@ -208,7 +208,7 @@ class Refinery:
     def __init__(self, granules: Granules, labels: Labels, f: F, counter: Any) -> None:
         n = len(granules)
         self._f, self._counter = f, counter
-        self._by_row = cuda.to_device(granules.classes), cuda.to_device(granules.counts)
+        self._by_row = cuda.to_device(granules.decision_codes), cuda.to_device(granules.counts)
         leaves = cuda.to_device(labels.leaves)
         self._labels = leaves, leaves if labels.labels is labels.leaves else cuda.to_device(labels.labels)
         self._sorter = Sorter(n)

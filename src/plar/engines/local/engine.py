@@ -127,7 +127,7 @@ class LocalEvaluation:
         self._stopped = False
         self._granules = granules
         self._measure = measure
-        self._scorer = Scorer(measure, granules.n_objects, granules.n_classes)
+        self._scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
         self._labels = labels or label_granules(granules, measure)
         self.consistent = self._labels.consistent
         self.theta_all = self._scorer.total_of_all(granules, self._labels)
@@ -209,7 +209,7 @@ class LocalEvaluation:
         columns = [a for a in wanted if a not in in_lanes]
         blocks = [block for block in self._blocks if not wanted.isdisjoint(block.attributes)]
         cells = len(now.order) * (len(columns) + lanes.LANES * len(blocks))
-        over = Pass(self._scorer, g.classes, g.counts, now.order, now.starts)
+        over = Pass(self._scorer, g.decision_codes, g.counts, now.order, now.starts)
         self._runs = over.runs
         parts = over.ranges(len(columns) + len(blocks), 1 if cells < _SHARED else self._n_jobs)
 
@@ -272,7 +272,7 @@ class LocalEvaluation:
 
     def _found_runs(self) -> Runs:
         now, g = self._now, self._granules
-        self._runs = self._runs or find_runs(g.classes, g.counts, now.order, now.starts)
+        self._runs = self._runs or find_runs(g.decision_codes, g.counts, now.order, now.starts)
         return self._runs
 
     def _column(self, attribute: int) -> tuple[Codes, int]:
@@ -280,7 +280,7 @@ class LocalEvaluation:
 
     def _one_class(self) -> _Partition:
         g, leaves = self._granules, self._labels.leaves
-        order = by_decision(g.classes)
+        order = by_decision(g.decision_codes)
         whole = np.array([0, len(order)], np.uint32)
         if (leaves == leaves[0]).all():
             return _Partition(order[:0], whole[:1], self._sum(order, whole))
@@ -316,7 +316,7 @@ class LocalEvaluation:
 
     def _sum(self, order: Index, starts: Index) -> int:
         # Σ θ(E) over the classes of a partition
-        return self._scorer.total(self._granules.classes, self._granules.counts, order, starts)
+        return self._scorer.total(self._granules.decision_codes, self._granules.counts, order, starts)
 
     def _in_threads(
         self,

@@ -20,27 +20,27 @@ from plar.uncertainty.labels import Labels
 class Scorer:
     """A measure over rows that have a decision and a weight each."""
 
-    def __init__(self, measure: Measure, n_objects: int, n_classes: int) -> None:
+    def __init__(self, measure: Measure, n_objects: int, n_decisions: int) -> None:
         self.kind = measure.kind
-        self.n_classes = n_classes
+        self.n_decisions = n_decisions
         self.own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
         table = f_table(measure.kind, n_objects)
         self.f = measure.kind, table, log_anchors() if n_objects >= len(table) else np.zeros((1, 2), np.uint64)
 
-    def total(self, classes: Index, counts: kernels.Words, order: Index, starts: Index) -> int:
+    def total(self, decision_codes: Index, counts: kernels.Words, order: Index, starts: Index) -> int:
         """Σ θ(E) over the classes E of a partition."""
         words = np.zeros(3, np.int64)
         if self.own is not None:
-            self.own(classes, counts, order, starts, np.zeros(self.n_classes, np.int64), words)
+            self.own(decision_codes, counts, order, starts, np.zeros(self.n_decisions, np.int64), words)
         else:
-            kernels.partition_theta(self.f, classes, counts, order, starts, words)
+            kernels.partition_theta(self.f, decision_codes, counts, order, starts, words)
         return kernels.add_words(words)
 
     def total_of_all(self, granules: Granules, labels: Labels) -> int:
         """Θ(D|C); for the pure classes, each a single granule, the four measures know θ in advance."""
         pure = labels.order[: labels.n_pure] if self.own is None else labels.order[:0]
         rest = labels.order[len(pure) :], labels.starts[len(pure) :] - np.uint32(len(pure))
-        theta = self.total(granules.classes, granules.counts, *rest)
+        theta = self.total(granules.decision_codes, granules.counts, *rest)
         return theta - int(granules.counts[pure].sum()) if self.kind == PURE else theta
 
 
@@ -51,12 +51,12 @@ class Pass:
     """
 
     def __init__(
-        self, scorer: Scorer, classes: Index, counts: kernels.Words, order: Index, starts: Index, *runs: Index
+        self, scorer: Scorer, decision_codes: Index, counts: kernels.Words, order: Index, starts: Index, *runs: Index
     ) -> None:
         self._scorer = scorer
         #: a user's θ is evaluated column by column
         self.takes_blocks = scorer.own is None
-        self._rows = classes, counts
+        self._rows = decision_codes, counts
         self._order, self._starts = order, starts
         self.runs = Runs(weights_in_order(counts, order), *runs) if runs else find_runs(*self._rows, order, starts)
         self._weights, self._runs, self._class_runs = self.runs
@@ -122,15 +122,15 @@ def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
             "divide by the scale in the normaliser."
         )
 
-    def add(classes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
+    def add(decision_codes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
         for c in range(len(starts) - 1):
             for i in range(starts[c], starts[c + 1]):
-                tally[classes[order[i]]] += counts[order[i]]
+                tally[decision_codes[order[i]]] += counts[order[i]]
             value = np.int64(theta(tally))
             words[0] += value & 0xFFFFFFFF
             words[1] += value >> 32
             for i in range(starts[c], starts[c + 1]):
-                tally[classes[order[i]]] = 0
+                tally[decision_codes[order[i]]] = 0
 
     compiled: Callable[..., None] = numba.njit(nogil=True)(add)
     return compiled

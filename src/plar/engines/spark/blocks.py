@@ -22,7 +22,7 @@ from pyspark import RDD, SparkContext, SparkFiles
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.scoring import Pass
-from plar.engines.spark.pieces import Coding
+from plar.engines.spark.partitions import Cardinalities
 from plar.engines.spark.session import explained, on_one_machine, run_watched
 from plar.engines.spark.warm import forget_zip_files
 from plar.grouping.partition import Array, Codes, Index, Runs
@@ -48,7 +48,7 @@ class Share(NamedTuple):
     of: int = 1
 
 
-class Block(NamedTuple):
+class StoredBlock(NamedTuple):
     """Columns of a group, 64 lanes or one array each, or their files, which are lost with their executor."""
 
     share: Share
@@ -67,11 +67,11 @@ class ColumnBlocks(ABC):
     """All granules in the columns layout; made once, for all measures."""
 
     #: blocks, in files
-    stored: RDD[Block]
+    stored: RDD[StoredBlock]
     #: classes and counts of all granules
     shared: Any
 
-    def __init__(self, context: SparkContext, coding: Coding, n_rows: int) -> None:
+    def __init__(self, context: SparkContext, coding: Cardinalities, n_rows: int) -> None:
         self.context = context
         #: names of the blocks' files begin with it
         self.token = uuid4().hex
@@ -88,7 +88,7 @@ class ColumnBlocks(ABC):
         self.shares = _shares(self.groups, sizes, divide=not self.offers)
 
     @abstractmethod
-    def remade(self) -> RDD[Block]:
+    def remade(self) -> RDD[StoredBlock]:
         """Blocks rebuilt, for tasks that do not find their files."""
 
     def run(self, function: Any, attributes: Collection[int], doing: str, watch: Watch | None = None) -> list[Any]:
@@ -141,7 +141,7 @@ class ColumnBlocks(ABC):
         self.shared.destroy()
 
 
-def _groups(coding: Coding, n_rows: int, cores: int) -> list[Group]:
+def _groups(coding: Cardinalities, n_rows: int, cores: int) -> list[Group]:
     few, others = lanes.lane_groups(coding.cardinalities, n_rows)
     # enough groups of single columns to keep every core busy
     size = max(1, min(lanes.LANES, -(-len(others) // cores)))
@@ -181,7 +181,7 @@ def _shares(groups: list[Group], sizes: Sequence[int], *, divide: bool) -> list[
 
 def store(block: Any, token: str) -> Any:
     """Write a block to files; anything else is returned unchanged."""
-    if not isinstance(block, Block):
+    if not isinstance(block, StoredBlock):
         return block
     return block._replace(columns=write(block.share.group, block.columns, token))
 
@@ -198,7 +198,7 @@ def write(group: Group, arrays: Sequence[Any], token: str) -> list[str]:
 def _remove(records: Iterable[Any], token: str) -> None:
     """Remove the files of a task's blocks, and free what this worker keeps of them."""
     for record in records:
-        for path in record.columns if isinstance(record, Block) else ():
+        for path in record.columns if isinstance(record, StoredBlock) else ():
             Path(str(path)).unlink(missing_ok=True)
     if _kept.token == token:
         _kept.clear()
@@ -271,7 +271,7 @@ def _answers(records: Iterable[Any], function: Any, token: str) -> list[tuple[in
         _kept.clear()
         _kept.token = token
     answers: dict[int, list[Any]] = {}
-    for share, held in (record for record in records if isinstance(record, Block)):
+    for share, held in (record for record in records if isinstance(record, StoredBlock)):
         try:
             arrays = [_map(array) if isinstance(array, str) else array for array in held]
         except OSError:

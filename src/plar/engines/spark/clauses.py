@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plar.engines.clauses import Answer, ClauseFinder, Question, decisions_of, encoded, with_values
-from plar.engines.spark.pieces import Coding, Piece, as_granules, dealt_out, joined_pieces
+from plar.engines.spark.partitions import Cardinalities, GranulePartition, as_granules, concat_partitions, split_by_hash
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.granules.fingerprint import written
@@ -19,7 +19,7 @@ from plar.runtime.spark_calls import spark_call
 from plar.uncertainty.labels import label_granules
 
 if TYPE_CHECKING:
-    from plar.engines.spark.handle import SparkGranules
+    from plar.engines.spark.spark_granules import SparkGranules
 
 #: sets per job: all rows are shuffled for each of them
 _AT_ONCE = 16
@@ -65,8 +65,8 @@ class SparkOracle:
         """How many objects of each decision have the values of a row."""
         coding, codes = self._held.coding, encoded(rows, self._values)
 
-        def count(piece: Piece) -> list[dict[int, int]]:
-            return decisions_of(list(piece.coded(coding)), piece.classes, piece.counts, codes)
+        def count(piece: GranulePartition) -> list[dict[int, int]]:
+            return decisions_of(list(piece.coded(coding)), piece.decision_codes, piece.counts, codes)
 
         with explained("look rows up"):
             parts = self._held.pieces.map(count).collect()
@@ -115,28 +115,28 @@ def _ranks(values: Sequence[Any]) -> Index:
 
 
 def _dealt_for_each(
-    piece: Piece, coding: Coding, sets: Iterable[tuple[int, tuple[int, ...]]], n: int
-) -> Iterator[tuple[int, Piece]]:
+    piece: GranulePartition, coding: Cardinalities, sets: Iterable[tuple[int, tuple[int, ...]]], n: int
+) -> Iterator[tuple[int, GranulePartition]]:
     """Deal rows into buckets by their values on each of the sets, which come with their numbers."""
     for number, attributes in sets:
-        for bucket, rows in dealt_out(piece, coding, n, attributes):
+        for bucket, rows in split_by_hash(piece, coding, n, attributes):
             yield number * n + bucket, rows
 
 
 def _answers(
-    records: Iterable[tuple[int, Piece]],
+    records: Iterable[tuple[int, GranulePartition]],
     n: int,
-    coding: Coding,
+    coding: Cardinalities,
     measure: Measure,
     ranks: Any,
     answer: Callable[[ClauseFinder, int], Any],
 ) -> Iterator[tuple[int, Any]]:
     """Answer for each set, by its number, from the rows of it that meet here."""
-    met: dict[int, list[Piece]] = {}
+    met: dict[int, list[GranulePartition]] = {}
     for key, piece in records:
         met.setdefault(key // n, []).append(piece)
     for number, pieces in met.items():
-        granules = as_granules(joined_pieces(pieces, coding), coding)
+        granules = as_granules(concat_partitions(pieces, coding), coding)
         labels = label_granules(granules, measure).labels
         finder = ClauseFinder(granules.coded, labels, lambda a, codes: ranks.value[a][codes].tolist())
         yield number, answer(finder, number)

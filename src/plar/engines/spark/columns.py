@@ -14,10 +14,10 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
-from plar.engines.spark.blocks import Block, ColumnBlocks, Share, fetched, store
-from plar.engines.spark.core import leave_one_out, travellers
-from plar.engines.spark.parcels import remove_files
-from plar.engines.spark.pieces import Coding, Hashes, Piece, bare_granules, hashes
+from plar.engines.spark.blocks import ColumnBlocks, Share, StoredBlock, fetched, store
+from plar.engines.spark.core import leave_one_out, rows_to_move
+from plar.engines.spark.part_granules import remove_files
+from plar.engines.spark.partitions import Cardinalities, GranulePartition, Hashes, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
@@ -26,36 +26,36 @@ from plar.uncertainty.labels import label_granules
 from plar.uncertainty.strata import Table
 
 if TYPE_CHECKING:
-    from plar.engines.spark.handle import SparkGranules
+    from plar.engines.spark.spark_granules import SparkGranules
 
 
 class GatheredBlocks(ColumnBlocks):
     """Granules on a cluster: pieces are cut into columns, then shuffled into blocks."""
 
-    def __init__(self, pieces: RDD[Piece], coding: Coding, n_rows: int) -> None:
+    def __init__(self, pieces: RDD[GranulePartition], coding: Cardinalities, n_rows: int) -> None:
         super().__init__(pieces.context, coding, n_rows)
         cut = partial(_cut, coding=coding, shares=self.shares)
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(len(self.shares) + 1, int)
-        self._blocks: RDD[Block] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
+        self._blocks: RDD[StoredBlock] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(partial(store, token=self.token)).cache()
         try:
             with explained("lay the columns out"):
-                rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowFacts)).collect()
+                rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowReport)).collect()
         except BaseException:
             self.stored.unpersist()
             remove_files(self.context, self.token)
             raise
-        self.sizes = [len(fact.classes) for fact in rows]
-        self.classes: Index = np.concatenate([fact.classes for fact in rows])
+        self.sizes = [len(fact.decision_codes) for fact in rows]
+        self.decision_codes: Index = np.concatenate([fact.decision_codes for fact in rows])
         self.counts = np.concatenate([fact.counts for fact in rows])
         self.partition = _whole_partition([fact.partition for fact in rows])
-        self.shared = self.context.broadcast((self.classes, self.counts))
+        self.shared = self.context.broadcast((self.decision_codes, self.counts))
         #: rows of each piece that may become equal to others when a column of either half is left out
         keys = [np.concatenate([fact.keys[half] for fact in rows]) for half in (0, 1)]
-        self.travellers = travellers(keys, self.partition, self.sizes)
+        self.rows_to_move = rows_to_move(keys, self.partition, self.sizes)
         self.columns = _Fetched(self)
 
-    def remade(self) -> RDD[Block]:
+    def remade(self) -> RDD[StoredBlock]:
         """Blocks from the pieces."""
         return self._blocks
 
@@ -88,7 +88,7 @@ class ColumnsEvaluation(LocalEvaluation):
             held.blocks = GatheredBlocks(held.pieces, held.coding, len(held))
         self._held, self._gathered = held, held.blocks
         self._fetched = held.blocks.columns
-        granules = bare_granules(self._fetched, held.blocks.classes, held.blocks.counts, held.coding)
+        granules = bare_granules(self._fetched, held.blocks.decision_codes, held.blocks.counts, held.coding)
         labels = label_granules(granules, measure, held.blocks.partition)
         super().__init__(granules, measure, labels=labels, watch=watch)
 
@@ -98,7 +98,7 @@ class ColumnsEvaluation(LocalEvaluation):
         if attributes is not None:
             self._fetched.fetch(attributes)
             return super().without_each(attributes)
-        return leave_one_out(self._held, self._measure, self.theta_all, self._gathered.travellers)
+        return leave_one_out(self._held, self._measure, self.theta_all, self._gathered.rows_to_move)
 
     with_each = spark_call(LocalEvaluation.with_each)
 
@@ -119,7 +119,7 @@ class ColumnsEvaluation(LocalEvaluation):
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         held, blocks = self._held, self._gathered
-        scorer = partial(Scorer, self._measure, held.n_objects, held.n_classes)
+        scorer = partial(Scorer, self._measure, held.n_objects, held.n_decisions)
         now = self._now, self._found_runs()
         scores, self._fetched.offered = blocks.scored(wanted, now, scorer, self.watch, offer=blocks.offers)
         return scores
@@ -139,10 +139,10 @@ def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-class RowFacts(NamedTuple):
+class RowReport(NamedTuple):
     """What the driver needs to know about the rows of a piece."""
 
-    classes: Index
+    decision_codes: Index
     counts: Array
     #: U/C
     partition: tuple[Index, Index]
@@ -150,11 +150,13 @@ class RowFacts(NamedTuple):
     keys: tuple[Hashes, Hashes]
 
 
-def _cut(p: int, pieces: Iterable[Piece], coding: Coding, shares: list[list[Share]]) -> Iterator[tuple[int, Any]]:
+def _cut(
+    p: int, pieces: Iterable[GranulePartition], coding: Cardinalities, shares: list[list[Share]]
+) -> Iterator[tuple[int, Any]]:
     """Cut a piece into its part of every block, and send the facts about its rows to the last partition."""
     for piece in pieces:
         keys = hashes(piece, coding, coding.halves[1]), hashes(piece, coding, coding.halves[0])
-        facts = RowFacts(piece.classes, piece.counts, distinct(piece.coded(coding), piece.n_rows), keys)
+        facts = RowReport(piece.decision_codes, piece.counts, distinct(piece.coded(coding), piece.n_rows), keys)
         yield len(shares), (-1, p, facts)
         for task, own in enumerate(shares):
             for number, share in enumerate(own):
@@ -173,4 +175,4 @@ def _assemble(task: int, records: Iterable[tuple[int, Any]], shares: list[list[S
             continue
         columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
         share = shares[task][number]
-        yield Block(share, [lanes.as_rows(columns)] if share.group.in_lanes else columns)
+        yield StoredBlock(share, [lanes.as_rows(columns)] if share.group.in_lanes else columns)

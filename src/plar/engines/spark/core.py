@@ -16,21 +16,30 @@ from numpy.typing import NDArray
 
 from plar.engines.base import Inner
 from plar.engines.local.engine import LocalEvaluation
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, hashes, joined_pieces
+from plar.engines.spark.partitions import (
+    Cardinalities,
+    GranulePartition,
+    Hashes,
+    as_granules,
+    bucket_rows,
+    concat_partitions,
+    hashes,
+    split_by_hash,
+)
 from plar.engines.spark.session import explained
 from plar.grouping.partition import Index, class_numbers, distinct
 from plar.measures import OWN, Measure
 
 if TYPE_CHECKING:
-    from plar.engines.spark.handle import SparkGranules
+    from plar.engines.spark.spark_granules import SparkGranules
 
 
 #: a half, and the rows of a piece that have to be sent for it
-Travellers: TypeAlias = tuple[int, Index]
+RowsToMove: TypeAlias = tuple[int, Index]
 
 
 def leave_one_out(
-    held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[list[Travellers]] | None = None
+    held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[list[RowsToMove]] | None = None
 ) -> list[Inner]:
     """Leave out each condition in turn; `known` are the rows to send, by piece, if already found."""
     coding, n = held.coding, len(held.sizes)
@@ -57,10 +66,12 @@ def leave_one_out(
     return [Inner(theta_all + change[a], False) if a in unequal else Inner(theta_all, True) for a in attributes]
 
 
-def travellers(keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]) -> list[list[Travellers]]:
+def rows_to_move(
+    keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]
+) -> list[list[RowsToMove]]:
     """Rows of each piece that share a key with a row of another class of U/C; `keys` are those of all rows, by half."""
     numbers, ends = class_numbers(*partition), np.cumsum(sizes)[:-1]
-    found: list[list[Travellers]] = [[] for _ in sizes]
+    found: list[list[RowsToMove]] = [[] for _ in sizes]
     for half, own in enumerate(keys):
         for p, part in enumerate(np.split(_meets_another(own, numbers), ends)):
             found[p].append((half, np.flatnonzero(part).astype(np.uint32)))
@@ -78,18 +89,18 @@ def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
     return found
 
 
-def _keys(p: int, pieces: Iterable[Piece], coding: Coding, n: int) -> Iterator[tuple[int, Any]]:
+def _keys(p: int, pieces: Iterable[GranulePartition], coding: Cardinalities, n: int) -> Iterator[tuple[int, Any]]:
     """Hash each half of a row, and add the row's class of U/C."""
     for piece in pieces:
         numbers = class_numbers(*distinct(piece.coded(coding), piece.n_rows)) + np.uint64(p << 32)
         for half in (0, 1):
             if coding.halves[half]:
                 keys = hashes(piece, coding, coding.halves[1 - half])
-                for bucket, rows in dealt(keys, n):
+                for bucket, rows in bucket_rows(keys, n):
                     yield 2 * bucket + half, (p, rows, keys[rows], numbers[rows])
 
 
-def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Travellers]]:
+def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, RowsToMove]]:
     """Rows that share a key with a row of another class of U/C, sent back to their piece."""
     met = list(records)
     if not met:
@@ -102,25 +113,27 @@ def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, Traveller
         low += len(rows)
 
 
-def _send(joined: tuple[Piece, list[Travellers]], coding: Coding, n: int) -> Iterator[tuple[int, Piece]]:
-    piece, travellers = joined
+def _send(
+    joined: tuple[GranulePartition, list[RowsToMove]], coding: Cardinalities, n: int
+) -> Iterator[tuple[int, GranulePartition]]:
+    piece, movers = joined
     for half in (0, 1):
-        chosen = [rows for side, rows in travellers if side == half]
+        chosen = [rows for side, rows in movers if side == half]
         if chosen and coding.halves[half]:
             some = piece.rows(np.sort(np.concatenate(chosen)))
-            for bucket, rows in dealt_out(some, coding, n, coding.halves[1 - half]):
+            for bucket, rows in split_by_hash(some, coding, n, coding.halves[1 - half]):
                 yield 2 * bucket + half, rows
 
 
 def _leave_out(
-    records: Iterable[tuple[int, Piece]], coding: Coding, measure: Measure
+    records: Iterable[tuple[int, GranulePartition]], coding: Cardinalities, measure: Measure
 ) -> Iterator[tuple[int, int, bool]]:
     """How much Θ changes here when an attribute is left out, and whether all classes stay settled."""
     met = list(records)
     if not met:
         return
     half = met[0][0] % 2
-    evaluation = LocalEvaluation(as_granules(joined_pieces([piece for _, piece in met], coding), coding), measure)
+    evaluation = LocalEvaluation(as_granules(concat_partitions([piece for _, piece in met], coding), coding), measure)
     for a, (theta, settled) in evaluation.leave_out(coding.halves[half], coding.halves[1 - half]).items():
         if theta != evaluation.theta_all or not settled:
             yield a, theta - evaluation.theta_all, settled

@@ -16,7 +16,8 @@ from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.grouping.factorize import factorized
 from plar.input.roles import Roles
-from plar.input.tables.rows import Rows, encode_beside
+from plar.input.tables.source import Source as TableSource
+from plar.input.tables.source import encode_beside
 
 #: columns whose numbers meet in one task
 _COLUMNS = 64
@@ -68,7 +69,7 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
+def _counted(rows: TableSource, roles: Roles) -> tuple[list[Column], Any]:
     """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
     beside = encode_beside(rows, roles)
     counts = np.ones(len(beside[0].codes), np.int64)
@@ -80,7 +81,7 @@ def _counted(rows: Rows, roles: Roles) -> tuple[list[Column], Any]:
     return beside, counts
 
 
-def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
+def _decisions(rows: TableSource, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
     """How often each value of each decision column occurs."""
     decision, counts = _counted(rows, roles)
     sizes = [(column, len(column.values)) for column in decision]
@@ -90,7 +91,9 @@ def _decisions(rows: Rows, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
     ]
 
 
-def _numbers(rows: Rows, roles: Roles, wanted: Sequence[str], n: int, decimal: str | None) -> Iterator[tuple[int, Any]]:
+def _numbers(
+    rows: TableSource, roles: Roles, wanted: Sequence[str], n: int, decimal: str | None
+) -> Iterator[tuple[int, Any]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
     decision, counts = _counted(rows, roles)

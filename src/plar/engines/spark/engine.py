@@ -24,7 +24,6 @@ from plar.engines.spark.clauses import SparkOracle
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.cut_points import with_cut_points
 from plar.engines.spark.granulate import granulate, ship
-from plar.engines.spark.handle import SparkGranules
 from plar.engines.spark.parts import open_files, parts_of, write_parts
 from plar.engines.spark.rows import RowsEvaluation
 from plar.engines.spark.session import (
@@ -37,13 +36,14 @@ from plar.engines.spark.session import (
 )
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.sources import FileSource, FrameSource, Source
+from plar.engines.spark.spark_granules import SparkGranules
 from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
-from plar.input.tables.granules import GranuleRows
-from plar.input.tables.rows import Rows
-from plar.input.tables.spark import ClusterRows, SharedFiles
+from plar.input.tables.granules import GranuleSource
+from plar.input.tables.source import Source as TableSource
+from plar.input.tables.spark import ClusterSource, SharedFiles
 from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.runtime.parallel import usable_cores
@@ -164,15 +164,15 @@ class SparkEngine(Engine):
         return session
 
     @spark_call
-    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Rows:
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> TableSource:
         """Open files for the tasks to read; files of granules are read on this machine."""
         context = self.spark().sparkContext
         rows = open_files(path, options, context)
-        return rows if isinstance(rows, GranuleRows) else SharedFiles.open(rows, partial(write_parts, context))
+        return rows if isinstance(rows, GranuleSource) else SharedFiles.open(rows, partial(write_parts, context))
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
         """Granulate a table where its rows are: on the cluster, or on this machine."""
-        return self._granulate(table) if isinstance(table.rows, ClusterRows) else table.granulate()
+        return self._granulate(table) if isinstance(table.rows, ClusterSource) else table.granulate()
 
     @spark_call
     def _granulate(self, table: DecisionTable) -> Granules | SparkGranules:

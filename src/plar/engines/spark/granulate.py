@@ -22,11 +22,29 @@ from pyspark import RDD, SparkContext, StorageLevel
 from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
-from plar.engines.spark.handle import SparkGranules
-from plar.engines.spark.parcels import WIDE, Facts, Parcel, dictionaries_of, facts_of, make_parcels, remove_files
-from plar.engines.spark.pieces import Coding, Hashes, Piece, dealt, dealt_out, exchanged, gathered, joined_pieces, pack
+from plar.engines.spark.part_granules import (
+    WIDE,
+    PartGranules,
+    PartReport,
+    dictionaries_of,
+    granulate_parts,
+    remove_files,
+    report_on,
+)
+from plar.engines.spark.partitions import (
+    Cardinalities,
+    GranulePartition,
+    Hashes,
+    bucket_rows,
+    concat_buckets,
+    concat_partitions,
+    pack_codes,
+    shuffle_by_conditions,
+    split_by_hash,
+)
 from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
+from plar.engines.spark.spark_granules import SparkGranules
 from plar.errors import NoRows
 from plar.granules.fingerprint import add_fingerprints, written
 from plar.granules.granules import Granules, together
@@ -51,7 +69,7 @@ def granulate(
     If they take at most `small` bytes, they are collected; if they are at most `by_columns`, they are laid out so.
     """
     token = uuid4().hex
-    made = make_parcels(source, roles, token, long=LONG, small=small)
+    made = granulate_parts(source, roles, token, long=LONG, small=small)
     try:
         with explained("read the table"):
             reports = made.map(lambda parcel: parcel.report).collect()
@@ -67,7 +85,7 @@ def granulate(
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
             made.unpersist()
             return replace(granules, names=table.names, text=text)
-        facts = [facts_of(report, LONG) if isinstance(report, Granules) else report for report in reports]
+        facts = [report_on(report, LONG) if isinstance(report, Granules) else report for report in reports]
         n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
         found = _in_one_coding(made, facts, table, roles, n, in_order=source.can_be_read_again)
         if small and len(roles.conditions) < WIDE:
@@ -83,7 +101,7 @@ def granulate(
 
 
 def _in_one_coding(
-    made: RDD[Parcel], facts: Sequence[Facts], table: DecisionTable, roles: Roles, n: int, *, in_order: bool
+    made: RDD[PartGranules], facts: Sequence[PartReport], table: DecisionTable, roles: Roles, n: int, *, in_order: bool
 ) -> SparkGranules:
     """Merge the dictionaries; the pieces are not computed yet."""
     found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
@@ -96,14 +114,14 @@ def _in_one_coding(
     if long := [j for j, book in enumerate(books) if book is None]:
         answers, sizes = _numbered_on_cluster(made, long, n)
         joined = made.glom().zip(answers)
-    *cardinalities, n_classes = (sizes[j] if book is None else len(book) for j, book in enumerate(books))
-    coding = Coding(tuple(cardinalities), n_classes)
+    *cardinalities, n_decisions = (sizes[j] if book is None else len(book) for j, book in enumerate(books))
+    coding = Cardinalities(tuple(cardinalities), n_decisions)
     shared = made.context.broadcast(books)
     recoded = joined.flatMap(partial(_recoded, books=shared, coding=coding))
     if in_order and not _overlap([fact.keys for fact in facts]):
-        pieces = recoded.glom().map(lambda held: joined_pieces(held, coding))
+        pieces = recoded.glom().map(lambda held: concat_partitions(held, coding))
     else:
-        pieces = exchanged(recoded, coding, n)
+        pieces = shuffle_by_conditions(recoded, coding, n)
     some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
     samples = dict(zip(roles.conditions, some_values, strict=False))
     samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
@@ -137,7 +155,7 @@ def _in_one_coding(
 def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | None:
     """Collect the pieces if they are small once equal granules are merged; else leave them where they are."""
     decisions = tuple(list(found.samples[name]) for name in found.decision)
-    if any(values is None for values in found.dictionaries) or len(decisions[0]) < found.n_classes:
+    if any(values is None for values in found.dictionaries) or len(decisions[0]) < found.n_decisions:
         return None
     pieces = found.pieces.persist(StorageLevel.MEMORY_AND_DISK)
     share = small // pieces.getNumPartitions()
@@ -147,13 +165,13 @@ def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | No
     if len(here) < len(collected):
         return None
     found.unpersist()
-    whole = joined_pieces(here, found.coding)
+    whole = concat_partitions(here, found.coding)
     return Granules(
         conditions=found.conditions,
         columns=whole.columns(found.coding),
         dictionaries=tuple(values or () for values in found.dictionaries),
         decision=found.decision,
-        classes=whole.classes,
+        decision_codes=whole.decision_codes,
         decision_values=decisions,
         counts=whole.counts,
         n_objects=int(whole.counts.sum()),
@@ -183,11 +201,11 @@ def ship(granules: Granules, context: SparkContext, partitions: int | None) -> S
     """Ship granules from this machine to the cluster, for the rows layout."""
     cores = context.defaultParallelism
     n = int(partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores)))
-    coding = Coding(granules.cardinalities, granules.n_classes)
-    whole = pack(granules.columns, granules.classes, granules.counts, coding)
-    records = list(dealt_out(whole, coding, n))
+    coding = Cardinalities(granules.cardinalities, granules.n_decisions)
+    whole = pack_codes(granules.columns, granules.decision_codes, granules.counts, coding)
+    records = list(split_by_hash(whole, coding, n))
     # shuffled, although each bucket is whole already: else every later task would carry its share of the data
-    pieces = gathered(context.parallelize(records, max(1, len(records))), coding, n)
+    pieces = concat_buckets(context.parallelize(records, max(1, len(records))), coding, n)
     facts = granules.conditions, granules.decision, granules.names
     values = tuple(granules.dictionaries)
     return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values).computed()
@@ -197,8 +215,8 @@ def ship(granules: Granules, context: SparkContext, partitions: int | None) -> S
 
 
 def _recoded(
-    joined: tuple[list[Parcel], list[tuple[int, dict[Any, int]]]], books: Any, coding: Coding
-) -> Iterator[Piece]:
+    joined: tuple[list[PartGranules], list[tuple[int, dict[Any, int]]]], books: Any, coding: Cardinalities
+) -> Iterator[GranulePartition]:
     """Recode parcels with the merged dictionaries."""
     held, answers = joined
     complete = [{} if book is None else book for book in books.value]
@@ -206,12 +224,12 @@ def _recoded(
         complete[j].update(book)
     for parcel in held:
         granules = parcel.load(remove=True)
-        coded = zip((*granules.columns, granules.classes), dictionaries_of(granules), complete, strict=True)
+        coded = zip((*granules.columns, granules.decision_codes), dictionaries_of(granules), complete, strict=True)
         *columns, classes = (
             smallest_codes(np.fromiter((book[value] for value in values), np.uint32, len(values)), len(book))[codes]
             for codes, values, book in coded
         )
-        yield pack(columns, classes, granules.counts, coding)
+        yield pack_codes(columns, classes, granules.counts, coding)
 
 
 def _overlap(keys: Sequence[Hashes | None]) -> bool:
@@ -234,7 +252,7 @@ def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, in
     return book
 
 
-def _numbered_on_cluster(made: RDD[Parcel], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
+def _numbered_on_cluster(made: RDD[PartGranules], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
     """Number the values of long dictionaries: the codes each partition needs, and the number of values by column."""
     asked = made.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
     shares = asked.partitionBy(n, int).mapPartitions(_share)
@@ -247,13 +265,13 @@ def _numbered_on_cluster(made: RDD[Parcel], long: list[int], n: int) -> tuple[RD
     return answers.partitionBy(count, int).values().glom(), {j: offsets[j][-1] for j in long}
 
 
-def _ask(partition: int, held: Iterable[Parcel], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
+def _ask(partition: int, held: Iterable[PartGranules], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
     for parcel in held:
         dictionaries = dictionaries_of(parcel.load())
         for j in long:
             values = dictionaries[j]
             numbers: Hashes = np.fromiter((crc32(written(v)) for v in values), np.uint64, len(values))
-            for bucket, rows in dealt(numbers, n):
+            for bucket, rows in bucket_rows(numbers, n):
                 yield bucket, (partition, j, [values[i] for i in rows.tolist()])
 
 

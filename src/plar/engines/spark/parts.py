@@ -18,12 +18,12 @@ from pyspark import SparkContext
 
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.files import Stamp
-from plar.input.tables.frames import FrameRows
+from plar.files.find import Stamp
+from plar.input.tables.frames import FrameSource
 from plar.input.tables.remote import RemoteFiles
-from plar.input.tables.rows import Rows, Selection
-from plar.input.tables.table import open_rows
-from plar.input.tables.text import TextRows
+from plar.input.tables.source import Selection, Source
+from plar.input.tables.table import open_source
+from plar.input.tables.text import TextSource
 from plar.input.text.ranges import can_be_divided, divided, scan_range
 from plar.input.text.reader import TextFile
 from plar.options import ReadOptions
@@ -33,15 +33,15 @@ from plar.runtime.spark_calls import spark_call
 _LEAST, _MOST = 1 << 20, 1 << 26
 
 
-def parts_of(rows: Rows, context: SparkContext) -> list[Rows]:
+def parts_of(rows: Source, context: SparkContext) -> list[Source]:
     """Divide a table into one part per core, or more if the parts would be large."""
     if isinstance(rows, RemoteFiles):
         return rows.parts()
     size = -(-sum(map(_size, rows.files)) // context.defaultParallelism)
     size = min(max(size, _LEAST), _MOST)
-    if isinstance(rows, TextRows):
+    if isinstance(rows, TextSource):
         return list(_text_parts(rows, context, size))
-    assert isinstance(rows, FrameRows)
+    assert isinstance(rows, FrameSource)
     return list(_typed_parts(rows, size))
 
 
@@ -57,7 +57,7 @@ def _of_any_copy(stamp: Stamp | None) -> Stamp | None:
     return None if stamp is None else stamp._replace(modified=None)
 
 
-def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Rows]:
+def _text_parts(rows: TextSource, context: SparkContext, size: int) -> Iterator[Source]:
     """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
     dialect = text.headers[0].dialect
@@ -84,7 +84,7 @@ def _text_parts(rows: TextRows, context: SparkContext, size: int) -> Iterator[Ro
         yield replace(rows, data=replace(text, files=files, headers=headers), files=files)
 
 
-def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
+def _typed_parts(rows: FrameSource, size: int) -> Iterator[Source]:
     """Split Parquet by row groups and Arrow by rows; a file in any other format is not split."""
     import polars as pl
 
@@ -104,7 +104,7 @@ def _typed_parts(rows: FrameRows, size: int) -> Iterator[Rows]:
         yield replace(rows, data=together, files=own, frames=(), stamps=tuple(stamps[file] for file in own))
 
 
-def _row_ends(rows: FrameRows, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
+def _row_ends(rows: FrameSource, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
     """Row numbers after which a file is split, about `size` bytes apart: in Parquet, where a row group ends."""
     import polars as pl
     from pyarrow.parquet import read_metadata
@@ -138,7 +138,7 @@ def _packed(every: Sequence[Any], sizes: Sequence[int], size: int) -> Iterator[l
 
 
 @spark_call
-def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: str | os.PathLike[str]) -> None:
+def write_parts(context: SparkContext, rows: Source, selection: Selection, path: str | os.PathLike[str]) -> None:
     """Have a task write each part into a folder, which is complete once it holds _SUCCESS."""
     if "://" in os.fspath(path):
         raise TableError(
@@ -147,7 +147,7 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
     folder = Path(path)
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
 
-    def write(part: tuple[int, Rows]) -> None:
+    def write(part: tuple[int, Source]) -> None:
         number, rows = part
         rows.sink(selection, folder / f"part-{number:05d}{suffix}")
 
@@ -167,14 +167,14 @@ def write_parts(context: SparkContext, rows: Rows, selection: Selection, path: s
         raise
 
 
-def open_files(path: str | os.PathLike[str], options: ReadOptions, context: SparkContext) -> Rows:
+def open_files(path: str | os.PathLike[str], options: ReadOptions, context: SparkContext) -> Source:
     """Open local files, or those at an address on another file system, such as Hadoop's default one."""
     text = os.fspath(path)
     if text.startswith("file:"):
-        return open_rows("/" + text.removeprefix("file:").lstrip("/"), options)
+        return open_source("/" + text.removeprefix("file:").lstrip("/"), options)
     if "://" not in text:
         default = str(context._jsc.hadoopConfiguration().get("fs.defaultFS") or "file:///")
         if default.startswith("file:") or os.path.exists(text):
-            return open_rows(text, options)
+            return open_source(text, options)
         text = default.rstrip("/") + "/" + text.lstrip("/")
     return RemoteFiles.open(text, options)

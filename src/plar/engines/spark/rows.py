@@ -23,7 +23,16 @@ from plar.engines.job_progress import Watch
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.pieces import Coding, Hashes, Piece, as_granules, dealt, dealt_out, gathered, hashes
+from plar.engines.spark.partitions import (
+    Cardinalities,
+    GranulePartition,
+    Hashes,
+    as_granules,
+    bucket_rows,
+    concat_buckets,
+    hashes,
+    split_by_hash,
+)
 from plar.engines.spark.session import explained, run_watched
 from plar.grouping.factorize import factorized
 from plar.grouping.partition import Array, Index, class_numbers, distinct, smallest_codes
@@ -33,7 +42,7 @@ from plar.uncertainty.labels import label_granules
 from plar.uncertainty.strata import Table
 
 if TYPE_CHECKING:
-    from plar.engines.spark.handle import SparkGranules
+    from plar.engines.spark.spark_granules import SparkGranules
 
 
 #: buckets, by hash of the class, in which rows are counted to find the classes that are too large to move
@@ -42,10 +51,10 @@ _BUCKETS = 1 << 14
 _FEW_CELLS = 1 << 14
 
 
-class Now(NamedTuple):
+class TaskState(NamedTuple):
     """What a task needs to know besides its piece."""
 
-    coding: Coding
+    coding: Cardinalities
     measure: Measure
     n_objects: int
     #: R
@@ -55,10 +64,10 @@ class Now(NamedTuple):
 
     def scorer(self) -> Scorer:
         """The scorer that sums θ."""
-        return Scorer(self.measure, self.n_objects, self.coding.n_classes)
+        return Scorer(self.measure, self.n_objects, self.coding.n_decisions)
 
 
-class Spread(NamedTuple):
+class SplitClasses(NamedTuple):
     """The classes of U/R in one piece."""
 
     #: by class: its values on R, and its label, valid in all pieces; None for a class with several labels
@@ -84,9 +93,9 @@ class RowsEvaluation:
         self._entropy = math.fsum(part for _, _, parts in facts for part in parts)
         self._n = len(held.sizes)
         #: pieces whose classes of U/R are whole, and those, if any, whose classes are spread
-        self._whole: list[RDD[Piece]] = [pieces] if self._n == 1 else []
-        self._spread: list[RDD[Piece]] = [] if self._n == 1 else [pieces]
-        self._now = Now(held.coding, measure, held.n_objects, (), {})
+        self._whole: list[RDD[GranulePartition]] = [pieces] if self._n == 1 else []
+        self._spread: list[RDD[GranulePartition]] = [] if self._n == 1 else [pieces]
+        self._now = TaskState(held.coding, measure, held.n_objects, (), {})
         self._survey()
 
     @property
@@ -161,8 +170,8 @@ class RowsEvaluation:
         parts += [rdd.mapPartitionsWithIndex(partial(_describe, now=self._now)) for rdd in self._spread]
         with explained("refine the classes"):
             found = self._held.pieces.context.union(parts).collect()
-        spread = [part for part in found if isinstance(part, Spread)]
-        whole = [part for part in found if not isinstance(part, Spread)]
+        spread = [part for part in found if isinstance(part, SplitClasses)]
+        whole = [part for part in found if not isinstance(part, SplitClasses)]
         theta, unsettled, numbers = _merge_spread(spread, self._now) if spread else (0, 0, {})
         self._now = self._now._replace(numbers=numbers)
         self.theta: int = theta + sum(theta for theta, _ in whole)
@@ -181,8 +190,8 @@ class RowsEvaluation:
         if not rows[~large].any():
             return
         movers = spread.map(lambda piece: piece.rows(~large[_buckets(piece, now)]))
-        records = movers.flatMap(lambda piece: dealt_out(piece, now.coding, n, now.selected))
-        moved = _not_empty(gathered(records, now.coding, n))
+        records = movers.flatMap(lambda piece: split_by_hash(piece, now.coding, n, now.selected))
+        moved = _not_empty(concat_buckets(records, now.coding, n))
         stayers = _not_empty(spread.map(lambda piece: piece.rows(large[_buckets(piece, now)])))
         self._whole.append(moved)
         self._spread = [stayers] if large.any() else []
@@ -190,24 +199,24 @@ class RowsEvaluation:
             self._held.moved.append(rdd.persist(StorageLevel.MEMORY_AND_DISK))
 
 
-def _not_empty(pieces: RDD[Piece]) -> RDD[Piece]:
+def _not_empty(pieces: RDD[GranulePartition]) -> RDD[GranulePartition]:
     return pieces.filter(lambda piece: piece.n_rows > 0)
 
 
 # -- tasks on whole classes --------------------------------------------------------------------------------
 
 
-def _evaluation(piece: Piece, now: Now) -> LocalEvaluation:
+def _evaluation(piece: GranulePartition, now: TaskState) -> LocalEvaluation:
     evaluation = LocalEvaluation(as_granules(piece, now.coding), now.measure)
     evaluation.select(*now.selected)
     return evaluation
 
 
-def _facts(piece: Piece, coding: Coding, measure: Measure) -> tuple[int, bool, list[float]]:
+def _facts(piece: GranulePartition, coding: Cardinalities, measure: Measure) -> tuple[int, bool, list[float]]:
     """Θ(D|C) of a piece, whether it is consistent, and its entropy as an exact sum."""
     granules = as_granules(piece, coding)
     labels = label_granules(granules, measure)
-    theta = Scorer(measure, granules.n_objects, granules.n_classes).total_of_all(granules, labels)
+    theta = Scorer(measure, granules.n_objects, granules.n_decisions).total_of_all(granules, labels)
     terms = labels.entropy_terms(granules.counts).tolist() if measure.kind == ENTROPY else []
     return theta, labels.consistent, _exact_parts(terms)
 
@@ -220,28 +229,28 @@ def _exact_parts(terms: list[float]) -> list[float]:
     return parts
 
 
-def _survey_whole(piece: Piece, now: Now) -> tuple[int, int]:
+def _survey_whole(piece: GranulePartition, now: TaskState) -> tuple[int, int]:
     evaluation = _evaluation(piece, now)
     return evaluation.theta, evaluation.unsettled
 
 
-def _scores(piece: Piece, now: Now, candidates: tuple[int, ...]) -> Iterable[tuple[int, int]]:
+def _scores(piece: GranulePartition, now: TaskState, candidates: tuple[int, ...]) -> Iterable[tuple[int, int]]:
     return zip(candidates, _evaluation(piece, now).with_each(candidates), strict=True)
 
 
 # -- tasks on spread classes -------------------------------------------------------------------------------
 
 
-def _describe(p: int, pieces: Iterable[Piece], now: Now) -> Iterator[Spread]:
+def _describe(p: int, pieces: Iterable[GranulePartition], now: TaskState) -> Iterator[SplitClasses]:
     """Describe the classes of a piece to the driver."""
     for piece in pieces:
         class_of, keys = _classes(piece, now)
         labels = _class_labels(p, piece, now, class_of, len(keys))
         first, counts = _counted(piece, now, class_of)
-        yield Spread(keys, labels, class_of[first], piece.classes[first], counts)
+        yield SplitClasses(keys, labels, class_of[first], piece.decision_codes[first], counts)
 
 
-def _classes(piece: Piece, now: Now) -> tuple[Hashes, list[tuple[int, ...]]]:
+def _classes(piece: GranulePartition, now: TaskState) -> tuple[Hashes, list[tuple[int, ...]]]:
     """U/R in a piece: the class of every row, and the values of every class."""
     order, starts = distinct(piece.coded(now.coding, now.selected), piece.n_rows)
     firsts = order[starts[:-1]]
@@ -249,12 +258,12 @@ def _classes(piece: Piece, now: Now) -> tuple[Hashes, list[tuple[int, ...]]]:
     return class_numbers(order, starts), list(zip(*values, strict=True)) if values else [()] * len(firsts)
 
 
-def _class_labels(p: int, piece: Piece, now: Now, class_of: Hashes, n: int) -> list[Any]:
+def _class_labels(p: int, piece: GranulePartition, now: TaskState, class_of: Hashes, n: int) -> list[Any]:
     found = label_granules(as_granules(piece, now.coding), now.measure)
     least, largest = np.full(n, np.iinfo(np.uint32).max, np.uint32), np.zeros(n, np.uint32)
     np.minimum.at(least, class_of, found.labels)
     np.maximum.at(largest, class_of, found.labels)
-    base = now.coding.n_classes
+    base = now.coding.n_decisions
 
     def known_to_all(label: int) -> Any:
         if label < base or now.measure.kind == PURE:
@@ -265,13 +274,13 @@ def _class_labels(p: int, piece: Piece, now: Now, class_of: Hashes, n: int) -> l
     return [known_to_all(a) if a == b else None for a, b in zip(least.tolist(), largest.tolist(), strict=True)]
 
 
-def _counted(piece: Piece, now: Now, class_of: Array) -> tuple[Index, NDArray[np.int64]]:
+def _counted(piece: GranulePartition, now: TaskState, class_of: Array) -> tuple[Index, NDArray[np.int64]]:
     """The first row of every decision in every class, and the number of objects."""
-    cells, first = factorized(class_of.astype(np.uint64) * np.uint64(now.coding.n_classes) + piece.classes)
+    cells, first = factorized(class_of.astype(np.uint64) * np.uint64(now.coding.n_decisions) + piece.decision_codes)
     return first, np.bincount(cells, piece.counts, len(first)).astype(np.int64)
 
 
-def _merge_spread(parts: Sequence[Spread], now: Now) -> tuple[int, int, dict[tuple[int, ...], int]]:
+def _merge_spread(parts: Sequence[SplitClasses], now: TaskState) -> tuple[int, int, dict[tuple[int, ...], int]]:
     """Θ of the spread classes, the number of objects in unsettled ones, and a number for each class by its values."""
     numbers: dict[tuple[int, ...], int] = {}
     labels: dict[int, set[Any]] = {}
@@ -299,7 +308,9 @@ def _partition(decisions: Index, *cells: Array) -> tuple[Index, Index]:
     return order.astype(np.uint32), np.append(np.flatnonzero(new), len(order)).astype(np.uint32)
 
 
-def _cells(p: int, pieces: Iterable[Piece], now: Now, candidates: tuple[int, ...], n: int) -> Iterator[tuple[int, Any]]:
+def _cells(
+    p: int, pieces: Iterable[GranulePartition], now: TaskState, candidates: tuple[int, ...], n: int
+) -> Iterator[tuple[int, Any]]:
     """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
     coding, numbers = now.coding, now.numbers
     for piece in pieces:
@@ -311,12 +322,12 @@ def _cells(p: int, pieces: Iterable[Piece], now: Now, candidates: tuple[int, ...
             codes, n_values = piece.column(coding, a), coding.cardinalities[a]
             pairs, _ = factorized(class_of * np.uint64(n_values) + codes)
             first, counts = _counted(piece, now, pairs)
-            cells = numbered[class_of[first]], codes[first].astype(np.uint32), piece.classes[first], counts
-            if len(numbers) * n_values * coding.n_classes <= _FEW_CELLS:
+            cells = numbered[class_of[first]], codes[first].astype(np.uint32), piece.decision_codes[first], counts
+            if len(numbers) * n_values * coding.n_decisions <= _FEW_CELLS:
                 yield a % n, (a, *cells)
             else:
                 number: Hashes = cells[0].astype(np.uint64) * np.uint64(n_values) + cells[1] + np.uint64(a)
-                for bucket, some in dealt(number, n):
+                for bucket, some in bucket_rows(number, n):
                     yield bucket, (a, *(cell[some] for cell in cells))
 
 
@@ -329,7 +340,7 @@ def _by_candidate(cells: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[
         yield a, [np.concatenate(column) for column in zip(*found, strict=True)]
 
 
-def _scores_of_cells(cells: Iterable[tuple[Any, ...]], now: Now) -> Iterator[tuple[int, int]]:
+def _scores_of_cells(cells: Iterable[tuple[Any, ...]], now: TaskState) -> Iterator[tuple[int, int]]:
     """Sum the counts of every candidate, and compute its Θ."""
     scorer = now.scorer()
     for a, (classes, values, decisions, counts) in _by_candidate(cells):
@@ -339,5 +350,5 @@ def _scores_of_cells(cells: Iterable[tuple[Any, ...]], now: Now) -> Iterator[tup
 # -- moving ------------------------------------------------------------------------------------------------
 
 
-def _buckets(piece: Piece, now: Now) -> NDArray[np.intp]:
+def _buckets(piece: GranulePartition, now: TaskState) -> NDArray[np.intp]:
     return (hashes(piece, now.coding, now.selected) % np.uint64(_BUCKETS)).astype(np.intp)

@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession
 from plar import errors
 from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
-from plar.files import written_so_far
+from plar.files.find import written_so_far
 from plar.measures import OWN, Measure
 from plar.runtime.limits import machine_memory
 from plar.runtime.spark_calls import polled, spark_call

@@ -14,8 +14,8 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
-from plar.engines.spark.blocks import Block, ColumnBlocks, Group, store, write
-from plar.engines.spark.pieces import Coding
+from plar.engines.spark.blocks import ColumnBlocks, Group, StoredBlock, store, write
+from plar.engines.spark.partitions import Cardinalities
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
 from plar.measures import Measure
@@ -31,13 +31,13 @@ class ShippedBlocks(ColumnBlocks):
 
     @spark_call
     def __init__(self, granules: Granules, context: SparkContext) -> None:
-        coding = Coding(granules.cardinalities, granules.n_classes)
+        coding = Cardinalities(granules.cardinalities, granules.n_decisions)
         super().__init__(context, coding, len(granules))
         self._granules, self._sent = granules, list[Any]()
-        self.shared = context.broadcast((granules.classes, granules.counts))
+        self.shared = context.broadcast((granules.decision_codes, granules.counts))
         cells = len(granules) * lanes.LANES
         files = list(in_threads(lambda group: write(group, self._columns(group), self.token), self.groups, cells))
-        dealt = [[Block(share, files[share.group.number]) for share in shares] for shares in self.shares]
+        dealt = [[StoredBlock(share, files[share.group.number]) for share in shares] for shares in self.shares]
         self.stored = context.parallelize(dealt, len(dealt)).flatMap(iter)
         self._files = files
 
@@ -45,11 +45,13 @@ class ShippedBlocks(ColumnBlocks):
         columns = [self._granules.columns[a] for a in group.attributes]
         return [lanes.as_rows(columns)] if group.in_lanes else columns
 
-    def remade(self) -> RDD[Block]:
+    def remade(self) -> RDD[StoredBlock]:
         """Broadcast the blocks, and use them from now on."""
         parts = []
         for task, shares in enumerate(self.shares):
-            self._sent.append(self.context.broadcast([Block(share, self._columns(share.group)) for share in shares]))
+            self._sent.append(
+                self.context.broadcast([StoredBlock(share, self._columns(share.group)) for share in shares])
+            )
             parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=self._sent[-1])))
         self.stored = self.context.union(parts).map(partial(store, token=self.token)).cache()
         return self.stored
@@ -74,11 +76,11 @@ class ShippedEvaluation(LocalEvaluation):
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         g = self._granules
-        scorer = partial(Scorer, self._measure, g.n_objects, g.n_classes)
+        scorer = partial(Scorer, self._measure, g.n_objects, g.n_decisions)
         scores, _ = self._shipped.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=False)
         return scores
 
 
-def _received(_: int, sent: Any) -> list[Block]:
-    blocks: list[Block] = sent.value
+def _received(_: int, sent: Any) -> list[StoredBlock]:
+    blocks: list[StoredBlock] = sent.value
     return blocks

@@ -19,13 +19,13 @@ from plar.engines.spark.blocks import forget_removed
 from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows
 from plar.input.roles import Roles
-from plar.input.tables.frames import FrameRows
-from plar.input.tables.rows import Rows
+from plar.input.tables.frames import FrameSource as PolarsSource
+from plar.input.tables.source import Source as TableSource
 from plar.input.tables.spark import plain, select_places
 from plar.runtime.parallel import threads
 
 #: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
-Work: TypeAlias = Callable[[Rows, Roles], Iterator[Any]]
+Work: TypeAlias = Callable[[TableSource, Roles], Iterator[Any]]
 
 #: up to this many columns Spark groups the rows of a DataFrame first, so that fewer reach Python
 _NARROW = 100
@@ -40,7 +40,7 @@ class FileSource:
     #: whether a task can read a part again by itself
     can_be_read_again = True
 
-    def __init__(self, parts: Sequence[Rows], context: SparkContext) -> None:
+    def __init__(self, parts: Sequence[TableSource], context: SparkContext) -> None:
         self._parts, self.context, self.n_parts = parts, context, len(parts)
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
@@ -86,7 +86,7 @@ class FrameSource:
 Source: TypeAlias = FileSource | FrameSource
 
 
-def _on_part(rows: Rows, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+def _on_part(rows: TableSource, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
     forget_removed()
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
@@ -108,7 +108,7 @@ def _on_batches(batches: Iterable[Any], work: Work, roles: Roles, names: Sequenc
 
     for chunk in _chunks(batches, len(names)):
         frame = pl.DataFrame(pa.Table.from_batches(chunk).rename_columns(names))
-        for found in _on_part(FrameRows(frame, tuple(names)), work, roles, 1):
+        for found in _on_part(PolarsSource(frame, tuple(names)), work, roles, 1):
             yield pa.RecordBatch.from_pydict({"found": [pickle.dumps(found, 5)]})
 
 

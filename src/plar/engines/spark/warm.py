@@ -24,7 +24,15 @@ import numpy as np
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Pass, Scorer
-from plar.engines.spark.pieces import Coding, as_granules, dealt, hashes, joined_pieces, merged, pack
+from plar.engines.spark.partitions import (
+    Cardinalities,
+    as_granules,
+    bucket_rows,
+    concat_partitions,
+    hashes,
+    merge_equal_granules,
+    pack_codes,
+)
 from plar.engines.spark.session import DAEMON, explained
 from plar.measures import MEASURES
 
@@ -67,18 +75,18 @@ def _run_kernels(n_values: int) -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (8, n))
     codes[0, :3] = 0, 1, n_values - 1
-    coding = Coding((n_values, *[3] * 7), 2)
-    piece = pack(codes, rng.integers(0, 2, n).astype(np.uint32), np.ones(n, np.int64), coding)
-    list(dealt(hashes(piece, coding), 2))
-    piece = merged(joined_pieces([piece, piece], coding), coding)
+    coding = Cardinalities((n_values, *[3] * 7), 2)
+    piece = pack_codes(codes, rng.integers(0, 2, n).astype(np.uint32), np.ones(n, np.int64), coding)
+    list(bucket_rows(hashes(piece, coding), 2))
+    piece = merge_equal_granules(concat_partitions([piece, piece], coding), coding)
     granules = as_granules(piece, coding)
     for measure in MEASURES.values():
         evaluation = LocalEvaluation(granules, measure)
         evaluation.without_each()
         evaluation.select(1)
-        scorer = Scorer(measure, granules.n_objects, granules.n_classes)
-        order = np.argsort(granules.classes, kind="stable").astype(np.uint32)
-        over = Pass(scorer, granules.classes, granules.counts, order, np.array([0, len(order)], np.uint32))
+        scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
+        order = np.argsort(granules.decision_codes, kind="stable").astype(np.uint32)
+        over = Pass(scorer, granules.decision_codes, granules.counts, order, np.array([0, len(order)], np.uint32))
         for a in (0, 2):
             over.column(granules.columns[a], coding.cardinalities[a])
         over.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))

@@ -15,12 +15,12 @@ from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.series import encode_column
 from plar.errors import TableError
-from plar.input.tables.rows import Rows, Selection, sink_frame
+from plar.input.tables.source import Selection, Source, sink_frame
 from plar.runtime.lazy_polars import pl
 from plar.runtime.parallel import in_threads
 
 
-class _ArrayRows(Rows):
+class _ArraySource(Source):
     """Columns in memory."""
 
     @abstractmethod
@@ -49,18 +49,18 @@ class _ArrayRows(Rows):
         sink_frame(pl.DataFrame(series).lazy(), path)
 
 
-class MatrixRows(_ArrayRows):
+class MatrixSource(_ArraySource):
     """A 2-D numpy array, whose columns are x0, x1, …."""
 
     kind = "numpy"
 
     @staticmethod
-    def open(data: np.ndarray[Any, Any]) -> MatrixRows:
+    def open(data: np.ndarray[Any, Any]) -> MatrixSource:
         """Accept an array with rows and columns."""
         check_unmasked(data, "A table")
         if data.ndim != 2 or data.dtype.kind == "V":
             raise TableError(f"A table has rows and columns. Got an array of shape {data.shape} of {data.dtype}.")
-        return MatrixRows(data, tuple(f"x{j}" for j in range(data.shape[1])))
+        return MatrixSource(data, tuple(f"x{j}" for j in range(data.shape[1])))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         return (self.data[:, place] for place in self.places(names))
@@ -80,16 +80,16 @@ class MatrixRows(_ArrayRows):
         return kept
 
 
-class PandasRows(_ArrayRows):
+class PandasSource(_ArraySource):
     """A pandas DataFrame."""
 
     kind = "pandas"
 
     @staticmethod
-    def open(data: Any) -> PandasRows:
+    def open(data: Any) -> PandasSource:
         """Accept a DataFrame; its labels are names."""
         names = check_names([str(label) for label in data.columns], "the DataFrame")
-        return PandasRows(data, names, labels=_labels(data.columns))
+        return PandasSource(data, names, labels=_labels(data.columns))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         return (self.data.iloc[:, place] for place in self.places(names))
@@ -116,13 +116,13 @@ class PandasRows(_ArrayRows):
         return frame
 
 
-class MappingRows(_ArrayRows):
+class MappingSource(_ArraySource):
     """Columns of any kind in a mapping, by name."""
 
     kind = "mapping"
 
     @staticmethod
-    def open(data: Mapping[Any, Any]) -> MappingRows:
+    def open(data: Mapping[Any, Any]) -> MappingSource:
         """Accept a mapping with columns of one length."""
         for name, column in data.items():
             ordered = hasattr(column, "__len__") and getattr(column, "ndim", 1) == 1
@@ -134,7 +134,7 @@ class MappingRows(_ArrayRows):
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
             raise TableError(f"The columns differ in length: {shown}. Make them the same.")
-        return MappingRows(data, check_names([str(label) for label in data], "the mapping"), labels=_labels(data))
+        return MappingSource(data, check_names([str(label) for label in data], "the mapping"), labels=_labels(data))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         by_name = {str(label): label for label in self.data}

@@ -21,10 +21,10 @@ from plar.coding.codes import Column
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import check_threads, encode_series, named, not_flat
 from plar.errors import NoRows, TableError, reason_of
-from plar.files import Stamp, check_unchanged, shown_files
+from plar.files.find import Stamp, check_unchanged, shown_files
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.rows import Rows, Selection, assembled, sink_frame
+from plar.input.tables.source import Selection, Source, assembled, sink_frame
 from plar.runtime.lazy_polars import pl
 from plar.runtime.limits import check_memory
 from plar.runtime.parallel import in_threads
@@ -36,7 +36,7 @@ _TICK = 0.01  # seconds between two checks of the memory
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrameRows(Rows):
+class FrameSource(Source):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
     `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time.
@@ -106,10 +106,10 @@ class FrameRows(Rows):
         if roles.labels is None and roles.bins is None and roles.decision_bins is None and narrow:
             return self._grouped(roles)
         if self.cells:
-            return Rows.granulate(self, roles)
+            return Source.granulate(self, roles)
         # a query may return its rows in another order each time
         held = self.collect(self.frame.select([named(name) for name in roles.read]))
-        return Rows.granulate(FrameRows(held, self.names), roles)
+        return Source.granulate(FrameSource(held, self.names), roles)
 
     def _grouped(self, roles: Roles) -> Granules:
         groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
@@ -150,7 +150,7 @@ class FrameRows(Rows):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArrowRows(FrameRows):
+class ArrowSource(FrameSource):
     """An Arrow table; `data` is polars' view of it."""
 
     kind = "arrow"
@@ -207,7 +207,7 @@ def common_type(types: Sequence[Any]) -> Any:
     return None
 
 
-def open_frame(data: Any) -> FrameRows:
+def open_frame(data: Any) -> FrameSource:
     """Accept a polars frame, or anything with the Arrow stream protocol."""
     try:
         frame = data if isinstance(data, (pl.DataFrame, pl.LazyFrame)) else pl.DataFrame(data)
@@ -217,5 +217,5 @@ def open_frame(data: Any) -> FrameRows:
         reason = "a column has a type that polars does not know" if panic else reason_of(error)
         raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
     if frame is not data and type(data).__name__ in ("Table", "RecordBatch") and hasattr(data, "select"):
-        return ArrowRows(frame, names, table=data)
-    return FrameRows(frame, names)
+        return ArrowSource(frame, names, table=data)
+    return FrameSource(frame, names)

@@ -14,12 +14,12 @@ from plar.coding.missing import MissingSpellings
 from plar.errors import TableError
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.rows import Rows, Selection, assembled
+from plar.input.tables.source import Selection, Source, assembled
 from plar.input.text.numbers import written_number
 from plar.options import ReadOptions
 
 
-class GranuleRows(Rows):
+class GranuleSource(Source):
     """Granules, here or on a cluster."""
 
     kind = "granules"

@@ -15,10 +15,10 @@ from typing import Any
 
 from plar.coding.series import named
 from plar.errors import TableError
-from plar.files import first_bytes
+from plar.files.find import first_bytes
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.frames import FrameRows, common_type
+from plar.input.tables.frames import FrameSource, common_type
 from plar.input.text.chunks import MAX_LINE, begins_without_data, open_bytes, read_head, too_long
 from plar.input.text.headers import decoded
 from plar.runtime.lazy_polars import pl
@@ -31,7 +31,7 @@ _EXACT = 1 << 53
 _LARGEST = 1 << 127
 
 
-class JsonRows(FrameRows):
+class JsonSource(FrameSource):
     """Files of JSON."""
 
     may_grow = True

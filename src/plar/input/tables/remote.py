@@ -14,19 +14,19 @@ from typing import Any
 from plar.coding.codes import Column
 from plar.coding.missing import MissingSpellings
 from plar.errors import TableError
-from plar.files import known_format
+from plar.files.find import known_format
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.frames import FrameRows, common_type
-from plar.input.tables.rows import Rows, Selection
-from plar.input.tables.table import open_rows
+from plar.input.tables.frames import FrameSource, common_type
+from plar.input.tables.source import Selection, Source
+from plar.input.tables.table import open_source
 from plar.input.tables.typed import n_fixed, partition_columns, with_partition
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RemoteFiles(Rows):
+class RemoteFiles(Source):
     """Files of one table; `data` are their paths on the fsspec file system, `types` the column types of the first.
 
     `partitions` has the columns of Parquet files that their folders name.
@@ -48,7 +48,7 @@ class RemoteFiles(Rows):
         with found._copied(paths[0]) as rows:
             return replace(found, names=rows.names, text=rows.text, declared=rows.declared, types=_types(rows))
 
-    def parts(self) -> list[Rows]:
+    def parts(self) -> list[Source]:
         """Each file as a part of its own."""
         return [replace(self, data=(path,)) for path in self.data]
 
@@ -62,13 +62,13 @@ class RemoteFiles(Rows):
     def select(self, selection: Selection) -> Any:
         return pl.concat([rows.select(selection) for rows in self._each()])
 
-    def _each(self) -> Iterator[Rows]:
+    def _each(self) -> Iterator[Source]:
         for path in self.data:
             with self._copied(path) as rows:
                 yield rows
 
     @contextmanager
-    def _copied(self, path: str) -> Iterator[Rows]:
+    def _copied(self, path: str) -> Iterator[Source]:
         """Copy a file to this machine, for as long as it is being read."""
         with tempfile.TemporaryDirectory(prefix="plar-") as folder:
             copy = Path(folder, PurePosixPath(path).name)
@@ -77,22 +77,22 @@ class RemoteFiles(Rows):
             except Exception as error:  # from any library that fsspec uses
                 raise TableError(f"Cannot read {path!r}: {error}. Check the address and your permissions.") from None
             try:
-                rows = self._with_partition(open_rows(copy, self.options), path)
+                rows = self._with_partition(open_source(copy, self.options), path)
                 self._check(rows, path)
                 yield rows
             except TableError as error:
                 error.args = tuple(str(part).replace(os.fspath(copy), path) for part in error.args)
                 raise
 
-    def _with_partition(self, rows: Rows, path: str) -> Rows:
+    def _with_partition(self, rows: Source, path: str) -> Source:
         """Add the columns that the folders of a Parquet file name."""
         columns = self.partitions.get(path)
-        if not columns or not isinstance(rows, FrameRows):
+        if not columns or not isinstance(rows, FrameSource):
             return rows
         frame = with_partition(rows.frame, columns)
         return replace(rows, data=frame, names=tuple(frame.collect_schema().names()))
 
-    def _check(self, rows: Rows, path: str) -> None:
+    def _check(self, rows: Source, path: str) -> None:
         if self.names and rows.names != self.names:
             raise TableError(
                 f"{path!r} has different columns from {self.data[0]!r}. All files must have the same columns."
@@ -105,8 +105,8 @@ class RemoteFiles(Rows):
                 )
 
 
-def _types(rows: Rows) -> dict[str, Any]:
-    return dict(rows.frame.collect_schema()) if isinstance(rows, FrameRows) else {}
+def _types(rows: Source) -> dict[str, Any]:
+    return dict(rows.frame.collect_schema()) if isinstance(rows, FrameSource) else {}
 
 
 def _find(address: str) -> tuple[Any, list[str], list[list[str]]]:

@@ -16,9 +16,9 @@ from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.numerals import NUMBER
 from plar.errors import TableError
-from plar.files import output_format
+from plar.files.write import output_format
 from plar.input.roles import Roles, assign
-from plar.input.tables.rows import Rows, Selection
+from plar.input.tables.source import Selection, Source
 from plar.options import ReadOptions
 from plar.runtime.spark_calls import spark_call
 
@@ -27,7 +27,7 @@ _TEXT = ("string", "char", "varchar")
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 
-class ClusterRows(Rows):
+class ClusterSource(Source):
     """Rows that only a cluster's tasks read."""
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
@@ -44,7 +44,7 @@ class ClusterRows(Rows):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SharedFiles(ClusterRows):
+class SharedFiles(ClusterSource):
     """Files that a cluster's tasks read directly; `data` are their rows, opened on this machine.
 
     `write` has the tasks write the columns of a selection into a folder.
@@ -53,7 +53,7 @@ class SharedFiles(ClusterRows):
     write: Any = None
 
     @staticmethod
-    def open(rows: Rows, write: Any) -> SharedFiles:
+    def open(rows: Source, write: Any) -> SharedFiles:
         """Wrap files that are already opened."""
         return SharedFiles(rows, rows.names, rows.files, rows.text, rows.labels, rows.declared, write)
 
@@ -70,15 +70,15 @@ class SharedFiles(ClusterRows):
         output_format(Path(path))
 
 
-class SparkRows(ClusterRows):
+class SparkSource(ClusterSource):
     """A Spark DataFrame."""
 
     kind = "spark"
 
     @staticmethod
-    def open(frame: Any) -> SparkRows:
+    def open(frame: Any) -> SparkSource:
         """Wrap a DataFrame."""
-        return SparkRows(frame, check_names(frame.columns, "the Spark DataFrame"))
+        return SparkSource(frame, check_names(frame.columns, "the Spark DataFrame"))
 
     def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
         """Give the columns their roles; their types say which are numbers."""

@@ -12,15 +12,15 @@ import numpy as np
 from plar.bins import Cuts
 from plar.coding.column_names import ColumnName, by_label, resolve_all
 from plar.errors import TableError, unknown_name
-from plar.files import find_files, format_of, on_disk
+from plar.files.find import find_files, format_of, on_disk
 from plar.granules.granules import Granules, granules_in
 from plar.input.roles import Roles
-from plar.input.tables.arrays import MappingRows, MatrixRows, PandasRows, encode_labels, label_name
+from plar.input.tables.arrays import MappingSource, MatrixSource, PandasSource, encode_labels, label_name
 from plar.input.tables.frames import open_frame
-from plar.input.tables.granules import GranuleRows, as_numbers
-from plar.input.tables.rows import Rows, Selection
-from plar.input.tables.spark import SparkRows
-from plar.input.tables.text import TextRows
+from plar.input.tables.granules import GranuleSource, as_numbers
+from plar.input.tables.source import Selection, Source
+from plar.input.tables.spark import SparkSource
+from plar.input.tables.text import TextSource
 from plar.input.tables.typed import open_typed
 from plar.options import ReadOptions
 
@@ -35,7 +35,7 @@ class DecisionTable:
     treated; `options` are those it was read with, and `path` is the file, glob or folder as given.
     """
 
-    rows: Rows
+    rows: Source
     roles: Roles
     options: ReadOptions
     path: str | None = None
@@ -63,7 +63,7 @@ class DecisionTable:
     @property
     def is_granulated(self) -> bool:
         """Whether the rows are already granules."""
-        return isinstance(self.rows, GranuleRows)
+        return isinstance(self.rows, GranuleSource)
 
     def __repr__(self) -> str:
         """The roles on one line, without the rows."""
@@ -163,10 +163,10 @@ def open_table(data: Any, options: ReadOptions) -> DecisionTable:
         data.check_agrees(options)
         return data
     path = os.fspath(data) if isinstance(data, (str, os.PathLike)) else None
-    return with_roles(open_rows(data, options), options, path)
+    return with_roles(open_source(data, options), options, path)
 
 
-def with_roles(rows: Rows, options: ReadOptions, path: str | None = None) -> DecisionTable:
+def with_roles(rows: Source, options: ReadOptions, path: str | None = None) -> DecisionTable:
     """Give the columns of opened data their roles."""
     options = options.by_label(rows.labels)
     if options.decision is None and options.y is None and rows.declared:
@@ -177,23 +177,23 @@ def with_roles(rows: Rows, options: ReadOptions, path: str | None = None) -> Dec
     return DecisionTable(rows, rows.assign(options, labels, label), options, path)
 
 
-def open_rows(data: Any, options: ReadOptions) -> Rows:
+def open_source(data: Any, options: ReadOptions) -> Source:
     """Recognise the kind of data, and open them."""
     if isinstance(data, (str, os.PathLike)):
         return _open_path(data, options)
-    if isinstance(data, Rows):
+    if isinstance(data, Source):
         return data
     root = type(data).__module__.partition(".")[0]
     if isinstance(data, Granules) or type(data).__name__ == "SparkGranules":
-        return GranuleRows(data, data.names)
+        return GranuleSource(data, data.names)
     if root == "pyspark" and hasattr(data, "sparkSession"):
-        return SparkRows.open(data)
+        return SparkSource.open(data)
     if isinstance(data, np.ndarray):
-        return MatrixRows.open(data)
+        return MatrixSource.open(data)
     if root == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
-        return PandasRows.open(data)
+        return PandasSource.open(data)
     if isinstance(data, Mapping):
-        return MappingRows.open(data)
+        return MappingSource.open(data)
     if hasattr(data, "collect_schema") or (hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")):
         return open_frame(data)
     raise TableError(
@@ -202,21 +202,21 @@ def open_rows(data: Any, options: ReadOptions) -> Rows:
     )
 
 
-def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Rows:
+def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Source:
     """Open a file, or all files of a glob or folder as one table, in sorted order."""
     files = [on_disk(file) for file in find_files(path)]
     granules = granules_in(path, files)  # looks at all files
     if granules is not None:
-        return GranuleRows(granules, granules.names, tuple(files))
+        return GranuleSource(granules, granules.names, tuple(files))
     kinds = {format_of(file, as_text=options.separator is not None) for file in files}
     if len(kinds) > 1:
         raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
     kind = kinds.pop()
-    return TextRows.open(files, kind, options) if kind in _TEXT else open_typed(path, files, kind, options)
+    return TextSource.open(files, kind, options) if kind in _TEXT else open_typed(path, files, kind, options)
 
 
 def _selection(
-    rows: Rows, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
+    rows: Source, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
 ) -> Selection:
     """Columns to keep, in table order, then the decision."""
     kept = set(resolve_all(rows.names, attributes, "column")) - set(decision)
@@ -240,5 +240,5 @@ def select_columns(
     if isinstance(data, DecisionTable):
         return data.select(attributes, cuts)
     how = options or ReadOptions()
-    rows = open_rows(data, how)
+    rows = open_source(data, how)
     return rows.select(_selection(rows, attributes, [name for name in decision if name in rows.names], cuts, how))

@@ -11,21 +11,21 @@ from plar.coding.codes import Column
 from plar.coding.missing import MissingSpellings
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.rows import Rows, Selection, assembled
+from plar.input.tables.source import Selection, Source, assembled
 from plar.input.text.numbers import warn_of_spellings
 from plar.input.text.reader import CodedRows, open_text
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
 
 
-class TextRows(Rows):
+class TextSource(Source):
     """Rows of text files; `data` is their reader."""
 
     @staticmethod
-    def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextRows:
+    def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextSource:
         """Open files of one format (text, arff, or dat, which is either); their first lines give the names."""
         found = open_text(files, kind, options)
-        return TextRows(found, found.names, tuple(found.files), text=True, declared=found.decision)
+        return TextSource(found, found.names, tuple(found.files), text=True, declared=found.decision)
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns, row by row."""

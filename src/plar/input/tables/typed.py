@@ -15,9 +15,9 @@ from urllib.parse import unquote
 
 from plar.coding.series import named
 from plar.errors import TableError
-from plar.files import check_name, expanded, stamp_of
-from plar.input.tables.frames import FrameRows, common_type, run
-from plar.input.tables.json import JsonRows, is_array, json_order, json_schema, json_source, read_array, unmapped
+from plar.files.find import check_name, expanded, stamp_of
+from plar.input.tables.frames import FrameSource, common_type, run
+from plar.input.tables.json import JsonSource, is_array, json_order, json_schema, json_source, read_array, unmapped
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
 
@@ -30,11 +30,11 @@ _CELLS = {"parquet": 1 << 24, "ipc": 1 << 26}
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameRows:
+def open_typed(path: str | os.PathLike[str], files: Sequence[Path], kind: str, options: ReadOptions) -> FrameSource:
     """Open files of one format; those partitioned into folders by column values get these columns too."""
     stamps = tuple(map(stamp_of, files))
     frames: list[pl.LazyFrame] = []
-    kind_of_rows = JsonRows if kind in ("json", "ndjson") else FrameRows
+    kind_of_rows = JsonSource if kind in ("json", "ndjson") else FrameSource
     for file in files:
         check_name(file)
         explain = kind_of_rows(None, (), (file,)).explain

@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from plar.errors import TableError
-from plar.files import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
+from plar.files.find import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
 from plar.input.text.distinct import SPARE, Bytes
 from plar.input.text.tokens import FRESH, Dialect, scan_rows
 from plar.runtime.limits import check_memory

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 
 from plar.errors import TableError
-from plar.files import Stamp, stamp_of, suffix_of
+from plar.files.find import Stamp, stamp_of, suffix_of
 from plar.input.text.chunks import built_upon_ascii, open_bytes, read_head
 from plar.input.text.tokens import Dialect
 from plar.options import ReadOptions

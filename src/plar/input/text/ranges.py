@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plar.files import cut_short
+from plar.files.find import cut_short
 from plar.input.text.chunks import open_bytes
 from plar.input.text.headers import Header
 from plar.input.text.tokens import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows

@@ -21,7 +21,7 @@ from plar.coding.codes import Column, encode_distinct
 from plar.coding.column_names import check_names
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.errors import NoRows, TableError
-from plar.files import shown_files, suffix_of
+from plar.files.find import shown_files, suffix_of
 from plar.input.text import tokens
 from plar.input.text.chunks import Chunk, Chunks, built_upon_ascii
 from plar.input.text.dictionary import LENGTH, QUOTED, Dictionary, merged

@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import PlarError, TableError
-from plar.files import as_path, replacing
+from plar.files.write import as_path, replacing
 from plar.measures import MEASURES
 from plar.results.report import words
 from plar.results.report.curve import curve

@@ -35,7 +35,7 @@ def summary(found: Reduct) -> str:
     """Write what `print` shows."""
     certificate = found.certificate
     facts = [counted(found.n_objects, "row"), f"{found.n_granules:,} distinct"]
-    facts += ["one class only: nothing to predict"] if found.n_classes == 1 else []
+    facts += ["one class only: nothing to predict"] if found.n_decisions == 1 else []
     facts += ["consistent" if found.consistent else "inconsistent: some equal rows differ in the decision"]
     end = "" if found.complete else "; stopped before the goal was met"
     lost = f"Nothing is lost: the uncertainty left is that of all columns, Θ = {number(found.theta_all)}."

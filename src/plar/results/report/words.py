@@ -188,7 +188,7 @@ def bounds_words(found: Reduct) -> str:
 def nothing_words(found: Reduct) -> str:
     """Say why nothing is chosen though nothing is lost."""
     decision = ", ".join(map(visible, found.decision))
-    if found.n_classes == 1:
+    if found.n_decisions == 1:
         same = "falls into one class" if any(name in found.cuts for name in found.decision) else "is the same"
         return f"{decision} {same} in every row: there is nothing to predict."
     uncut = sum(name in found.cuts and not found.cuts[name] for name in found.conditions)

@@ -1,0 +1,247 @@
+"""The handle to granules on a cluster: where they are, and what the driver knows about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Thread
+from typing import Any, Self
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+from pyspark import RDD, StorageLevel
+
+from plar.coding.assemble import check_objects
+from plar.coding.column_names import positions_of
+from plar.coding.index_like import Profile, index_like
+from plar.engines.base import Engine
+from plar.engines.spark.columns import GatheredBlocks
+from plar.engines.spark.partitions import Cardinalities, GranulePartition, project, shuffle_by_conditions
+from plar.engines.spark.session import explained
+from plar.errors import TableError
+from plar.granules.equal_columns import equal_columns
+from plar.granules.fingerprint import Fingerprint
+from plar.grouping.partition import count_distinct
+from plar.input.roles import Roles
+from plar.runtime.spark_calls import spark_call
+
+
+@dataclass(eq=False)
+class SparkGranules:
+    """The distinct rows of a table, in pieces on a cluster; plar's functions accept them in place of the table.
+
+    They are kept until `unpersist` or the end of a ``with`` block. A session that plar has started stops then, or when
+    nothing refers to them any more, unless other granules use it.
+    """
+
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    #: all columns of the table
+    names: tuple[str, ...]
+    #: one per partition
+    pieces: RDD[GranulePartition]
+    coding: Cardinalities
+    #: number of objects with a missing value, by attribute or decision, where there are any
+    n_missing: dict[str, int]
+    #: the fingerprint, if the values are known
+    hashed: Fingerprint | None = None
+    #: cut points of the columns whose values are bin numbers
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    #: values by code of each condition, None where the driver does not know them
+    dictionaries: tuple[Sequence[Any] | None, ...] = ()
+    #: a sample of the values of conditions and decision, if they are known
+    samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: rows of the table, each counted once, and profiles of conditions, as in `Granules`
+    n_rows: int = 0
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    #: whether the values are as written in text files
+    text: bool = False
+    #: frees what the pieces are computed from
+    release: Callable[[], None] | None = None
+    #: granules in each piece, and objects in all, once they are computed
+    sizes: list[int] = field(init=False)
+    n_objects: int = field(init=False)
+    #: the columns layout, once it is built
+    blocks: GatheredBlocks | None = field(default=None, init=False)
+    #: what evaluations in the rows layout moved, and coarser granules: all freed together
+    moved: list[RDD[GranulePartition]] = field(default_factory=list, init=False)
+    coarse: list[SparkGranules] = field(default_factory=list, init=False)
+    is_released: bool = field(default=False, init=False)
+    #: the granules that these were made from
+    fine: SparkGranules | None = field(default=None, init=False)
+    #: an engine that keeps their session running, if plar has started it
+    engine: Engine | None = field(default=None, init=False)
+
+    def computed(self, by_columns: int | None = None) -> Self:
+        """Compute the pieces, and keep them in the cluster's memory and on its disks.
+
+        Of at most `by_columns` granules, if given, only the columns layout is kept.
+        """
+        try:
+            if by_columns is not None:
+                self.blocks = GatheredBlocks(self.pieces, self.coding, by_columns)
+                self.sizes, self.n_objects = self.blocks.sizes, int(self.blocks.counts.sum())
+            else:
+                with explained("granulate the table"):
+                    pieces = self.pieces.persist(StorageLevel.MEMORY_AND_DISK)
+                    sizes = pieces.map(lambda piece: (piece.n_rows, int(piece.counts.sum()))).collect()
+                self.sizes, self.n_objects = [n for n, _ in sizes], sum(objects for _, objects in sizes)
+            check_objects(self.n_objects)
+        except BaseException:
+            self.unpersist()
+            raise
+        return self
+
+    def __repr__(self) -> str:
+        """The sizes on one line, without values."""
+        sizes = (
+            f"{len(self)} distinct of {self.n_objects} rows in {len(self.sizes)} pieces, {len(self.conditions)} columns"
+        )
+        return f"<SparkGranules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
+
+    def __len__(self) -> int:
+        """Return the number of granules."""
+        return sum(self.sizes)
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of distinct decisions."""
+        return self.coding.n_decisions
+
+    @property
+    def n_missing_decisions(self) -> dict[str, int]:
+        """How many objects have no value, for each decision with missing values."""
+        return {name: self.n_missing[name] for name in self.decision if name in self.n_missing}
+
+    @property
+    def cardinalities(self) -> tuple[int, ...]:
+        """Number of distinct values of each condition."""
+        return self.coding.cardinalities
+
+    @property
+    def index_like(self) -> tuple[str, ...]:
+        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+        return index_like(self.conditions, self.names, self.profiles, self.n_rows)
+
+    @spark_call
+    def class_sizes(self) -> NDArray[np.int64]:
+        """How many objects have each decision."""
+        n = self.n_decisions
+        if self.blocks is not None:
+            return np.bincount(self.blocks.decision_codes, self.blocks.counts, n).astype(np.int64)
+        sizes = self.pieces.map(lambda piece: np.bincount(piece.decision_codes, piece.counts, n))
+        with explained("count the decisions"):
+            return np.asarray(sizes.sum(), np.int64)
+
+    def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
+        """Positions of attributes among the conditions; see `Granules.positions`."""
+        return positions_of(attributes, self.conditions, self.names)
+
+    def fingerprint(self) -> Fingerprint:
+        """Sums of hashes that depend on the values and counts only; see `Granules.fingerprint`."""
+        if self.hashed is None:
+            raise TableError(
+                "A checkpoint or a proof needs the values of the table, but these granules on Spark hold only codes. "
+                "Pass the table itself with its conditions instead of granules."
+            )
+        return self.hashed
+
+    @spark_call
+    def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
+        """Conditions that are equal up to a renaming of their values; see `Granules.equal_columns`."""
+        coding, pieces = self.coding, self.pieces
+
+        def ask(function: Any) -> list[Any]:
+            return pieces.map(lambda piece: function(piece.columns(coding))).collect()
+
+        with explained("compare the columns"):
+            return equal_columns(groups, coding.cardinalities, ask)
+
+    @spark_call
+    def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
+        """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
+        kept, fine = self.positions(attributes), self.coding
+        coding = fine.of(kept)
+        conditions = tuple(self.conditions[a] for a in kept)
+        names = *conditions, *self.decision
+        projections = self.pieces.map(lambda piece: project(piece, fine, kept))
+        coarse = replace(
+            self,
+            conditions=conditions,
+            pieces=shuffle_by_conditions(projections, coding, len(self.sizes)),
+            coding=coding,
+            n_missing={name: self.n_missing[name] for name in names if name in self.n_missing},
+            hashed=None,
+            cuts={name: self.cuts[name] for name in names if name in self.cuts},
+            dictionaries=tuple(self.dictionaries[a] for a in kept),
+            profiles={name: self.profiles[name] for name in conditions if name in self.profiles},
+            release=None,
+        )
+        coarse.fine = self  # which must not be garbage before: its session would stop
+        self.coarse.append(coarse.computed())
+        return coarse
+
+    @spark_call
+    def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
+        """Number of distinct combinations of values of some attributes: the classes of U/P."""
+        if self.blocks is not None:
+            positions, columns = self.positions(attributes), self.blocks.columns
+            columns.fetch(positions)
+            return count_distinct([(columns[a], self.cardinalities[a]) for a in positions], len(self))
+        coarse = self.coarsen(attributes)  # equal ones are never in two pieces
+        coding = coarse.coding
+        counts = coarse.pieces.map(lambda piece: count_distinct(list(piece.coded(coding)), piece.n_rows))
+        with explained("count the combinations"):
+            return int(counts.sum())
+
+    def with_roles(self, roles: Roles) -> SparkGranules:
+        """Granules over some of the conditions; see `Granules.with_roles`."""
+        late = {
+            "missing": roles.missing != "value",
+            "missing_decision": roles.missing_decision != "value",
+            "bins": roles.bins is not None,
+            "numeric": bool(roles.numeric),
+        }
+        for option, is_given in late.items():
+            if is_given:
+                raise TableError(f"The table is already granulated. Pass {option}= when granulating it.")
+        return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
+
+    def check_usable(self) -> None:
+        """Refuse granules that were released."""
+        if self.is_released:
+            raise TableError("These granules were released: unpersist was called. Granulate the table again.")
+
+    def unpersist(self) -> None:
+        """Free the cluster's memory and disks; the granules cannot be used afterwards."""
+        self.is_released = True
+        while self.coarse:
+            self.coarse.pop().unpersist()
+        with suppress(Exception):  # a cluster that has shut down has freed them already
+            if self.blocks is not None:
+                self.blocks.unpersist()
+            for rdd in (*self.moved, self.pieces):
+                rdd.unpersist()
+            if self.release is not None:
+                self.release()
+        if self.engine is not None:
+            self.engine.close()
+
+    def close_with(self, engine: Engine) -> None:
+        """Close an engine together with these granules, or when they are garbage."""
+        self.engine = engine
+        finalizer = finalize(self, _close_in_thread, engine)
+        finalizer.atexit = False  # the JVM ends with this process
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unpersist()
+
+
+def _close_in_thread(engine: Engine) -> None:
+    """Close an engine in a thread of its own: garbage may be collected in the middle of a call to the JVM."""
+    Thread(target=engine.close).start()

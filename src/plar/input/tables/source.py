@@ -1,0 +1,220 @@
+"""The interface of every kind of table; `plar.input.tables.table` chooses the class for the data."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from plar.bins import Cuts, apply, cut_columns, cut_decision
+from plar.coding.assemble import Counts, drop_missing, row_weights
+from plar.coding.codes import Column, combine
+from plar.coding.index_like import Profile, profiled
+from plar.coding.missing import NO_SPELLINGS, MissingSpellings
+from plar.coding.series import encode_series, named
+from plar.errors import TableError
+from plar.files.find import check_name, shown_files, suffix_of
+from plar.files.write import check_place, output_format, replacing
+from plar.granules.granules import Granules
+from plar.input.roles import Roles, assign
+from plar.options import ReadOptions
+from plar.runtime.lazy_polars import pl
+from plar.runtime.limits import check_memory
+
+_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Columns to select, in this order, and cut points for some of them; `na` and `decimal` as when reading."""
+
+    kept: tuple[str, ...]
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)
+    na: MissingSpellings = NO_SPELLINGS
+    decimal: str = "."
+
+    def cut(self, values: Any, name: str, *, text: bool = False) -> Any:
+        """A column as it is, or its bins."""
+        if name not in self.cuts:
+            return values
+        return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source(ABC):
+    """Opened data of one kind: only the names, in table order, have been read.
+
+    `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
+    `labels` are the names of columns that a library labels by ints or tuples, and `declared` is the decision that the
+    data themselves declare.
+    """
+
+    kind: ClassVar[str] = ""
+
+    data: Any
+    names: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+    text: bool = False
+    labels: Mapping[Any, str] = field(default_factory=dict)
+    declared: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """A short name for messages."""
+        return f"path {shown_files(self.files)}" if self.files else self.kind
+
+    @property
+    def n_rows(self) -> int:
+        """A lower bound on the number of rows, as far as known."""
+        return 0
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Where these columns are in the table."""
+        at = {name: place for place, name in enumerate(self.names)}
+        return [at[name] for name in names]
+
+    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+        """Give the columns their roles."""
+        return assign(self.names, options, labels, label)
+
+    @abstractmethod
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
+        """Code these columns one after another; may be called again."""
+
+    def granulate(self, roles: Roles) -> Granules:
+        """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
+        check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
+        beside = encode_beside(self, roles)
+        decided = beside[0] if roles.labels is None else roles.labels
+        counts = np.ones(len(decided.codes), np.int64)
+        return assembled(roles, lambda: self.encode(roles.conditions, roles.na), beside, counts)
+
+    @abstractmethod
+    def select(self, selection: Selection) -> Any:
+        """Select columns, as the same kind of table."""
+
+    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+        """Write what `select` returns."""
+        sink_frame(self.select(selection).lazy(), path)
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a place where `sink` could not write."""
+        check_output(path, self.files)
+
+
+def encode_beside(rows: Source, roles: Roles) -> list[Column]:
+    """Code the decision, if it is in the table, and the weights, which are numbers whatever `na` says."""
+    decision = list(rows.encode(roles.used[len(roles.conditions) :], roles.na))
+    if roles.weights is None:
+        return decision
+    return [*decision, *rows.encode([roles.weights], NO_SPELLINGS)]
+
+
+def assembled(
+    roles: Roles,
+    conditions: Callable[[], Iterable[Column]],
+    beside: list[Column],
+    counts: Counts,
+    *,
+    decimal: str | None = None,
+    grouped: bool = False,
+    cuts: Mapping[str, Cuts] | None = None,
+) -> Granules:
+    """Make granules of coded columns, with numbers cut into bins if asked for.
+
+    `conditions` codes them one after another, and is called again only to find rows without missing values for bins.
+    `beside` are the decision, if it is in the table, and the weights. Text, which in typed tables is not a number, can
+    be cut if `decimal` is given. `cuts` are those of columns that hold bins already.
+    """
+    beside = list(_beside_labels(beside, roles.labels))
+    n_rows = int(counts.sum())
+    if roles.weights is not None:
+        counts, grouped = row_weights(beside.pop(), counts), False
+        n_rows = int(counts.sum()) if roles.weights_count_rows else n_rows
+    decision = beside if roles.labels is None else [roles.labels]
+    columns, cuts = _beside_labels(conditions(), roles.labels), dict(cuts or {})
+    counted = counts
+    if roles.bins is not None or roles.decision_bins is not None:
+        grouped, counted = False, counts.copy()
+        drop_missing(decision, roles.missing_decision, counted)
+        if roles.missing == "drop":
+            drop_missing(_beside_labels(conditions(), roles.labels), roles.missing, counted)
+    for j, name in enumerate(roles.decision):
+        if (rule := roles.decision_rule(name)) is not None:
+            decision[j], cuts[name] = cut_decision(decision[j], name, rule, counted, decimal=decimal)
+    profiles: dict[str, Profile] = {}
+    # an index is recognised by its values before they are cut, and before rows are dropped
+    named_columns = profiled(zip(roles.conditions, columns, strict=True), n_rows, profiles)
+    if roles.bins is not None:
+        cut = cut_columns(named_columns, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
+        named_columns = zip(roles.conditions, cut, strict=True)
+    return Granules.from_columns(
+        named_columns,
+        zip(roles.decision, decision, strict=True),
+        counts,
+        policies=roles.policies(),
+        grouped=grouped,
+        cuts=cuts,
+        n_rows=n_rows,
+        profiles=profiles,
+    )
+
+
+def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator[Column]:
+    """Pass columns through; labels beside the table must have the same length."""
+    for column in columns:
+        n = len(column.codes)
+        if labels is not None and len(labels.codes) != n:
+            raise TableError(f"y has {len(labels.codes)} labels for {n} rows. Pass one label for each row.")
+        yield column
+
+
+# -- output: rows stream from a lazy frame to a file in the format of its suffix --------------------------------
+
+
+def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> None:
+    """Refuse an output that cannot be written, or is one of the inputs, before any work is done."""
+    output_format(Path(path))
+    check_name(Path(path))
+    check_place(path, inputs)
+
+
+def sink_frame(
+    frame: pl.LazyFrame, path: str | os.PathLike[str], check_input: Callable[[], None] = lambda: None
+) -> None:
+    """Write a lazy frame; polars' errors pass through, and no partial file is left, also if `check_input` raises."""
+    kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
+    with replacing(path) as temporary:
+        check_name(temporary)
+        if kind == "parquet":
+            frame.sink_parquet(temporary)
+        elif kind == "ipc":
+            frame.sink_ipc(temporary)
+        elif kind == "ndjson":
+            _as_text(frame).sink_ndjson(temporary, compression=_PACKED[packed], check_extension=False)
+        else:
+            mark = "\t" if suffix == ".tsv" else ","
+            _as_text(frame).sink_csv(temporary, separator=mark, compression=_PACKED[packed], check_extension=False)
+        check_input()
+
+
+def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:
+    """Bytes in hexadecimal, and dates and durations as plar spells them: polars cannot write all of them."""
+
+    def spelled(series: pl.Series) -> pl.Series:
+        column = encode_series(series)
+        return pl.Series(series.name, column.values, dtype=pl.String).gather(column.codes)
+
+    made = []
+    for name, dtype in frame.collect_schema().items():
+        if isinstance(dtype, pl.BaseExtension):
+            made.append(named(name).to_physical())
+        elif dtype == pl.Binary:
+            made.append(named(name).bin.encode("hex"))
+        elif dtype in (pl.Date, pl.Duration):
+            made.append(named(name).map_batches(spelled, return_dtype=pl.String, is_elementwise=True))
+    return frame.with_columns(made)

@@ -1,0 +1,476 @@
+"""Results and checkpoints that somebody has written by hand: read rightly, or refused in one line."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import plar
+from plar.engines import SparkEngine
+from plar.files.write import checksum
+from plar.granules import granule_files
+from plar.results.reduct import from_dict
+from plar.results.report import page
+from plar.search.checkpoint import _data_differences
+
+ODD: list[Any] = [
+    None,
+    True,
+    -1,
+    10**400,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "x",
+    [],
+    [[]],
+    {},
+    {"a": {"b": [1]}},
+    [None],
+]
+TABLE = {"a": [0, 0, 1, 1, 2], "b": [0.5, 1.5, 0.5, 1.5, 2.5], "c": [0, 1, 1, 0, 0], "d": [0, 1, 1, 0, 1]}
+OPTIONS: dict[str, Any] = {"include": ["c"], "bins": {"b": [1.0, 2.0]}, "na": ["?"]}
+
+
+def places(node: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every part of what JSON holds."""
+    yield way
+    for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+        yield from places(node[key], (*way, key))
+
+
+def forged(node: Any, way: tuple[Any, ...], value: Any) -> Any:
+    """A copy with another value in one place."""
+    if not way:
+        return value
+    made = copy.deepcopy(node)
+    inner = made
+    for key in way[:-1]:
+        inner = inner[key]
+    inner[way[-1]] = value
+    return made
+
+
+def test_forged_results() -> None:
+    saved = json.loads(json.dumps(plar.reduce(TABLE, "d", **OPTIONS).to_dict()))
+    accepted = 0
+    for way in places(saved):
+        for value in ODD:
+            try:
+                found = from_dict(forged(saved, way, value))
+            except plar.TableError:
+                continue
+            accepted += 1
+            assert str(found), (way, value)
+            assert found._repr_html_(), (way, value)
+            assert page(found), (way, value)
+    assert 0 < accepted < 1000
+
+
+def seal(path: Path, state: Any) -> None:
+    """Write a checkpoint with the right checksum, which whoever forges can compute."""
+    text = json.dumps([state], separators=(",", ":"))
+    path.write_text(f'{{"plar_checkpoint":4,"checksum":"{checksum(text.encode())}","state":{text}}}')
+
+
+def state_of(path: Path) -> Any:
+    (state,) = json.loads(path.read_text())["state"]
+    return state
+
+
+def refused(path: Path, table: Any, **options: Any) -> None:
+    """The checkpoint is called damaged, and stays as it is."""
+    before = path.read_bytes()
+    with pytest.raises(plar.TableError, match=r"is damaged.* delete it to start over\.$") as caught:
+        plar.reduce(table, "d", checkpoint=path, **options)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_forged_checkpoints(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    table = {**TABLE, "a2": [0, 1, 2, 0, 1]}
+    right = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
+    state = state_of(path)
+    assert state["steps"]
+    for way in places(state):
+        for value in ODD:
+            seal(path, forged(state, way, value))
+            try:
+                found = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
+            except plar.TableError:
+                continue
+            assert set(found.attributes) <= set(right.conditions), (way, value)
+            assert len(set(found.attributes)) == len(found.attributes), (way, value)
+            assert found.settings == right.settings, (way, value)
+            assert str(found), (way, value)
+
+
+#: the decision is the exclusive or of a and b; c is a copy of neither, and not needed
+XOR = {"a": [0, 0, 1, 1] * 2, "b": [0, 1, 0, 1] * 2, "c": [0] * 4 + [1] * 4, "d": [0, 1, 1, 0] * 2}
+#: rows 0 and 1 differ in b, rows 0 and 4 only in c, which need not be told apart
+CLAUSES: dict[str, Any] = {
+    "need not be separated": [[2], [0, 0, 0], [0, 0, 1]],
+    "not in the table": [[2], [0, 0, 0], [0, 0, 2]],
+    "differ in another column": [[2], [0, 0, 0], [0, 1, 0]],
+    "differ in more columns": [[2], [0, 0, 0], [0, 1, 1]],
+    "do not differ": [[2], [0, 0, 0], [0, 0, 0]],
+    "empty": [[], [0, 0, 0], [0, 0, 0]],
+    "unsorted": [[2, 1], [0, 0, 0], [0, 1, 1]],
+    "twice in one": [[1, 1], [0, 0, 0], [0, 1, 0]],
+    "given already": [[1], [0, 0, 0], [0, 1, 0]],
+    "negative": [[-1], [0, 0, 0], [0, 0, 1]],
+    "beyond the columns": [[3], [0, 0, 0], [0, 0, 1]],
+    "short": [[2], [0, 0], [0, 1]],
+    "text": [[2], "000", "001"],
+}
+
+
+@pytest.mark.parametrize("clause", CLAUSES.values(), ids=CLAUSES)
+def test_forged_clauses(tmp_path: Path, clause: Any) -> None:
+    """A clause (c) would prove that three columns are needed; an empty one could never be hit."""
+    path = tmp_path / "c.json"
+    right = plar.reduce(XOR, "d", search="smallest", checkpoint=path)
+    assert right.bounds == (2, 2)
+    state = state_of(path)
+    assert sorted(attributes for attributes, _, _ in state["clauses"]) == [[0], [1]]
+    state["clauses"].append(clause)
+    seal(path, state)
+    refused(path, XOR, search="smallest")
+
+
+@pytest.mark.parametrize("measure", ["PR", "SCE", "LCE", "CCE"])
+def test_right_clauses_are_taken(tmp_path: Path, measure: str) -> None:
+    """Of values of all kinds, also where rows that are equal have different decisions."""
+    path = tmp_path / "c.json"
+    table = {
+        "a": [1, 1, 2.5, None, "x", "x", True, date(2020, 1, 2)],
+        "b": [b"y", b"y", 0, 0, 1, 1, 2**70, float("inf")],
+        "c": [0, 0, 1, 1, 0, 1, 0, 1],
+        "d": [0, 1, 0, 1, 0, 1, 0, 1],
+    }
+    whole = plar.reduce(table, "d", search="smallest", measure=measure, checkpoint=path)
+    assert state_of(path)["clauses"]
+    again = plar.reduce(table, "d", search="smallest", measure=measure, checkpoint=path)
+    assert (again.attributes, again.bounds, again.proof) == (whole.attributes, whole.bounds, whole.proof)
+
+
+def test_a_forged_core_of_the_smallest_reduct(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    plar.reduce(XOR, "d", search="smallest", checkpoint=path)
+    state = state_of(path)
+    effect = state["inner"][0]
+    assert effect is not None
+    for inner in ([effect, effect, effect], [None, effect, None]):
+        seal(path, {**state, "inner": inner})
+        refused(path, XOR, search="smallest")
+
+
+#: all bits are needed; only the first has no copy, so it is the core, and the others take a step each
+BITS = {f"a{j}": [i >> j & 1 for i in range(16)] for j in range(4)}
+STEPPED: dict[str, Any] = {**BITS, **{f"b{j}": BITS[f"a{j}"] for j in (1, 2, 3)}, "d": [i % 7 % 3 for i in range(16)]}
+
+
+def test_forged_effects_of_leaving_a_column_out(tmp_path: Path) -> None:
+    """The search would begin with columns that it takes again later."""
+    for measure in ("PR", "SCE", "LCE", "CCE"):
+        path = tmp_path / f"{measure}.json"
+        right = plar.reduce(STEPPED, "d", measure=measure, checkpoint=path)
+        state = state_of(path)
+        assert (right.core, len(state["steps"])) == (("a0",), 3)
+        names = list(right.conditions)
+        taken = [names.index(step.attribute) for step in right.steps]
+        worst = max(theta for theta in [*state["inner"], state["theta_all"]] if theta is not None)
+        for theta in (worst + 1, state["theta_all"] + 1, state["theta_all"], state["theta_all"] - 1, 10**30, -(10**30)):
+            seal(path, forged(state, ("inner", taken[-1]), theta))
+            refused(path, STEPPED, measure=measure)
+
+
+def _swapped(steps: list[Any]) -> None:
+    steps[0], steps[1] = steps[1], steps[0]
+
+
+STEPS: dict[str, Callable[[list[Any]], Any]] = {
+    "a step twice": lambda steps: steps.append(steps[-1]),
+    "in another order": _swapped,
+    "one left out": lambda steps: steps.pop(0),
+    "another column": lambda steps: steps[0].update(attribute=steps[1]["attribute"]),
+    "not the first tie": lambda steps: steps[0].update(ties=[*steps[0]["candidates"]][::-1]),
+    "no tie": lambda steps: steps[0].update(ties=[]),
+    "a tie twice": lambda steps: steps[0].update(ties=steps[0]["ties"] * 2),
+    "a candidate less": lambda steps: steps[0]["candidates"].popitem(),
+    "a candidate more": lambda steps: steps[1].update(candidates=steps[0]["candidates"]),
+    "a core column among the candidates": lambda steps: steps[0]["candidates"].update(a0=0.0),
+    "more rows undecided": lambda steps: steps[-1].update(active=steps[0]["active"] + 1),
+    "more rows than there are": lambda steps: steps[0].update(active=17),
+    "fewer than no rows": lambda steps: steps[0].update(active=-1),
+    "done before": lambda steps: steps[0].update(active=0),
+    "not done": lambda steps: steps[-1].update(active=steps[-2]["active"]),
+    "Θ rises": lambda steps: steps[0].update(theta=steps[-1]["theta"] - 0.1),
+    "another Θ": lambda steps: steps[-1].update(theta=steps[-1]["theta"] - 0.1),
+    "no p-value": lambda steps: steps[0].update(p_value=None),
+    "a p-value above 1": lambda steps: steps[0].update(p_value=1.5),
+    "a negative p-value": lambda steps: steps[0].update(p_value=-0.5),
+    "negative seconds": lambda steps: steps[0].update(seconds=-1.0),
+}
+
+
+@pytest.mark.parametrize("change", STEPS.values(), ids=STEPS)
+def test_forged_steps(tmp_path: Path, change: Callable[[list[Any]], Any]) -> None:
+    path = tmp_path / "c.json"
+    right = plar.reduce(STEPPED, "d", checkpoint=path)
+    assert (right.core, len(right.steps)) == (("a0",), 3)
+    state = state_of(path)
+    change(state["steps"])
+    seal(path, state)
+    with pytest.raises(plar.TableError, match=r"is damaged|does not fit: Θ is"):
+        plar.reduce(STEPPED, "d", checkpoint=path)
+
+
+def test_forged_options_and_limits(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    right = plar.reduce(STEPPED, "d", checkpoint=path)
+    state = state_of(path)
+    # a description that leaves something out is of another run
+    for name in state["asked"]:
+        seal(path, {**state, "asked": {k: v for k, v in state["asked"].items() if k != name}})
+        if state["asked"][name] is None:
+            plar.reduce(STEPPED, "d", checkpoint=path)
+        else:
+            with pytest.raises(plar.TableError, match=f"is of another run: {name} None there"):
+                plar.reduce(STEPPED, "d", checkpoint=path)
+    # more columns than asked for, and steps no better than chance
+    most = len(right.attributes) - 1
+    seal(path, {**state, "asked": {**state["asked"], "max_attributes": most}})
+    refused(path, STEPPED, max_attributes=most)
+    seal(path, {**state, "asked": {**state["asked"], "alpha": 1e-30, "start": "core"}})
+    refused(path, STEPPED, alpha=1e-30, start="core")
+    # steps in the search for the smallest reduct, and clauses in the greedy one
+    seal(path, {**state, "asked": {**state["asked"], "search": "smallest"}})
+    refused(path, STEPPED, search="smallest")
+    seal(path, {**state, "clauses": [[[0], [0] * 7, [1, *[0] * 6]]]})
+    refused(path, STEPPED)
+
+
+class CountedName(str):
+    """A name that counts how often it is hashed."""
+
+    __slots__ = ()
+    hashed = 0
+
+    def __hash__(self) -> int:
+        CountedName.hashed += 1
+        return super().__hash__()
+
+
+def test_columns_are_compared_once_each() -> None:
+    """When a run resumes: not each with all others."""
+    counts = []
+    for n in (100, 200):
+        data = {"objects": 1, "decision": ["d"], "cuts": {}, "values": "", "granules": 1}
+        described = {**data, "conditions": [CountedName(f"x{j}") for j in range(n)]}
+        CountedName.hashed = 0
+        assert _data_differences(described, described) == []
+        counts.append(CountedName.hashed)
+    assert counts[1] == 2 * counts[0] <= 2000
+
+
+EITHER = {"a": [0, 0, 1, 1], "b": [0, 0, 1, 1], "c": [0, 1, 0, 1], "d": [0, 0, 1, 1]}
+
+
+def proof_of_either() -> plar.Proof:
+    """That a alone suffices, as b would, and nothing less."""
+    proof = plar.reduce(EITHER, "d", search="smallest").proof
+    assert proof is not None
+    assert (proof.attributes, proof.clauses[0].attributes) == (("a",), ("a", "b"))
+    return proof
+
+
+def minority(counts: Any) -> Any:
+    return counts.sum() - counts.max()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        # either column costs 1.5, yet these weights would prove that every set costs at least 2
+        (
+            {"costs": {"a": 1.5, "b": 1.5}, "attributes": ("a", "b"), "cost": 3, "lower_bound": 2}
+            | {"tree": ({"scale": 2, "weights": [[0, 3]]},)},
+            "'costs' is missing or does not fit",
+        ),
+        ({"costs": {"a": True}}, "'costs' is missing or does not fit"),
+        ({"costs": {"a": 0}, "cost": 0, "lower_bound": 0}, "It must be from 1 to 1,000,000"),
+        ({"costs": {"c": 10**6 + 1}}, "It must be from 1 to 1,000,000"),
+        ({"measure": plar.Measure("SCE", minority, lambda n: n)}, "The proof is not as plar.reduce makes it"),
+        ({"measure": "minority"}, "The measure of the proof is 'minority'. It must be one of PR, SCE, LCE, CCE"),
+        ({"measure": "sce"}, "The measure of the proof is 'sce'"),
+        ({"cost": 1.0}, "'cost' is missing or does not fit"),
+        ({"lower_bound": 2}, "its columns cost 1, and all sets at least 2"),
+        ({"lower_bound": -1}, "its columns cost 1, and all sets at least -1"),
+        ({"tree": ({"attribute": ["a"]},)}, "Node 0 of the proof names"),
+        ({"tree": [[]]}, "'tree' is missing or does not fit"),
+        ({"clauses": ({"attributes": ("a",)},)}, "'row' is missing or does not fit"),
+    ],
+)
+def test_proofs_made_in_python(changes: dict[str, Any], said: str) -> None:
+    """They are checked as strictly as a file."""
+    with pytest.raises(plar.ProofError, match=said) as caught:
+        plar.verify(replace(proof_of_either(), **changes), EITHER)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_field_of_a_proof_made_in_python() -> None:
+    right = proof_of_either()
+    assert plar.verify(right, EITHER)
+    for field in fields(right):
+        for value in [*ODD, {1}, object(), minority, ["a", "a"], ("a", "x")]:
+            proof = replace(right, **{field.name: value})
+            try:
+                plar.verify(proof, EITHER)
+            except plar.PlarError:
+                continue
+            # a list is as good as a tuple, and one more constraint that the set obeys is as true
+            assert list(value) == list(getattr(right, field.name)), (field.name, value)
+
+
+@pytest.mark.parametrize("text", ["[" * 990 + "]" * 990, '{"a":' * 990 + "1" + "}" * 990, "[]", "3", '"x"', "null"])
+def test_nested_and_other_json(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.json"
+    for written in (text, f'{{"plar_checkpoint": 4, "checksum": "", "state": [{text}]}}'):
+        path.write_text(written)
+        with pytest.raises(plar.TableError):
+            plar.load(path)
+        with pytest.raises(plar.TableError):
+            plar.reduce(TABLE, "d", checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"tolerance": 10**400},
+        {"epsilon": 10**400},
+        {"checkpoint": b"x"},
+        {"checkpoint": 3},
+        {"on_step": 3},
+        {"progress": True},
+        {"memory_limit": 10**400},
+        {"memory_limit": "9" * 400},
+        {"time_limit": 10**400},
+        {"time_limit": "soon"},
+        {"max_attributes": 0},
+        {"n_jobs": 0},
+        {"engine": 3},
+        {"measure": 3},
+    ],
+)
+def test_parameters_of_no_sense(options: dict[str, Any]) -> None:
+    with pytest.raises(plar.ParameterError) as caught:
+        plar.reduce(TABLE, "d", **options)
+    assert isinstance(caught.value, ValueError)
+    assert not isinstance(caught.value, plar.TableError)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("conf", 3, "must be a mapping of settings, such as .* Got 3 instead"),
+        ("conf", {"spark.ui.enabled": None}, "must give settings by name, .* Got 'spark.ui.enabled': None instead"),
+        ("conf", {1: "x"}, "must give settings by name, .* Got 1: 'x' instead"),
+        ("master", 3, "must be None or an address, .* Got 3 instead"),
+        ("session", "local", "must be None or a SparkSession. Got 'local' instead"),
+        ("watch", 3, "must be None or a function. Got 3 instead"),
+        ("partitions", "2", "must be None or an integer of at least 1. Got '2' instead"),
+    ],
+)
+def test_options_of_spark_that_are_none(option: str, value: Any, said: str) -> None:
+    with pytest.raises(plar.ParameterError, match=f"'{option}' parameter {said}"):
+        SparkEngine(**{option: value})
+
+
+def test_paths_of_no_sense() -> None:
+    found = plar.reduce(TABLE, "d")
+    for path in (b"x", 3):
+        with pytest.raises(plar.ParameterError, match="path must be text"):
+            plar.load(path)  # type: ignore[arg-type]
+        with pytest.raises(plar.ParameterError, match="path must be text"):
+            found.save(path)  # type: ignore[arg-type]
+
+
+def _forge(path: Path, frame: pl.DataFrame, roles: Any) -> None:
+    frame.write_parquet(path, metadata={"plar": roles if isinstance(roles, str) else json.dumps(roles)})
+
+
+def _taken(path: Path) -> bool:
+    """Whether granules of a file are read and reduced; else they are refused in one line."""
+    try:
+        granules = plar.granulate(path)
+        assert str(plar.reduce(granules))
+        granules.merge(granules).save(path.with_name("again.parquet"))
+        plar.granulate(path.with_name("again.parquet"))
+    except plar.PlarError:
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
+@pytest.mark.parametrize("checked", [False, True])
+def test_forged_granules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked: bool) -> None:
+    """Also with the right checksum, which whoever forges can compute."""
+    path = tmp_path / "g.parquet"
+    plar.granulate({**TABLE, "e": [1, "x", None, 2.5, b"y"]}, "d", bins={"b": [1.0, 2.0]}).save(path)
+    frame = pl.read_parquet(path)
+    roles = json.loads(pl.read_parquet_metadata(path)["plar"])
+    assert roles["spelled"] == ["e"]
+    if not checked:
+        monkeypatch.setattr(granule_files, "_seal", lambda *_: roles["checksum"])
+    forge, taken = tmp_path / "forged.parquet", 0
+    for way in places(roles):
+        for value in [*ODD, "e", ["a", "a"], ["a", "b", "c", "d", "e", "count"]]:
+            _forge(forge, frame, forged(roles, way, value))
+            taken += _taken(forge)
+    for text in ("", "[" * 5000, "nonsense", '{"version": 1}', "null", "[]"):
+        _forge(forge, frame, text)
+        assert not _taken(forge)
+    assert taken < 300
+    if checked:
+        return
+    odd_counts: list[pl.Series] = [
+        pl.Series([1, None, 1, 1, 1]),
+        pl.Series([1, -1, 1, 1, 1]),
+        pl.Series([0, 1, 1, 1, 1]),
+        pl.Series([1.5] * 5),
+        pl.Series([float("nan"), 1, 1, 1, 1]),
+        pl.Series([1e300] * 5),
+        pl.Series([2**62] * 5),
+        pl.Series(["1", "2", "x", "1", "1"]),
+        pl.Series([[1]] * 5),
+        pl.Series([{"x": 1}] * 5),
+        pl.Series([None] * 5),
+        pl.Series([2**100] * 5, dtype=pl.Int128),
+        pl.Series([b"1"] * 5),
+    ]
+    for counts in odd_counts:
+        _forge(forge, frame.with_columns(counts.alias("count")), roles)
+        assert not _taken(forge), counts
+    texts = ["int x", "float", "str 'a", "bytes b", "Decimal Decimal('x')", "tuple (1", "complex q", "Decimal", "bool",
+             "str " + "-" * 99_999 + "1", "str " + "(" * 300, "int " + "9" * 5000, "Odd x", "tuple ([],)"]  # fmt: skip
+    for text in texts:
+        _forge(forge, frame.with_columns(pl.Series("e", [text, "int 1", "int 2", None, "str 'x'"])), roles)
+        _taken(forge)
+    for column in odd_counts:
+        for name in ("a", "d", "e"):
+            _forge(forge, frame.with_columns(column.alias(name)), roles)
+            _taken(forge)
+    _forge(forge, frame.head(0), roles)
+    assert not _taken(forge)
+    _forge(forge, frame.select("a"), roles)
+    assert not _taken(forge)

@@ -1,0 +1,642 @@
+"""The report and the notebook view: what they tell, and in a real browser how the page behaves."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import plar
+from plar.datasets import random_table
+from plar.results.reduct import from_dict
+from plar.results.report import page
+from plar.results.report.ranking import ranked
+from plar.results.report.reproduce import python_call, shell_command
+from plar.results.report.words import chance_words, visible
+from support.browser import chromium
+from support.environment import TIC_TAC_TOE
+
+pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install 'plar[report]'")
+
+#: names that would do something if they were taken for anything but text
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "</script><script>alert(2)</script>",
+    "</title></style><h1>",
+    "<!--",
+    "-->",
+    "{{ 7 * 7 }}",
+    "{% raw %}",
+    "&lt;b&gt;",
+    "two\nlines\u2028more",
+    "\x1b[31mred\x00",
+    "exe.\u202efdp",
+    "שלום",
+    "",
+    " ",
+    "x" * 10_000,
+    "__proto__",
+)
+DECISION = "<i>decision</i>"
+
+
+def hostile_table() -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    table: dict[str, Any] = {name: rng.integers(0, 3, 60) for name in HOSTILE}
+    table["twin of <!--"] = 2 - table["<!--"]
+    return {**table, DECISION: rng.integers(0, 2, 60)}
+
+
+@pytest.fixture(scope="module")
+def hostile() -> plar.Reduct:
+    return plar.reduce(hostile_table(), DECISION, include=["<!--"], max_attributes=5, equivalent=True)
+
+
+@pytest.fixture(scope="module")
+def wide() -> plar.Reduct:
+    """120 columns of 2 to 13 values: as text, 10 would come before 9."""
+    cells, y = random_table(300, 120, values=252, classes=2)
+    return plar.reduce({f"c{j}": cells[:, j] % (2 + j % 12) for j in range(120)} | {"y": y}, "y", equivalent=True)
+
+
+class Text(HTMLParser):
+    """What a page says, and the tags that it is made of."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+        self.feed(html.replace("<wbr>", ""))
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def told(found: plar.Reduct) -> str:
+    return Text(page(found).split("<main>")[0]).text + Text(page(found).split("<main>")[1]).text
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "words"),
+    [
+        ({"a": [0, 1], "b": [0, 1], "d": [0, 1]}, {}, ["1 of 2 columns is enough", "50.0 %", "a = b"]),
+        (
+            {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]},
+            {},
+            ["All 2 columns are needed", "2 columns belong"],
+        ),
+        ({"a": [0, 1], "d": [1, 1]}, {}, ["No column is chosen", "is the same in every row"]),
+        (
+            {"a": [0, 0], "d": [0, 1]},
+            {},
+            ["No column is chosen", "The table is inconsistent", "none says anything about d"],
+        ),
+        (
+            {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]},
+            {"max_attributes": 1},
+            [
+                "1 of 2 columns chosen, with a loss",
+                "The search was stopped",
+                "by the limit of 1 column",
+                "core, left out",
+            ],
+        ),
+        (
+            {"a": [0, 1], "b": [0, 1], "d": [0, 1]},
+            {"include": ["a", "b"]},
+            ["Not minimal.", "--minimal", "asked for", "removable"],
+        ),
+        ({"a": [0, 1, None], "d": [0, 1, 1]}, {}, ["1, 1 cell", "The only column is needed"]),
+    ],
+    ids=["enough", "all needed", "one decision", "nothing told", "a loss", "asked for", "missing"],
+)
+def test_words(table: Mapping[str, Any], options: Mapping[str, Any], words: list[str]) -> None:
+    text = told(plar.reduce(table, "d", equivalent=True, **options)).replace("\xa0", " ")
+    for expected in words:
+        assert expected in text
+
+
+def steps_of(p_values: list[float | None], **changed: Any) -> plar.Reduct:
+    """A reduct of steps with such p-values, of three rows for each combination."""
+    names = tuple(f"c{j}" for j in range(len(p_values) + 1))
+    found = plar.reduce({name: [0, 1] for name in names} | {"y": [0, 1]}, "y")
+    steps = tuple(replace(found.steps[0], attribute=name, p_value=p) for name, p in zip(names, p_values, strict=False))
+    return replace(found, steps=steps, attributes=names[:-1], n_objects=30, n_combinations=10, **changed)
+
+
+@pytest.mark.parametrize(
+    ("p_values", "words"),
+    [
+        ([0.0], "The only step beats chance."),
+        ([0.0, 0.05], "Both steps beat chance."),
+        ([0.0] * 7, "All 7 steps beat chance."),
+        ([0.06], "No step beats chance: a random decision would do as well."),
+        ([0.0] * 4 + [1.0] * 13, "4 of 17 steps beat chance; from step 5 on, a random decision would do as well."),
+        ([0.0, 1.0], "1 of 2 steps beats chance; in step 2, a random decision would do as well."),
+        ([1.0, 0.0], "In step 1, a random decision would do as well. 1 later step beats chance."),
+        (
+            [0.0, 0.0, 1.0, 0.0, 1.0, 0.0],
+            "The first 2 of 6 steps beat chance; in step 3, a random decision would do as well. "
+            "2 later steps beat chance.",
+        ),
+    ],
+)
+def test_steps_and_chance(p_values: list[float | None], words: str) -> None:
+    found = steps_of(p_values)
+    assert chance_words(found) == [words, "There are 3.0 rows for each combination of the chosen values."]
+    assert words in str(found)
+    assert words in Text(found._repr_html_()).text
+    assert words in told(found)
+
+
+def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
+    old = steps_of([None, None])
+    for found in (old, replace(old, n_combinations=None)):
+        for shown in (str(found), found._repr_html_(), page(found).split("<script")[0].split("</style>")[1]):
+            assert not re.search(r"chance|p-value|combination of", shown)
+
+
+@pytest.mark.parametrize(
+    ("bins", "words"),
+    [
+        ("quantile:2", "What was tested is the binned table."),
+        ("mdlp", "cut points by mdlp depend on the decision: p-values are too small."),
+        ({"c0": "mdlp"}, "p-values are too small."),
+    ],
+)
+def test_bins_and_chance(bins: Any, words: str) -> None:
+    assert words in told(steps_of([0.0], cuts={"c0": (0.5,)}, settings={"bins": bins}))
+
+
+def test_alpha() -> None:
+    found = plar.reduce(TIC_TAC_TOE, "x_wins", alpha=0.05)
+    assert "Neither of the 2 columns left beats chance at 0.05." in str(found)
+    text = told(found)
+    for words in ("7 of 9 columns chosen Together they say less", "The goal was to beat chance.", "Every p-value is 1"):
+        assert words in text
+    assert "Something is lost" not in text
+    assert "something is lost" not in found._repr_html_()
+    near = replace(found, rejected={"middle_left": 0.0501, "middle_right": 1.0})
+    assert "The smallest p-values: middle_left 0.0501 and 1 for all others." in told(near)
+
+
+def test_what_was_not_tested() -> None:
+    pair = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "c": [0, 1, 1] * 12, "d": [0, 1, 1, 0] * 9}
+    assert "Taken untested: 2 core columns and 1 asked for." in told(plar.reduce(pair, "d", include=["c"]))
+    nothing = plar.reduce(pair, "d", alpha=0.05)
+    assert "None of the 3 columns beats chance at 0.05." in str(nothing)
+    for words in ("No column beats chance", "The search did not begin with them.", "core, left out"):
+        assert words in told(nothing)
+    asked = plar.reduce(pair, "d", alpha=0.05, include=["a"])
+    assert "Taken untested: 1 column asked for." in told(asked)
+
+
+def test_what_chance_would_do_as_well_is_passed_over() -> None:
+    table = {"id": range(60), "a": [0, 1] * 30, "d": [0, 1] * 29 + [1, 0]}
+    with pytest.warns(plar.PlarWarning, match="'id' is different in nearly every row"):
+        found = plar.reduce(table, "d", alpha=0.05)
+    assert found.attributes == ("a",)
+    assert "passed over: id" in told(found)
+    # as good but for rounding: tested before a, as it comes first in the table
+    step = replace(found.steps[0], candidates={"id": 0.5 - 2.0**-32, "a": 0.5})
+    assert "passed over: id" in told(replace(found, steps=(step,)))
+    worse = replace(step, candidates={"id": 0.5 - 2.0**-30, "a": 0.5})
+    assert "passed over" not in told(replace(found, steps=(worse,))).replace("passed over are", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, ""),
+        ({"start": "core"}, ""),
+        ({"start": "empty"}, "--start empty"),
+        ({"alpha": 0.05, "start": "empty"}, "--alpha 0.05"),
+        ({"alpha": 0.01, "start": "core"}, "--alpha 0.01 --start core"),
+    ],
+)
+def test_alpha_and_start_are_repeated_where_they_were_asked_for(options: dict[str, Any], words: str) -> None:
+    found = plar.reduce(TIC_TAC_TOE, "x_wins", **options)
+    assert (shell_command(found) or "").partition("--measure SCE")[2].strip() == words
+    ran: dict[str, Any] = {}
+    exec(python_call(found), ran)
+    assert without_times(ran["r"]) == without_times(found)
+
+
+def test_measure_of_the_users_own() -> None:
+    own = plar.Measure("<b>minority", lambda counts: counts.sum() - counts.max(), normaliser=lambda n: n)
+    found = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 0, 1], "d": [0, 1, 1, 1]}, "d", measure=own)
+    html = page(found)
+    assert "<b>minority" not in html
+    assert "which is not one of plar&#39;s" in html
+
+
+def test_every_column_has_a_role() -> None:
+    rng = np.random.default_rng(2)
+    table: dict[str, Any] = {f"noise{j}": rng.integers(0, 4, 200) for j in range(9)}
+    table |= {"a": rng.integers(0, 2, 200), "b": rng.integers(0, 2, 200), "one": [7] * 200}
+    table |= {"copy": 1 - table["a"], "d": table["a"] + table["b"] + (rng.random(200) < 0.1)}
+    found = plar.reduce(table, "d", alpha=0.05, equivalent=True)
+    roles = {row["name"]: (row["role"], row["of"]) for row in ranked(found)}
+    assert list(roles)[:2] == list(found.attributes)
+    assert set(roles) == set(found.conditions)
+    assert roles["copy"] == ("same as", "a")
+    assert roles["one"] == ("constant", None)
+    assert {roles[f"noise{j}"] for j in range(9)} == {("chance", None)}
+    assert re.search(r"same as a chosen column +copy \(a\)", str(found))
+    assert (
+        "Not chosen: same as a chosen column (1), no gain beyond chance (9), constant" in Text(found._repr_html_()).text
+    )
+
+
+def test_columns_without_a_cut_are_neither_constant_nor_equal(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    target = rng.integers(0, 2, 300)
+    table: dict[str, Any] = {"x": rng.normal(size=300) + 4 * target, "n1": rng.normal(size=300)}
+    table |= {"n2": rng.normal(size=300), "same": ["s"] * 300, "again": [7.5] * 300, "d": target}
+    found = plar.reduce(table, "d", bins="mdlp", equivalent=True)
+    assert found.cuts["n1"] == found.cuts["n2"] == ()
+    assert found.equivalent == (("same", "again"),)
+    found.save(tmp_path / "r.json")
+    for result in (found, plar.load(tmp_path / "r.json")):
+        roles = {row["name"]: row["role"] for row in ranked(result)}
+        assert roles == {
+            "x": "core",
+            "n1": "no useful cut",
+            "n2": "no useful cut",
+            "same": "constant",
+            "again": "constant",
+        }
+        assert re.search(r"no useful cut found +n1, n2\n", str(result))
+        assert re.search(r"constant, so in no reduct +same, again\n", str(result))
+        assert "no useful cut found (2), constant, so in no reduct (2)" in Text(result._repr_html_()).text
+        assert "no useful cut" in told(result)
+    # all numbers on one side of the given points
+    given = plar.reduce(table, "d", bins={"x": [2.0], "n1": [99.0], "n2": [99.0]}, equivalent=True)
+    assert given.equivalent == (("same", "again"),)
+    assert {row["role"] for row in ranked(given) if row["name"] in ("n1", "n2")} == {"no useful cut"}
+
+
+def test_the_core_is_ranked_by_gain() -> None:
+    rng = np.random.default_rng(6)
+    bits = {name: rng.integers(0, 2, 400) for name in ("rare", "often", "half")}
+    bits["rare"] = (rng.random(400) < 0.05).astype(int)
+    target = np.where(bits["rare"], 2, bits["often"]) + 4 * (bits["half"] & (rng.random(400) < 0.9))
+    table = {**bits, "noise": rng.integers(0, 3, 400), "d": target}
+    for options in ({}, {"max_attributes": 1}):
+        given: dict[str, Any] = options
+        found = plar.reduce(table, "d", **given)
+        gains = found.core_significances
+        by_gain = sorted(gains, key=lambda name: -gains[name])
+        assert tuple(by_gain) != found.core
+        shown = [row["name"] for row in ranked(found) if row["name"] in gains]
+        assert shown == by_gain
+        steps = [step.attribute for step in found.steps]
+        assert [row["name"] for row in ranked(found) if row["role"].startswith("step")] == steps
+
+
+def test_the_gain_of_the_core_is_shown_in_the_terminal() -> None:
+    found = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]}, "d")
+    assert re.search(r"column  chosen as +gain\n  a +core +0.6931\n  b +core +0.6931\n", str(found))
+
+
+def test_without_a_path_the_page_is_returned() -> None:
+    found = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    shown: Any = found.report()
+    assert shown == page(found)
+    assert shown._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html')
+    assert repr(shown).startswith("<HTML page of ")
+    assert "reduct" in str(plar.reducts({"a": [0, 1], "d": [0, 1]}, "d").report())
+
+
+def test_settings_are_those_that_were_changed() -> None:
+    html = page(plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", max_attributes=1))
+    shown = re.findall(r"<dt><code>(\w+)</code></dt>", html)
+    assert shown == ["measure", "engine", "max_attributes"]
+
+
+def test_bins_are_shown_as_intervals() -> None:
+    found = plar.reduce({"a": [1.0, 2.0, 3.0, 4.0], "d": [0, 0, 1, 1]}, "d", bins={"a": [1.5, 2.5]})
+    text = told(found)
+    for interval in ("≤ 1.5 | 1.5 to 2.5 | > 2.5", "All columns, ranked"):
+        assert interval in text
+
+
+def test_report_of_a_saved_reduct_is_the_same(tmp_path: Path, hostile: plar.Reduct) -> None:
+    hostile.save(tmp_path / "r.json")
+    plar.load(tmp_path / "r.json").report(tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page(replace(hostile, equivalent=None))
+
+
+def test_report_is_written_whole_or_not_at_all(tmp_path: Path, hostile: plar.Reduct) -> None:
+    with pytest.raises(plar.TableError, match="Cannot write"):
+        hostile.report(tmp_path / "no folder" / "r.html")
+    with pytest.raises(plar.TableError, match="is a directory"):
+        hostile.report(tmp_path)
+    with pytest.raises(plar.TableError, match=r"'r\.pdf'; name it \.html"):
+        hostile.report("r.pdf")
+    hostile.report(tmp_path / "r.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
+
+
+def without_times(found: plar.Reduct) -> Any:
+    told = json.loads(json.dumps(found.to_dict()))
+    return {**told, "seconds": {}, "steps": [{**step, "seconds": 0} for step in told["steps"]]}
+
+
+@pytest.mark.parametrize(
+    "reading", [{}, {"header": False, "separator": ";", "decimal": ","}], ids=["plain", "read_table"]
+)
+def test_the_command_and_the_call_give_the_same_reduct(tmp_path: Path, reading: dict[str, Any]) -> None:
+    names = ["the $HOME", "b c", "'q'", "w\x1b[1m", "y", "unused"]
+    rows: list[list[Any]] = [[i % 3, i % 5, "?" if i % 7 == 0 else i % 2, 1 + i % 2, i % 4, i] for i in range(60)]
+    between = reading.get("separator", ",")
+    file = tmp_path / "it's a table.csv"
+    file.write_text("\n".join(between.join(map(str, row)) for row in [names, *rows][bool(reading) :]), encoding="utf-8")
+    if reading:
+        names = [f"x{j}" for j in range(6)]
+    *conditions, weights, decision, _ = names
+    table: Any = {
+        "conditions": conditions,
+        "na": "?",
+        "missing": "drop",
+        "weights": weights,
+        "bins": {names[1]: [1.5, 2.5]},
+    }
+    search: Any = {"measure": "LCE", "include": [names[2]], "max_attributes": 2, "minimal": True}
+    search |= {"alpha": 0.2, "start": "core"} if reading else {}
+    if reading:
+        found = plar.reduce(plar.read_table(file, decision, **table, **reading), **search)
+    else:
+        found = plar.reduce(file, decision, **table, **search)
+    blocks = re.findall(r"<pre><code>(.*?)</code></pre>", page(found), re.DOTALL)
+    shell, call = ("".join(Text(code).words) for code in blocks)
+    done = subprocess.run(
+        ["bash", "-c", shell.replace("plar", '"$PYTHON" -m plar', 1) + " --json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHON": sys.executable},
+    )
+    ran: dict[str, Any] = {}
+    exec(call, ran)
+    assert without_times(from_dict(json.loads(done.stdout))) == without_times(found)
+    assert without_times(ran["r"]) == without_times(found)
+
+
+def test_the_command_line_can_give_its_own_command(hostile: plar.Reduct) -> None:
+    assert "<code>plar reduce &#39;&lt;b&gt;&#39; --x</code>" in page(hostile, "plar reduce '<b>' --x")
+
+
+def test_notebook_table_is_small_and_inert(hostile: plar.Reduct, wide: plar.Reduct) -> None:
+    shown = Text(hostile._repr_html_())
+    assert shown.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td", "b", "br", "span", "bdi"}
+    assert f"18 columns → 5 for {DECISION}" in shown.text
+    everything = plar.reduce(hostile_table(), DECISION, include=list(HOSTILE))._repr_html_()
+    for name in HOSTILE[:9]:
+        assert name in Text(everything).words
+    many = plar.reduce({f"c{j}": [j % 2, 0] for j in range(40)} | {"y": [0, 1]}, "y", include=range(40))
+    assert "… and 10 more" in Text(many._repr_html_()).text
+
+
+# -- in the browser ------------------------------------------------------------------------------------------------
+
+
+class Browser:
+    """Headless Chromium with one page at a time, and what it logs."""
+
+    def __init__(self, driver: Any, folder: Path) -> None:
+        self.driver, self.folder = driver, folder
+        self.console: list[str] = []
+        self.requests: list[str] = []
+
+    def open(self, html: str, *, width: int = 1100, dark: bool = False, scripts: bool = True, media: str = "") -> None:
+        file = self.folder / "page.html"
+        file.write_text(html, encoding="utf-8")
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.do("Emulation.setDeviceMetricsOverride", **size)
+        self.do("Emulation.setEmulatedMedia", media=media, features=[scheme])
+        self.do("Emulation.setScriptExecutionDisabled", value=not scripts)
+        self.driver.get("about:blank")
+        self.driver.get_log("performance"), self.driver.get_log("browser")
+        self.driver.get(file.as_uri())
+        self.console = [entry["message"] for entry in self.driver.get_log("browser")]
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        self.requests = [url for url in asked if url != file.as_uri()]
+
+    def do(self, method: str, **parameters: Any) -> Any:
+        return self.driver.execute_cdp_cmd(method, parameters)
+
+    def js(self, code: str, *given: Any) -> Any:
+        return self.driver.execute_script(code, *given)
+
+    def cells(self, table: str, column: int) -> list[str]:
+        found: list[str] = self.js(
+            "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]"
+            ".map(row => row.cells[arguments[1]].textContent)",
+            table,
+            column,
+        )
+        return found
+
+    def click(self, selector: str) -> None:
+        self.driver.find_element("css selector", selector).click()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    logged = {"goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
+    with chromium(capabilities=logged) as started:
+        yield Browser(started, tmp_path_factory.mktemp("report"))
+
+
+def test_the_browser_sees_what_a_bad_page_does(browser: Browser) -> None:
+    browser.open("<script>console.error('told')</script><img src='http://127.0.0.1:9/'>")
+    assert browser.requests == ["http://127.0.0.1:9/"]
+    assert any("told" in line for line in browser.console)
+
+
+def test_no_errors_and_no_requests(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
+    for found in (hostile, wide, plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")):
+        browser.open(page(found))
+        assert browser.console == []
+        assert browser.requests == []
+        assert browser.js("return document.compatMode") == "CSS1Compat"
+
+
+def test_policy_keeps_other_scripts_from_running(browser: Browser, hostile: plar.Reduct) -> None:
+    browser.open(page(hostile).replace("</footer>", "</footer><script>window.ran = true</script><img src='x.png'>"))
+    assert browser.js("return window.ran") is None
+    assert len([line for line in browser.console if "Content Security Policy" in line]) == 2
+
+
+def test_hostile_names_are_shown_and_do_nothing(browser: Browser, hostile: plar.Reduct) -> None:
+    from selenium.common.exceptions import NoAlertPresentException
+
+    for scripts in (False, True):
+        browser.open(page(hostile, "plar reduce '</pre><script>alert(3)</script>'"), scripts=scripts)
+        with pytest.raises(NoAlertPresentException):
+            _ = browser.driver.switch_to.alert.text
+        browser.do("Emulation.setScriptExecutionDisabled", value=False)
+        assert browser.js("return [document.scripts.length, document.images.length]") == [2, 0]
+        assert browser.js("return document.querySelectorAll('h1, i').length") == 1
+        shown = browser.js(
+            "return [...document.querySelectorAll('#columns-table tbody th')]"
+            ".map(th => (th.querySelector('details > bdi') || th.querySelector('bdi')).textContent)"
+        )
+        assert shown == [visible(row["name"]) for row in ranked(hostile)]
+        assert browser.js("return getComputedStyle(document.querySelector('bdi')).unicodeBidi") == "isolate"
+    assert "<script>alert(1)</script>" in browser.cells("columns-table", 1)
+    assert "</pre><script>alert(3)</script>" in browser.js("return document.querySelector('pre').textContent")
+    browser.click("#columns-table details summary")
+    assert browser.js("return document.querySelector('#columns-table details > bdi').innerText.length") == 10_000
+
+
+def numbers(html: str) -> str:
+    """Exact numbers as Python writes them: JavaScript's have no .0."""
+    return re.sub(r'title="([^"]*)"', lambda found: f'title="{float(found[1])}"', html)
+
+
+def test_the_page_says_the_same_without_scripts(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
+    rows = "return ['candidates-table', 'columns-table'].map(id => document.getElementById(id).tBodies[0].innerHTML)"
+    for found in (hostile, wide, plar.reduce(TIC_TAC_TOE, "x_wins", measure="PR")):
+        seen = []
+        for scripts in (False, True):
+            browser.open(page(found), scripts=scripts)
+            browser.do("Emulation.setScriptExecutionDisabled", value=False)
+            seen.append([numbers(re.sub(r"\s*\n\s*", "", html)) for html in browser.js(rows)])
+        assert seen[0] == seen[1]
+
+
+def test_columns_sort_by_number_and_by_name(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide))
+    sizes = [row["values"] for row in ranked(wide)]
+    assert browser.cells("columns-table", 5) == [str(n) for n in sizes[:50]]
+    for way, expected in (("descending", sorted(sizes, reverse=True)), ("ascending", sorted(sizes))):
+        browser.click("#columns-table [data-sort=values]")
+        assert browser.cells("columns-table", 5) == [str(n) for n in expected[:50]]
+        states = browser.js(
+            "return [...document.querySelectorAll('#columns-table th[aria-sort]')].map(h => h.ariaSort)"
+        )
+        assert states == ["none"] * 5 + [way] + ["none"] * 2
+    browser.click("#columns-table [data-sort=name]")
+    assert browser.cells("columns-table", 1)[:12] == [f"c{j}" for j in range(12)]
+
+
+def test_all_rows_can_be_shown_and_searched(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide))
+    status = "return document.getElementById('columns-table-status').textContent"
+    assert browser.js(status) == "The first 50 of 120."
+    browser.click("[data-all=columns-table]")
+    assert browser.cells("columns-table", 1) == [row["name"] for row in ranked(wide)]
+    browser.click("#columns-table [data-sort=place]")
+    browser.driver.find_element("css selector", "[data-find=columns-table]").send_keys("C11")
+    assert browser.cells("columns-table", 1) == ["c11", *(f"c11{k}" for k in range(10))]
+    assert browser.js(status) == "11 columns."
+
+
+def test_candidates_of_every_round(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide))
+    browser.click("[data-all=candidates-table]")
+    for k, step in enumerate(wide.steps):
+        browser.js(
+            "const s = document.getElementById('round'); s.value = arguments[0];s.dispatchEvent(new Event('change'))",
+            k,
+        )
+        exact = browser.js(
+            "return [...document.querySelectorAll('#candidates-table tbody tr')]"
+            ".map(r => [r.querySelector('bdi').textContent, Number(r.cells[2].title)])"
+        )
+        assert dict(exact) == step.candidates
+        assert [value for _, value in exact] == sorted(step.candidates.values(), reverse=True)
+        chosen = browser.js("return document.querySelector('#candidates-table tr.taken bdi').textContent")
+        assert chosen == step.attribute
+
+
+def luminance(browser: Browser) -> tuple[float, float]:
+    """Mean of red, green and blue, of the page's background and its text."""
+    colours = browser.js("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    back, text = (np.mean([int(n) for n in re.findall(r"\d+", colour)[:3]]) for colour in colours)
+    return float(back), float(text)
+
+
+def test_light_dark_and_paper(browser: Browser, hostile: plar.Reduct) -> None:
+    back, text = luminance_of(browser, hostile)
+    assert back > 240 > 60 > text
+    back, text = luminance_of(browser, hostile, dark=True)
+    assert back < 40 < 200 < text
+    back, text = luminance_of(browser, hostile, dark=True, media="print")
+    assert back > 240 > 60 > text
+    assert browser.js("return [...document.querySelectorAll('.tools label, .all')].some(e => e.offsetHeight)") is False
+
+
+def luminance_of(browser: Browser, found: plar.Reduct, **how: Any) -> tuple[float, float]:
+    browser.open(page(found), **how)
+    return luminance(browser)
+
+
+def test_fits_a_phone(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
+    for found in (hostile, wide):
+        browser.open(page(found), width=375)
+        assert browser.js("return document.documentElement.scrollWidth") <= 375
+        assert browser.js("return document.querySelector('.phone svg').clientWidth") > 300
+
+
+def test_names_break_between_words_only(browser: Browser) -> None:
+    table = {f"sensor_group/channel_{j}_temperature": [j % 2, 0, 1] for j in range(3)} | {"d": [0, 1, 2]}
+    browser.open(page(plar.reduce(table, "d", include=[0, 1, 2])), width=375)
+    pieces = browser.js(
+        "const found = []; for (const name of document.querySelectorAll('tbody th bdi'))"
+        "for (const text of name.childNodes) if (text.data) { const r = document.createRange();"
+        "r.selectNode(text); found.push(r.getClientRects().length); } return found"
+    )
+    assert len(pieces) > 20
+    assert set(pieces) == {1}
+
+
+def test_bars_stand_beside_their_numbers(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide), width=375)
+    offsets = browser.js(
+        "return [...document.querySelectorAll('td.wide svg')].map(bar => { const r = document.createRange();"
+        "r.selectNodeContents(bar.closest('tr').querySelector('td.n[title]')); const n = r.getBoundingClientRect(),"
+        "b = bar.getBoundingClientRect(); return Math.abs((n.top + n.bottom) / 2 - (b.top + b.bottom) / 2) })"
+    )
+    assert max(offsets) < 3
+
+
+def test_prints(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide))
+    pdf = base64.b64decode(browser.do("Page.printToPDF")["data"])
+    assert pdf.startswith(b"%PDF")
+    assert pdf.count(b"/Type /Page\n") > 1
+
+
+def test_accessible(browser: Browser, wide: plar.Reduct) -> None:
+    browser.open(page(wide))
+    nodes = browser.do("Accessibility.getFullAXTree")["nodes"]
+    named = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node}
+    assert not [
+        role for role, name in named if role in ("button", "searchbox", "combobox", "table", "image") and not name
+    ]
+    assert ("heading", "What is proven") in named
+    assert ("button", "Values") in named

@@ -1,0 +1,109 @@
+"""What JSON says of itself: the published schema, the dataclasses and what commands print are one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+import plar
+from plar.results.reduct import Certificate, Step
+from support.shell import TABLE
+from support.strategies import Sample, tables
+
+SCHEMA: dict[str, Any] = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def printed(*words: str) -> Any:
+    return json.loads(subprocess.check_output([sys.executable, "-m", "plar", *words], text=True))
+
+
+def as_read(found: plar.Reduct) -> Any:
+    return json.loads(json.dumps(found.to_dict(), allow_nan=False))
+
+
+def test_the_schema_is_one() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [(plar.Reduct, SCHEMA), (Step, SCHEMA["$defs"]["step"]), (Certificate, SCHEMA["$defs"]["certificate"])],
+)
+def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: Mapping[str, Any]) -> None:
+    names = [field.name for field in fields(kind) if field.name not in ("equivalent", "proof")]
+    beside = ["checksum"] if kind is plar.Reduct else []  # in files only
+    assert list(part["properties"]) == names + beside
+    assert part["required"] == names
+    assert part["additionalProperties"] is False
+
+
+def test_it_has_the_settings_that_a_reduct_has() -> None:
+    found = plar.reduce(TABLE, "x_wins")
+    assert list(SCHEMA["$defs"]["settings"]["properties"]) == list(found.settings)
+
+
+@given(tables())
+@settings(max_examples=30, deadline=None)
+def test_every_reduct_fits(sample: Sample) -> None:
+    for measure in ("PR", "SCE", "LCE", "CCE"):
+        VALIDATOR.validate(as_read(plar.reduce(sample.columns, **sample.roles, measure=measure)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"include": [0], "max_attributes": 2},
+        {"epsilon": 0.5, "tolerance": 0.1, "minimal": True},
+        {"alpha": 0.05},
+        {"alpha": 0.01, "start": "core"},
+        {"start": "empty"},
+        {"conditions": ["top_left", "top_right"], "na": ["b"], "missing": "drop"},
+    ],
+)
+def test_options_fit(options: dict[str, Any]) -> None:
+    VALIDATOR.validate(as_read(plar.reduce(TABLE, "x_wins", **options)))
+
+
+@pytest.mark.parametrize("bins", ["mdlp", "width:2", {"a": "quantile:2", "b": [0.5, 1.5]}])
+def test_bins_fit(bins: Any) -> None:
+    numbers = np.random.default_rng(3).normal(size=(60, 2))
+    data = {"a": numbers[:, 0], "b": numbers[:, 1], "d": (numbers.sum(axis=1) > 0).astype(int)}
+    VALIDATOR.validate(as_read(plar.reduce(data, "d", bins=bins)))
+
+
+def test_what_is_wrong_is_refused() -> None:
+    found = as_read(plar.reduce(TABLE, "x_wins"))
+    faults: list[dict[str, Any]] = [{"theta": "0"}, {"more": 1}, {"steps": [{}]}, {"settings": {}}, {"n_objects": -1}]
+    faults += [{"n_combinations": 0}, {"rejected": {"a": 2}}, {"steps": [{**found["steps"][0], "p_value": 1.5}]}]
+    for wrong in faults:
+        assert not VALIDATOR.is_valid({**found, **wrong})
+    del found["core"]
+    assert not VALIDATOR.is_valid(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("reduce", (TABLE, "-d", "x_wins")),
+        ("relevant", (TABLE, "-d", "x_wins")),
+        ("core", (TABLE, "-d", "x_wins")),
+        ("theta", (TABLE, "-d", "x_wins", "-a", "top_left")),
+        ("engines", ()),
+    ],
+)
+def test_what_commands_print_fits_what_they_publish(command: str, words: tuple[str, ...]) -> None:
+    published = printed("schema", command)
+    Draft202012Validator.check_schema(published)
+    Draft202012Validator(published).validate(printed(command, *words, "--json"))

@@ -1,0 +1,55 @@
+"""A search that breaks down and leaves a checkpoint behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import plar
+from plar.engines import Engine, LocalEngine
+
+
+def table(n: int = 400, k: int = 14, seed: int = 3) -> pl.DataFrame:
+    """Text with missing values and noise; its reducts take several steps."""
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 3, (n, k))
+    decision = (cells[:, 1] + cells[:, 4] * cells[:, 5] + (rng.random(n) < 0.1)) % 3
+    columns = {f"c{j}": [None if v == 2 and j % 5 == 0 else f"v{v}" for v in cells[:, j]] for j in range(k)}
+    return pl.DataFrame({**columns, "d": [f"class {v}" for v in decision]})
+
+
+class Counting(Engine):
+    """The local engine, counting what is asked of it; it breaks down at one of its passes."""
+
+    name = "local"
+
+    def __init__(self, break_at: int | None = None) -> None:
+        self.core, self.passes, self.break_at = 0, 0, break_at
+
+    def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
+        evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
+        without_each, with_each = evaluation.without_each, evaluation.with_each
+
+        def core(attributes: Any = None) -> Any:
+            self.core += attributes is None
+            return without_each(attributes)
+
+        def step(candidates: Any) -> Any:
+            if self.passes == self.break_at:
+                raise RuntimeError("power failure")
+            self.passes += 1
+            return with_each(candidates)
+
+        evaluation.without_each, evaluation.with_each = core, step
+        return evaluation
+
+
+def begun(path: Path, steps: int, data: Any = None, **options: Any) -> None:
+    """Leave a checkpoint of some steps behind."""
+    data = table() if data is None else data
+    with pytest.raises(RuntimeError, match="power failure"):
+        plar.reduce(data, "d", checkpoint=path, engine=Counting(steps), **options)
