@@ -20,7 +20,6 @@ from backports import zstd
 
 import plar
 from plar.files.find import check_unchanged
-from plar.files.write import replacing
 from plar.input.text.chunks import Chunks
 
 FRAME = pl.DataFrame({"a": [1, 2], "d": ["x", "y"]})
@@ -72,22 +71,6 @@ def test_names_that_are_not_utf8(tmp_path: Path, suffix: str) -> None:
     found.save(tmp_path / "r\udcff.json")
     assert plar.load(tmp_path / "r\udcff.json") == found
     assert not list(tmp_path.glob(".*"))
-
-
-def test_what_a_killed_run_was_writing_goes_with_the_next(tmp_path: Path) -> None:
-    with subprocess.Popen(["true"]) as gone:
-        gone.wait()
-    for name in ("t.csv", "g.parquet", "r.json", "r.html"):
-        (tmp_path / f".{name}.{gone.pid}-0123abcd.part").write_text("half")
-        (tmp_path / f".{name}.{os.getpid()}-0123abcd.part").write_text("of a run that lives")
-    found = plar.reduce(FRAME, "d")
-    found.save(tmp_path / "r.json")
-    plar.granulate(FRAME, "d").save(tmp_path / "g.parquet")
-    plar.read_table(write(tmp_path / "in.csv"), "d").sink(["a"], tmp_path / "t.csv")
-    with replacing(tmp_path / "r.html") as page:
-        page.write_text("")
-    assert not list(tmp_path.glob(f".*.{gone.pid}-*"))
-    assert len(list(tmp_path.glob(f".*.{os.getpid()}-*"))) == 4
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="the system does not tell what is mapped")
