@@ -40,7 +40,7 @@ class Granules:
         Codes of each condition, in the smallest unsigned type; every code below its cardinality is used.
     dictionaries : tuple of sequences
         ``dictionaries[j][code]`` is the value of condition j; missing is None.
-    classes : (n,) array of uint32
+    decision_codes : (n,) array of uint32
         The decision of each granule as one code, several decision columns taken together.
     decision_values : tuple of sequences
         For each decision column its value by class code.
