@@ -116,7 +116,7 @@ class SampledEvaluation:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         theta: int = self._truth.select(*attributes)
         if attributes[0] in self._candidates:  # the system would know it, also where it was not timed
-            self._held.known[*self._chosen, attributes[0]] = Judged(theta, self.active)
+            self._held.judged[*self._chosen, attributes[0]] = Judged(theta, self.active)
         self._chosen, self._candidates = (*self._chosen, *attributes), set()
         assert self._clock.ask(lambda: self._held.select(*attributes)) == theta
         return theta

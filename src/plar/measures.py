@@ -90,7 +90,8 @@ class Measure:
 
     def significances(self, changes: Iterable[int], n_objects: int) -> list[float]:
         """How much Θ changed, as numbers; the four measures never grow, though SCE's integers may, by rounding."""
-        divisor, least = self.normaliser(n_objects), -math.inf if self.kind == OWN else 0
+        divisor = self.normaliser(n_objects)
+        least = -math.inf if self.kind == OWN else 0
         return [change / divisor if divisor and change > least and change else 0.0 for change in changes]
 
 
@@ -171,4 +172,8 @@ def f_table(kind: int, largest: int) -> NDArray[np.int64]:
     n = np.arange(size, dtype=np.int64)
     if kind == ENTROPY:  # tables of logarithms come in powers of two, so that a few serve all
         return n * _log_table(min(1 << max(10, math.ceil(math.log2(size))), TABLE_LIMIT + 1))[:size]
-    return n if kind == PURE else n * (n - 1) if kind == PAIRS else n * n * (n - 1)
+    if kind == PURE:
+        return n
+    if kind == PAIRS:
+        return n * (n - 1)
+    return n * n * (n - 1)

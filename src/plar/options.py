@@ -24,6 +24,8 @@ R = TypeVar("R")
 POLICIES = ("value", "drop", "error")
 #: the most that a column may cost
 MAX_COST = 10**6
+#: p-values above this level are taken for chance, unless `alpha` is given
+DEFAULT_ALPHA = 0.05
 #: how shells write na=()
 NO_NA = "none"
 _SEPARATORS = {"\\t": "\t", "tab": "\t", "blank": " ", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}

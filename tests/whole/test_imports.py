@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+import plar
 
 OPTIONAL = ("pyspark", "sklearn", "numba.cuda", "numba_cuda", "matplotlib", "jinja2", "pandas", "pyarrow")
 
@@ -35,3 +38,10 @@ def test_help_needs_none_of_the_heavy_libraries() -> None:
     heavy = ("numpy", "numba", "polars", "scipy")
     loaded = python(f"import sys, plar.cli; print(*[m for m in {heavy!r} if m in sys.modules])")
     assert loaded == ""
+
+
+def test_a_saved_result_is_read_without_numba(tmp_path: Path) -> None:
+    path = str(tmp_path / "r.json")
+    plar.reduce({"a": [0, 1], "d": [0, 1]}, "d").save(path)
+    loaded = python(f"import plar, sys; plar.load({path!r}); print('numba' in sys.modules)")
+    assert loaded == "False"

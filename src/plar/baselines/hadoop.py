@@ -86,7 +86,7 @@ class HadoopEvaluation(SubsetEvaluation):
 
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of each of the subsets B."""
-        found = []
+        judged = []
         for subset in subsets:
             try:
                 print(",".join(map(str, subset)), file=self._requests, flush=True)
@@ -95,14 +95,18 @@ class HadoopEvaluation(SubsetEvaluation):
                 answer = ""
             if not answer.startswith("="):
                 raise EngineFailed(f"Hadoop could not evaluate a subset: {answer[1:].strip() or self._last_words()}")
-            found.append(Judged(*map(int, answer[1:].split())))
-        return found
+            judged.append(Judged(*map(int, answer[1:].split())))
+        return judged
 
     def _last_words(self) -> str:
         self._log.seek(0)
         said = [line.strip() for line in self._log if line.strip()]
         naming = [line for line in said if re.search(r"(Exception|Error)\b", line)]
-        return (naming or said or ["the driver ended without a message"])[0]
+        if naming:
+            return naming[0]
+        if said:
+            return said[0]
+        return "the driver ended without a message"
 
     def close(self) -> None:
         """Stop the driver and delete the files."""
@@ -150,11 +154,11 @@ def _compiled() -> tuple[str, str]:
 
 def _tool(name: str) -> str:
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which(name, path=os.path.join(home, "bin")) if home else shutil.which(name)
-    if found is None:
+    path = shutil.which(name, path=os.path.join(home, "bin")) if home else shutil.which(name)
+    if path is None:
         where = f"JAVA_HOME is {home!r}, which has no bin/{name}" if home else f"no {name} was found"
         raise EngineUnavailable(f"The system 'HadoopAR' needs a JDK and {where}; install one, or set JAVA_HOME to it.")
-    return found
+    return path
 
 
 def _client_jars() -> list[str]:

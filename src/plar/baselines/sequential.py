@@ -80,8 +80,10 @@ class HAREvaluation(SubsetEvaluation):
         return [self._judge_in(self._all, subset) for subset in subsets]
 
     def _judge_in(self, universe: Universe, subset: Subset) -> Judged:
-        found = [self._theta_of(counts) for counts in classes_of(universe, subset).values()]
-        return Judged(sum(theta for theta, _ in found), sum(active for _, active in found))
+        by_class = [self._theta_of(counts) for counts in classes_of(universe, subset).values()]
+        theta = sum(judged.theta for judged in by_class)
+        active = sum(judged.active for judged in by_class)
+        return Judged(theta, active)
 
 
 class FSPAEvaluation(HAREvaluation):
@@ -89,7 +91,8 @@ class FSPAEvaluation(HAREvaluation):
 
     def __init__(self, granules: Granules, measure: Measure) -> None:
         super().__init__(granules, measure)
-        self._rest, self._n_left = self._all, 0
+        self._rest = self._all
+        self._n_left = 0
 
     def judge_finer(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of subsets that hold R: of the rest, and of what was dropped."""

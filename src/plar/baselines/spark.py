@@ -135,11 +135,11 @@ class SparkEvaluation(SubsetEvaluation):
     def _job(self, subset: Subset) -> Judged:
         theta_of = self._theta_of
         classes = self.rows.map(lambda row: (tuple(row[0][1 + a] for a in subset), {row[0][0]: row[1]}))
-        judged = classes.reduceByKey(_together).values().map(theta_of)
+        judged = classes.reduceByKey(_merge_counts).values().map(theta_of)
         return judged.fold(Judged(0, 0), lambda a, b: Judged(a.theta + b.theta, a.active + b.active))
 
 
-def _together(counts: dict[int, int], more: dict[int, int]) -> dict[int, int]:
-    for tag, n in more.items():
+def _merge_counts(counts: dict[int, int], others: dict[int, int]) -> dict[int, int]:
+    for tag, n in others.items():
         counts[tag] = counts.get(tag, 0) + n
     return counts

@@ -65,14 +65,15 @@ class SubsetEvaluation(ABC):
     def __init__(self, granules: Granules, measure: Measure) -> None:
         if measure.kind == OWN:
             raise TableError(f"The paper's systems know PR, SCE, LCE and CCE, not {measure.name!r}. Use plar.reduce.")
-        self._granules, self._measure = granules, measure
+        self._granules = granules
+        self._measure = measure
         self._labels = label_granules(granules, measure)
         self._strata = Strata(granules, self._labels)
         self.consistent = self._labels.consistent
         self._theta_of = partial(judged_class, kind=measure.kind, n_decisions=granules.n_decisions)
         self._chosen: Subset = ()
         #: results for R, and for supersets of R
-        self.known: dict[Subset, Judged] = {}
+        self.judged: dict[Subset, Judged] = {}
 
     @abstractmethod
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
@@ -106,9 +107,9 @@ class SubsetEvaluation(ABC):
         return self._judged_now().active
 
     def _judged_now(self) -> Judged:
-        if self._chosen not in self.known:
-            self.known[self._chosen] = self.judge_finer([self._chosen])[0]
-        return self.known[self._chosen]
+        if self._chosen not in self.judged:
+            self.judged[self._chosen] = self.judge_finer([self._chosen])[0]
+        return self.judged[self._chosen]
 
     def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
         """Θ(D|B∖{a}) for every a of B, one by one."""
@@ -119,15 +120,15 @@ class SubsetEvaluation(ABC):
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, one by one."""
         subsets = [(*self._chosen, a) for a in candidates]
-        found = self.judge_finer(subsets)
-        self.known |= zip(subsets, found, strict=True)
-        return [judged.theta for judged in found]
+        judged = self.judge_finer(subsets)
+        self.judged |= zip(subsets, judged, strict=True)
+        return [theta for theta, _ in judged]
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         self._chosen = (*self._chosen, *attributes)
         self._strata.select(*attributes)
-        self.known = {self._chosen: self._judged_now()}
+        self.judged = {self._chosen: self._judged_now()}
         return self.theta
 
     def tables(self, candidates: Sequence[int]) -> Iterable[Table]:

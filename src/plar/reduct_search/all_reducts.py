@@ -88,7 +88,9 @@ def reducts(
     >>> [one.attributes for one in found], found.complete
     ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
     """
-    began, read, chosen = perf_counter(), ReadOptions(decision, y, **reading), as_measure(measure)
+    began = perf_counter()
+    read = ReadOptions(decision, y, **reading)
+    chosen = as_measure(measure)
     deadline = began + (math.inf if time_limit is None else as_seconds(time_limit))
     Options(search="smallest", costs=costs)  # checks the costs
     for name, value in (("limit", limit), ("max_size", max_size)):
@@ -102,7 +104,8 @@ def reducts(
         prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
     ):
         warn_before(ready.engine, ready.table, ready.granules)
-        priced, excluded = costs_by_name(ready.table, costs), ready.table.columns(exclude)
+        priced = costs_by_name(ready.table, costs)
+        excluded = ready.table.columns(exclude)
         search = _AllReducts(
             ready.granules,
             chosen,
@@ -132,7 +135,7 @@ class _AllReducts(ClauseSearch):
 
     limit: int = _NO_LIMIT
     max_size: int = _NO_LIMIT
-    found: list[NDArray[np.int32]] = field(default_factory=list)
+    members: list[NDArray[np.int32]] = field(default_factory=list)
 
     def run(self) -> None:
         """Find them all, or as many as the limits allow."""
@@ -145,28 +148,30 @@ class _AllReducts(ClauseSearch):
 
     def _find_all_of(self, size: int) -> bool:
         """Find the reducts with this many columns beside `include`; return whether there are no larger ones."""
-        known, always = set[bytes](), np.array(sorted(self.include), np.int32)
+        seen = set[bytes]()
+        always = np.array(sorted(self.include), np.int32)
         while True:
             missed = self.hitting.holds[self.hitting.not_hit(self.include)]
             missed[:, sorted(self.exclude)] = False
-            n_clauses, is_last = len(self.answers), False
+            n_clauses = len(self.answers)
+            is_last = False
             for sets, larger in minimal_hitting_sets(missed, size):
                 self.check_time()
                 is_last = not larger
                 if not len(sets):
                     continue
                 keys = [row.tobytes() for row in sets]
-                new = [i for i, key in enumerate(keys) if key not in known]
+                new = [i for i, key in enumerate(keys) if key not in seen]
                 candidates = [self.include.union(sets[i].tolist()) for i in new]
                 passed = self.oracle.preserve(candidates)
                 for i, preserves in zip(new, passed, strict=True):
                     if preserves:
-                        if len(self.found) >= self.limit:
+                        if len(self.members) >= self.limit:
                             raise LimitReached
-                        known.add(keys[i])
-                        self.found.append(np.sort(np.concatenate([always, sets[i]])))
-                self.notify("reducts", len(self.found), size + len(always))
-                failed = [one for one, preserves in zip(candidates, passed, strict=True) if not preserves]
+                        seen.add(keys[i])
+                        self.members.append(np.sort(np.concatenate([always, sets[i]])))
+                self.notify("reducts", len(self.members), size + len(always))
+                failed = [candidate for candidate, preserves in zip(candidates, passed, strict=True) if not preserves]
                 self.look_at_each(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
                     break
@@ -175,11 +180,16 @@ class _AllReducts(ClauseSearch):
 
     def result(self) -> Reducts:
         """Say what was found."""
-        names, costs = self.granules.conditions, np.array(self.costs)
+        names = self.granules.conditions
+        costs = np.array(self.costs)
+
+        def rank(member: NDArray[np.int32]) -> tuple[int, int, list[int]]:
+            return int(costs[member].sum()), len(member), member.tolist()
+
         return Reducts(
             **self.asked(),
             core=tuple(names[a] for a in self.core),
             complete=self.complete,
-            members=tuple(sorted(self.found, key=lambda one: (int(costs[one].sum()), len(one), one.tolist()))),
+            members=tuple(sorted(self.members, key=rank)),
             seconds=perf_counter() - self.began,
         )

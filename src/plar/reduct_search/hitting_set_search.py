@@ -11,7 +11,7 @@ K. Murakami, T. Uno: Efficient algorithms for dualizing large-scale hypergraphs 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,34 @@ from plar.runtime.jit import inlined, jit
 
 Bits: TypeAlias = NDArray[np.uint64]
 
-#: sets per batch, and nodes after which a search gives up, or returns a batch as it is
-_BATCH, _NODES = 1 << 11, 1 << 16
+#: sets per batch
+_BATCH = 1 << 11
+#: nodes after which a search gives up, or returns a batch as it is
+_NODES = 1 << 16
+#: what `search_within` returns instead of a number of attributes
+NO_SET = -1
+TOO_MANY_NODES = -2
+#: places in `SetSearch.position`
+_DEPTH = 0
+_ENTERED = 1
+_LARGER = 2
+
+
+class SetSearch(NamedTuple):
+    """Where the search for minimal sets stands, so that it can go on with the next batch; arrays by depth."""
+
+    #: clauses not hit yet
+    unhit: Bits
+    #: by depth and member: the clauses that only this member hits
+    critical: Bits
+    #: attributes that the set may still grow by
+    free: Bits
+    #: attributes of the chosen clause that are still to be tried
+    untried: Bits
+    #: the attribute chosen
+    chosen: NDArray[np.int32]
+    #: the depth, -1 at the end; whether its node was entered; whether larger sets may be minimal
+    position: NDArray[np.int64]
 
 
 def as_bits(holds: NDArray[np.bool_]) -> Bits:
@@ -49,17 +75,26 @@ def minimal_hitting_sets(holds: NDArray[np.bool_], size: int) -> Iterator[tuple[
     >>> [(sets.tolist(), larger) for sets, larger in minimal_hitting_sets(clauses, size=2)]
     [([[0, 2]], False)]
     """
-    of_clause, of_attribute = as_bits(holds), as_bits(holds.T)
-    words, width = of_attribute.shape[1], of_clause.shape[1]
-    # by depth: clauses not hit yet, those for which each member is critical, attributes to grow by and to try
-    unhit, critical = np.zeros((size + 2, words), np.uint64), np.zeros((size + 2, size + 1, words), np.uint64)
-    free, left = np.zeros((2, size + 2, width), np.uint64)
-    unhit[0], free[0] = (as_bits(np.ones(n, np.bool_)) for n in holds.shape)
-    chosen, state = np.zeros(size + 2, np.int32), np.zeros(3, np.int64)
-    while state[0] >= 0:
-        found = np.empty((_BATCH, size), np.int32)
-        n = _next_sets(of_clause, of_attribute, size, unhit, critical, free, left, chosen, state, found)
-        yield np.sort(found[:n], axis=1), bool(state[2])
+    n_clauses, n_attributes = holds.shape
+    of_clause = as_bits(holds)
+    of_attribute = as_bits(holds.T)
+    clause_words = of_attribute.shape[1]
+    attribute_words = of_clause.shape[1]
+    depths = size + 2
+    search = SetSearch(
+        unhit=np.zeros((depths, clause_words), np.uint64),
+        critical=np.zeros((depths, size + 1, clause_words), np.uint64),
+        free=np.zeros((depths, attribute_words), np.uint64),
+        untried=np.zeros((depths, attribute_words), np.uint64),
+        chosen=np.zeros(depths, np.int32),
+        position=np.zeros(3, np.int64),
+    )
+    search.unhit[0] = as_bits(np.ones(n_clauses, np.bool_))
+    search.free[0] = as_bits(np.ones(n_attributes, np.bool_))
+    while search.position[_DEPTH] >= 0:
+        batch = np.empty((_BATCH, size), np.int32)
+        n_sets = _next_sets(of_clause, of_attribute, size, search, batch)
+        yield np.sort(batch[:n_sets], axis=1), bool(search.position[_LARGER])
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------
@@ -86,21 +121,24 @@ def _count_common(sets: Bits, row: int | np.int64, others: Bits, other_row: int 
 @inlined
 def _take_first(sets: Bits, row: int) -> np.int64:
     """Remove the smallest number from the set in a row, and return it; -1 if the set is empty."""
-    found, one = np.int64(-1), np.uint64(1)
+    first = np.int64(-1)
+    one = np.uint64(1)
     for w in range(sets.shape[1]):
         word = sets[row, w]
         if word:
             bit = word & (~word + one)
             sets[row, w] ^= bit
-            found = w * 64 + np.int64(_count_bits(bit - one))
+            first = w * 64 + np.int64(_count_bits(bit - one))
             break
-    return found
+    return first
 
 
 @inlined
 def _narrowest(of_clause: Bits, unhit: Bits, free: Bits, row: int) -> np.int64:
     """Of the clauses not hit yet, the first with the fewest free attributes; -1 if all are hit."""
-    best, fewest, one = np.int64(-1), np.uint64(0xFFFFFFFF), np.uint64(1)
+    best = np.int64(-1)
+    fewest = np.uint64(0xFFFFFFFF)
+    one = np.uint64(1)
     for w in range(unhit.shape[1]):
         word = unhit[row, w]
         while word:
@@ -123,7 +161,7 @@ def search_within(
     free: Bits,
     chosen: NDArray[np.int64],
 ) -> int:
-    """Find attributes that hit all clauses within a cost: how many were chosen, -1 if none do, -2 if unknown.
+    """Find attributes that hit all clauses within a cost: how many were chosen, or NO_SET, or TOO_MANY_NODES.
 
     `unhit` and `free` have a row for each depth, of which the first is given: the clauses not hit yet, and the
     attributes that may be chosen. An attribute that was tried is not free for those tried after it.
@@ -131,18 +169,21 @@ def search_within(
     one, zero = np.uint64(1), np.uint64(0)
     left = np.zeros_like(free)
     spent = np.zeros(len(free), np.int64)
-    depth, nodes, entered = 0, 0, False
+    depth = 0
+    nodes = 0
+    entered = False
     while depth >= 0:
         if not entered:
             nodes += 1
             if nodes > _NODES:
-                return -2
+                return TOO_MANY_NODES
             best = _narrowest(of_clause, unhit, free, depth)
             if best < 0:
                 return depth
             # the remaining budget must pay for all clauses, at the rate of the attribute that hits most for its cost
             n_unhit = np.int64(_count_common(unhit, depth, unhit, depth))
-            rest, pays = budget - spent[depth], False
+            rest = budget - spent[depth]
+            pays = False
             for v in range(free.shape[1]):
                 word = free[depth, v]
                 while word and not pays:
@@ -169,7 +210,7 @@ def search_within(
             free[depth + 1, v] = free[depth, v]
         depth += 1
         entered = False
-    return -1
+    return NO_SET
 
 
 @jit
@@ -177,21 +218,36 @@ def _next_sets(
     of_clause: Bits,
     of_attribute: Bits,
     size: int,
-    unhit: Bits,
-    critical: Bits,
-    free: Bits,
-    left: Bits,
-    chosen: NDArray[np.int32],
-    state: NDArray[np.int64],
-    found: NDArray[np.int32],
+    search: SetSearch,
+    batch: NDArray[np.int32],
 ) -> int:
-    # Each member of a set must stay *critical*, the only one that hits some clause; otherwise no superset is minimal.
-    # Runs until the batch is full, or depth is -1, when all sets have been seen; state: depth, whether its node was
-    # entered, whether a set would have to be larger
-    one, zero = np.uint64(1), np.uint64(0)
-    n_found, depth, entered = 0, state[0], state[1] == 1
+    """Fill a batch with minimal sets, and return how many: until it is full, many nodes were seen, or depth is -1.
+
+    Each member of a set must stay *critical*, the only one that hits some clause; otherwise no superset is minimal.
+    The set of a node is `chosen[:depth]`. The automaton:
+
+                  all clauses hit, or depth = size
+        enter ──────────────────────────────────────────> go back: depth − 1, its attribute is free again
+          ^ │                                               │   ^
+          │ │ choose the narrowest clause not hit:          │   │ none left
+          │ │ its free attributes are untried, not free     v   │
+          │ └─────────────────────────────────────────> try the next untried attribute <─┐
+          │                                                 │   │                        │
+          └──── take it: depth + 1 ─────────────────────────┘   └── a member would not ──┘
+                                                                    stay critical
+    """
+    unhit = search.unhit
+    critical = search.critical
+    free = search.free
+    untried = search.untried
+    chosen = search.chosen
+    one = np.uint64(1)
+    zero = np.uint64(0)
+    depth = search.position[_DEPTH]
+    entered = search.position[_ENTERED] == 1
+    n_sets = 0
     nodes = 0
-    while depth >= 0 and n_found < len(found) and nodes < _NODES:
+    while depth >= 0 and n_sets < len(batch) and nodes < _NODES:
         grows = True
         if not entered:
             nodes += 1
@@ -200,15 +256,15 @@ def _next_sets(
             grows = bool(best >= 0 and depth < size)
             if grows:
                 for v in range(free.shape[1]):
-                    left[depth, v] = of_clause[best, v] & free[depth, v]
+                    untried[depth, v] = of_clause[best, v] & free[depth, v]
                     free[depth, v] &= ~of_clause[best, v]
             elif best >= 0:
-                state[2] = 1
+                search.position[_LARGER] = 1
             elif depth == size:
                 for i in range(size):
-                    found[n_found, i] = chosen[i]
-                n_found += 1
-        a = _take_first(left, depth) if grows else np.int64(-1)
+                    batch[n_sets, i] = chosen[i]
+                n_sets += 1
+        a = _take_first(untried, depth) if grows else np.int64(-1)
         if a < 0:
             depth -= 1
             if depth >= 0:
@@ -218,12 +274,12 @@ def _next_sets(
         below = depth + 1
         minimal = True
         for i in range(depth):
-            some = zero
+            still_critical = zero
             for w in range(unhit.shape[1]):
                 rest = critical[depth, i, w] & ~of_attribute[a, w]
                 critical[below, i, w] = rest
-                some |= rest
-            if some == zero:
+                still_critical |= rest
+            if still_critical == zero:
                 minimal = False
                 break
         if not minimal:
@@ -236,5 +292,6 @@ def _next_sets(
         chosen[depth] = a
         depth = below
         entered = False
-    state[0], state[1] = depth, 1 if entered else 0
-    return n_found
+    search.position[_DEPTH] = depth
+    search.position[_ENTERED] = 1 if entered else 0
+    return n_sets

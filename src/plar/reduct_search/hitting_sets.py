@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.reduct_search.hitting_set_search import as_bits, search_within
+from plar.reduct_search.hitting_set_search import NO_SET, TOO_MANY_NODES, as_bits, search_within
 
 #: weights of the dual program are multiples of 1/720720, as most of its solutions are; otherwise of 1/2^40
 _SCALES = 720_720, 1 << 40
@@ -112,15 +112,20 @@ class HittingSets:
         rest = cost - self.cost(taken)
         if rest < 0:
             return None
-        of_clause, of_attribute = as_bits(self.holds), as_bits(self.holds.T)
+        of_clause = as_bits(self.holds)
+        of_attribute = as_bits(self.holds.T)
         depths = min(self.holds.shape) + 2
-        unhit, free = (np.zeros((depths, bits.shape[1]), np.uint64) for bits in (of_attribute, of_clause))
-        unhit[0], free[0] = as_bits(self.not_hit(taken)), as_bits(self._free(taken, left_out))
-        costs, chosen = np.array(self.costs, np.int64), np.zeros(depths, np.int64)
-        found = search_within(of_clause, of_attribute, costs, rest, unhit, free, chosen)
-        if found == -2:  # too many nodes: the linear program bounds them better
+        unhit = np.zeros((depths, of_attribute.shape[1]), np.uint64)
+        unhit[0] = as_bits(self.not_hit(taken))
+        free = np.zeros((depths, of_clause.shape[1]), np.uint64)
+        free[0] = as_bits(self._free(taken, left_out))
+        chosen = np.zeros(depths, np.int64)
+        n_chosen = search_within(of_clause, of_attribute, np.array(self.costs, np.int64), rest, unhit, free, chosen)
+        if n_chosen == TOO_MANY_NODES:  # the linear program bounds them better
             return self.cheapest(taken, left_out, deadline, cost).attributes
-        return None if found < 0 else taken.union(chosen[:found].tolist())
+        if n_chosen == NO_SET:
+            return None
+        return taken.union(chosen[:n_chosen].tolist())
 
     def cheapest(
         self, taken: frozenset[int], left_out: frozenset[int], deadline: float, at_most: int | None = None
@@ -129,34 +134,38 @@ class HittingSets:
 
         If there is none, or at the deadline, the set is None; at the deadline the bound is that of the tree so far.
         """
-        found: frozenset[int] | None = None
+        cheapest: frozenset[int] | None = None
         cost = _NONE if at_most is None else at_most + 1
         enough = -1 if at_most is None else at_most
         root, likes = self._bounded(taken, left_out, deadline)
         waiting = [(root.bound, 0, root, taken, left_out, likes)]
-        count, out_of_time = 0, False
+        count = 0
+        out_of_time = False
         while waiting and waiting[0][0] < cost and cost > enough:
-            _, _, node, held, barred, likes = waiting[0]
-            better = self.greedy(held, barred, likes)
-            if (its_cost := self.cost(better)) < cost:
-                found, cost = better, its_cost
+            _, _, node, node_taken, node_left_out, likes = waiting[0]
+            candidate = self.greedy(node_taken, node_left_out, likes)
+            if self.cost(candidate) < cost:
+                cheapest = candidate
+                cost = self.cost(candidate)
                 continue
             if perf_counter() >= deadline:
                 out_of_time = True
                 break
             heapq.heappop(waiting)
             fractions = np.minimum(likes, 1 - likes)
-            fractions[sorted(held | barred)] = -1
-            hits = self.holds[self.not_hit(held)].sum(axis=0)
-            node.attribute = a = int(np.lexsort((-np.arange(len(likes)), hits, np.round(fractions, 6)))[-1])
-            ways = (held | {a}, barred), (held, barred | {a})
+            fractions[sorted(node_taken | node_left_out)] = -1
+            hits = self.holds[self.not_hit(node_taken)].sum(axis=0)
+            # the attribute closest to one half, then the one that hits most, then the first
+            a = int(np.lexsort((-np.arange(len(likes)), hits, np.round(fractions, 6)))[-1])
+            node.attribute = a
+            ways = (node_taken | {a}, node_left_out), (node_taken, node_left_out | {a})
             bounded = [self._bounded(*way, deadline) for way in ways]
             node.branches = bounded[0][0], bounded[1][0]
             for (branch, likes), way in zip(bounded, ways, strict=True):
                 count += 1
                 heapq.heappush(waiting, (branch.bound, count, branch, *way, likes))
         least = min([cost, *(bound for bound, *_ in waiting)])
-        return Solution(None if out_of_time else found, least, root)
+        return Solution(None if out_of_time else cheapest, least, root)
 
     def _bounded(
         self, taken: frozenset[int], left_out: frozenset[int], deadline: float
@@ -206,15 +215,16 @@ def _relaxed(
 
     limit = {"time_limit": max(deadline - perf_counter(), _LEAST_SECONDS)} if deadline < math.inf else {}
     clauses = csr_array(-holds.astype(float))
-    found = linprog(costs, A_ub=clauses, b_ub=-np.ones(len(holds)), method="highs", options=limit)
-    if found.x is None or found.status != 0:
+    solution = linprog(costs, A_ub=clauses, b_ub=-np.ones(len(holds)), method="highs", options=limit)
+    if solution.x is None or solution.status != 0:
         return np.zeros(len(costs)), _packed(holds, costs)
-    return found.x, np.maximum(-found.ineqlin.marginals, 0)
+    return solution.x, np.maximum(-solution.ineqlin.marginals, 0)
 
 
 def _packed(holds: NDArray[np.bool_], costs: Sequence[int]) -> NDArray[np.float64]:
     """Weights without a linear program: each clause, smallest first, takes what its attributes have left."""
-    weights, left = np.zeros(len(holds)), np.array(costs, float)
+    weights = np.zeros(len(holds))
+    left = np.array(costs, float)
     for i in np.argsort(holds.sum(axis=1), kind="stable"):
         weights[i] = left[holds[i]].min()
         left[holds[i]] -= weights[i]

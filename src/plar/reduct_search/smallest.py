@@ -82,24 +82,25 @@ class _Smallest(ClauseSearch):
         """Look for cheaper sets that hit all clauses until there are none; one that preserves Θ becomes the best."""
         while True:
             most = sum(costs[a] for a in self.best) - 1
-            found = self._at_most(most, costs, self.include, self.exclude)
-            if found is None:
+            cheaper = self._at_most(most, costs, self.include, self.exclude)
+            if cheaper is None:
                 return
-            if not self.look(found):
-                self.best = found
+            if not self.look(cheaper):
+                self.best = cheaper
                 self._print()
 
     def _at_most(
         self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
     ) -> frozenset[int] | None:
-        found = self.hitting.with_costs(costs).at_most(most, taken, left_out, self.deadline)
+        candidate = self.hitting.with_costs(costs).at_most(most, taken, left_out, self.deadline)
         self.check_time()
-        return found
+        return candidate
 
     def _prove(self, deadline: float) -> None:
         """Bound the cost of all sets that hit the clauses, as far as time allows."""
-        found = self.hitting.cheapest(self.include, self.exclude, deadline)
-        self.lower, self.tree = found.bound, found.tree
+        solution = self.hitting.cheapest(self.include, self.exclude, deadline)
+        self.lower = solution.bound
+        self.tree = solution.tree
         self._print()
         if deadline:
             self.check_time()
@@ -107,16 +108,17 @@ class _Smallest(ClauseSearch):
     def _choose_first(self, costs: Sequence[int]) -> None:
         """Among the sets as good as the best one, take the first by position."""
         most = sum(costs[a] for a in self.best)
-        taken, left_out = self.include, self.exclude
+        taken = self.include
+        left_out = self.exclude
         for a in range(self.n):
             if taken == self.best:
                 break
             while a not in self.best and a not in left_out:
-                found = self._at_most(most, costs, taken | {a}, left_out)
-                if found is None:
+                candidate = self._at_most(most, costs, taken | {a}, left_out)
+                if candidate is None:
                     left_out |= {a}
-                elif not self.look(found):
-                    self.best = found
+                elif not self.look(candidate):
+                    self.best = candidate
             taken |= self.best & {a}
 
     def _print(self) -> None:
@@ -137,8 +139,13 @@ class _Smallest(ClauseSearch):
         removable = self.oracle.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()
-        found = {"certificate": Certificate(True, redundant, not redundant), "proof": proof}
-        return self.result_with(chosen, theta=self.theta_all, bounds=(proof.lower_bound, proof.cost), **found)
+        return self.result_with(
+            chosen,
+            theta=self.theta_all,
+            bounds=(proof.lower_bound, proof.cost),
+            certificate=Certificate(True, redundant, not redundant),
+            proof=proof,
+        )
 
     def _thin_out(self) -> None:
         """Remove what the best set does not need, the most expensive and the last first."""

@@ -13,7 +13,8 @@ def fitted(name: str, kind: Any, value: Any) -> Any:
     try:
         return from_json(kind, value)
     except (TypeError, OverflowError) as error:
-        raise TypeError((isinstance(error, TypeError) and str(error)) or repr(name)) from None
+        inner_field = str(error) if isinstance(error, TypeError) else ""
+        raise TypeError(inner_field or repr(name)) from None
 
 
 def from_json(kind: Any, value: Any) -> Any:
@@ -22,7 +23,8 @@ def from_json(kind: Any, value: Any) -> Any:
     >>> from_json(tuple[float, ...], [1, 2.5])
     (1.0, 2.5)
     """
-    origin, inner = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    inner = get_args(kind)
     if is_dataclass(kind) and isinstance(value, Mapping):
         hints = get_type_hints(kind)
         missing = [name for name in hints if name not in value]
@@ -33,9 +35,9 @@ def from_json(kind: Any, value: Any) -> Any:
         kinds = [inner[0]] * len(value) if inner[-1] is ... else inner
         if len(kinds) != len(value):
             raise TypeError
-        return tuple(from_json(of, one) for of, one in zip(kinds, value, strict=True))
+        return tuple(from_json(item_kind, item) for item_kind, item in zip(kinds, value, strict=True))
     if origin is Mapping and isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: from_json(inner[1], one) for key, one in value.items()}
+        return {key: from_json(inner[1], item) for key, item in value.items()}
     if kind is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
     if type(None) in inner:

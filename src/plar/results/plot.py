@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from plar.results.reduct import Reduct
 
 #: the most columns in a picture, and characters of their names
-MOST, LONGEST = 60, 28
+MOST = 60
+LONGEST = 28
 #: names are never formulas
 PLAIN = {"parse_math": False, "usetex": False}
 #: inches of the curve
 LOW = 3.6
-CURVE, CORE, LEVEL = "#2f6db5", "#c9781f", "#2a8a57"
+CURVE_COLOUR = "#2f6db5"
+CORE_COLOUR = "#c9781f"
+LEVEL_COLOUR = "#2a8a57"
 #: above the panel, at its right
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.1}
 LEGEND |= {"loc": "lower right", "bbox_to_anchor": (1, 1)}
@@ -40,11 +43,11 @@ class NotebookFigure(Figure):
         return file.getvalue()
 
 
-def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
+def plot(reduct: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     """Draw how Θ(D|R) fell, and the gain of each chosen column; see `Reduct.plot`."""
     axes: list[Any]
     if ax is None:
-        rows = min(len(found.attributes), MOST)
+        rows = min(len(reduct.attributes), MOST)
         height = max(LOW, 1.2 + 0.2 * rows)
         figure = NotebookFigure(figsize=(11, height), layout="constrained")
         if height < 2 * LOW:
@@ -56,40 +59,40 @@ def plot(found: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
         axes = [ax] if hasattr(ax, "plot") else list(ax)
         if len(axes) not in (1, 2):
             raise ParameterError(f"The 'ax' parameter must be one Axes or two. Got {len(axes)} instead.")
-    _curve(found, axes[0])
+    _curve(reduct, axes[0])
     if len(axes) == 2:
-        _bars(found, axes[1])
+        _bars(reduct, axes[1])
     return cast(Figure, axes[0].figure)
 
 
-def _curve(found: Reduct, ax: Any) -> None:
-    values = thetas(found)
-    marker: Any = {"marker": "o", "markersize": 5 if len(values) <= 30 else 2.5, "color": CURVE}
-    ax.axhline(found.theta_all, color=LEVEL, linestyle="--", linewidth=1.2)
+def _curve(reduct: Reduct, ax: Any) -> None:
+    values = thetas(reduct)
+    marker: Any = {"marker": "o", "markersize": 5 if len(values) <= 30 else 2.5, "color": CURVE_COLOUR}
+    ax.axhline(reduct.theta_all, color=LEVEL_COLOUR, linestyle="--", linewidth=1.2)
     ax.plot(range(len(values)), values, linewidth=1.8, **marker)
-    hollow = [k for k, (_, by_chance) in enumerate(p_values_of(found), 1) if by_chance]
+    hollow = [k for k, (_, by_chance) in enumerate(p_values_of(reduct), 1) if by_chance]
     if hollow:
-        how = {"linestyle": "", "label": "chance does as well", "markerfacecolor": ax.get_facecolor(), **marker}
-        ax.plot(hollow, [values[k] for k in hollow], **how)
+        style = {"linestyle": "", "label": "chance does as well", "markerfacecolor": ax.get_facecolor(), **marker}
+        ax.plot(hollow, [values[k] for k in hollow], **style)
         ax.legend(handletextpad=0.1, **LEGEND)
-    label = f"Θ = {number(found.theta_all)} with all {counted(len(found.conditions), 'column')}"
+    label = f"Θ = {number(reduct.theta_all)} with all {counted(len(reduct.conditions), 'column')}"
     below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # where the curve never comes
-    at = {"xy": (0.02, found.theta_all), "xycoords": ("axes fraction", "data"), **below}
-    ax.annotate(label, color=LEVEL, fontsize="small", **at, **PLAIN)
-    if found.steps:
+    at = {"xy": (0.02, reduct.theta_all), "xycoords": ("axes fraction", "data"), **below}
+    ax.annotate(label, color=LEVEL_COLOUR, fontsize="small", **at, **PLAIN)
+    if reduct.steps:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         ax.set_xticks([0])
     ax.margins(y=0.12)
-    ax.set_xlabel(start_words(found) if found.steps else "no step was needed")
-    ax.set_ylabel(f"Θ of the chosen columns, measure {shortened(found.measure, LONGEST)}", **PLAIN)
+    ax.set_xlabel(start_words(reduct) if reduct.steps else "no step was needed")
+    ax.set_ylabel(f"Θ of the chosen columns, measure {shortened(reduct.measure, LONGEST)}", **PLAIN)
     ax.set_title("Uncertainty left", loc="left", fontsize="medium")
     _quiet(ax, "y")
 
 
-def _bars(found: Reduct, ax: Any) -> None:
-    rows = chosen(found)[:MOST]
-    colours = [CORE if row["part"] == "core" else CURVE for row in rows]
+def _bars(reduct: Reduct, ax: Any) -> None:
+    rows = chosen(reduct)[:MOST]
+    colours = [CORE_COLOUR if row["part"] == "core" else CURVE_COLOUR for row in rows]
     filled = ["none" if row["p"][1] else colour for row, colour in zip(rows, colours, strict=True)]
     gains = [row["significance"] or 0.0 for row in rows]
     ax.barh(range(len(rows)), gains, color=filled, edgecolor=colours, height=0.7)
@@ -99,14 +102,14 @@ def _bars(found: Reduct, ax: Any) -> None:
         if row["significance"] is None:
             at = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
             ax.annotate("asked for", (0, place), fontsize="small", **at)
-    for label, colour in (("core", CORE), ("added step by step", CURVE)):
+    for label, colour in (("core", CORE_COLOUR), ("added step by step", CURVE_COLOUR)):
         if colour in colours:
             ax.barh([0], [0], color=colour, label=label)
     if rows:
         ax.legend(ncols=2, **LEGEND)
-    more = len(found.attributes) - len(rows)
-    ax.set_xlabel(f"gain ({more:,} more columns are not shown)" if more else "gain")
-    share = f"{len(found.attributes):,} of {counted(len(found.conditions), 'column')}"
+    n_left_out = len(reduct.attributes) - len(rows)
+    ax.set_xlabel(f"gain ({n_left_out:,} more columns are not shown)" if n_left_out else "gain")
+    share = f"{len(reduct.attributes):,} of {counted(len(reduct.conditions), 'column')}"
     ax.set_title(f"{share} chosen", loc="left", fontsize="medium")
     _quiet(ax, "x")
 

@@ -125,14 +125,14 @@ def as_proof(proof: Proof | str | os.PathLike[str]) -> Proof:
 def _from_text(text: str | bytes, where: str) -> Proof:
     """A proof whose fields have their types and possible values; `plar.verify` checks what it says."""
     try:
-        found = json.loads(text)
+        fields = json.loads(text)
     except (ValueError, RecursionError):
         raise ProofError(f"{where} is not a proof: it is not valid JSON. Make it with Proof.save.") from None
-    if not isinstance(found, dict) or found.get("plar_proof") != _VERSION:
-        version = found.get("plar_proof") if isinstance(found, dict) else None
+    version = fields.get("plar_proof") if isinstance(fields, dict) else None
+    if version != _VERSION:
         raise ProofError(f"{where} is not a proof of version {_VERSION}. Got {version!r}; save it again.")
     try:
-        proof: Proof = from_json(Proof, found)
+        proof: Proof = from_json(Proof, fields)
     except (TypeError, OverflowError, ValueError) as error:
         raise ProofError(f"{where} is not a proof: {error} is missing or does not fit.") from None
     if proof.measure not in MEASURES:

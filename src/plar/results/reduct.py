@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from plar.chance.p_value import LEVEL
 from plar.errors import TableError
 from plar.files.write import as_path, checksum, replacing
+from plar.options import DEFAULT_ALPHA
 from plar.results.from_json import fitted, from_json
 from plar.results.proof import Proof
 from plar.runtime.interrupts import SafeInterrupts
@@ -25,16 +25,25 @@ __all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
 
 #: types of the settings that plar reads in a saved result; the others are only shown
 _SETTINGS: Mapping[str, Any] = {
-    **dict.fromkeys(("epsilon", "tolerance"), float),
-    **dict.fromkeys(("minimal", "header", "y"), bool),
-    **dict.fromkeys(("missing", "missing_decision", "decimal", "search"), str),
-    **dict.fromkeys(("weights", "separator"), str | None),
-    **dict.fromkeys(("include", "exclude"), tuple[str, ...]),
+    "epsilon": float,
+    "tolerance": float,
+    "minimal": bool,
+    "header": bool,
+    "y": bool,
+    "missing": str,
+    "missing_decision": str,
+    "decimal": str,
+    "search": str,
+    "weights": str | None,
+    "separator": str | None,
+    "include": tuple[str, ...],
+    "exclude": tuple[str, ...],
     "costs": Mapping[str, int],
     "max_attributes": int | None,
     "alpha": float | None,
     "start": str | None,
-    **dict.fromkeys(("conditions", "na"), tuple[str, ...] | None),
+    "conditions": tuple[str, ...] | None,
+    "na": tuple[str, ...] | None,
 }
 
 
@@ -178,7 +187,10 @@ class Reduct:
 
     def __repr__(self) -> str:
         words = [f"{len(self.attributes)} of {len(self.conditions)} columns by {self.measure}"]
-        words += ["preserved"] * self.certificate.preserved + ["minimal"] * self.certificate.minimal
+        if self.certificate.preserved:
+            words.append("preserved")
+        if self.certificate.minimal:
+            words.append("minimal")
         return f"<Reduct: {', '.join(words)}>"
 
     def __str__(self) -> str:
@@ -201,7 +213,7 @@ class Reduct:
         """
         if any(step.p_value is None for step in self.steps):
             return None
-        level = self.settings.get("alpha") or LEVEL
+        level = self.settings.get("alpha") or DEFAULT_ALPHA
         by_chance = (i for i, step in enumerate(self.steps) if cast(float, step.p_value) > level)
         return next(by_chance, len(self.steps))
 
@@ -212,13 +224,13 @@ class Reduct:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, without `equivalent` and `proof`."""
-        found = asdict(replace(self, proof=None))
-        return {name: value for name, value in found.items() if name not in ("equivalent", "proof")}
+        fields = asdict(replace(self, proof=None))
+        return {name: value for name, value in fields.items() if name not in ("equivalent", "proof")}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
-        found = self.to_dict()
-        text = json.dumps({**found, "checksum": _seal(found)}, ensure_ascii=False, indent=1) + "\n"
+        fields = self.to_dict()
+        text = json.dumps({**fields, "checksum": _seal(fields)}, ensure_ascii=False, indent=1) + "\n"
         with replacing(as_path(path)) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # lone surrogates
 
@@ -269,8 +281,8 @@ class Reduct:
         from plar.input.tables.table import select_columns
         from plar.options import ReadOptions, wants_bins
 
-        kept = ("header", "separator", "decimal", "encoding", "na")
-        options = ReadOptions(**{name: self.settings[name] for name in kept if name in self.settings})
+        of_reading = ("header", "separator", "decimal", "encoding", "na")
+        options = ReadOptions(**{name: self.settings[name] for name in of_reading if name in self.settings})
         cuts = self.cuts if wants_bins(output) else {}
         with SafeInterrupts():
             return select_columns(data, self.attributes, self.decision, cuts, options)
@@ -291,48 +303,61 @@ def load(path: str | os.PathLike[str]) -> Reduct:
     """
     place = as_path(path)
     try:
-        found = json.loads(place.read_bytes())
+        saved = json.loads(place.read_bytes())
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except (ValueError, RecursionError):
         raise TableError(f"{str(path)!r} is not a saved reduct: it is not valid JSON.") from None
-    seal = found.pop("checksum", None) if isinstance(found, dict) else None
-    if seal is not None and seal != _seal(found):
+    seal = saved.pop("checksum", None) if isinstance(saved, dict) else None
+    if seal is not None and seal != _seal(saved):
         raise TableError(
             f"{str(path)!r} is not as it was saved: its checksum does not match. Save it again; if you have "
             "changed it yourself, remove the checksum."
         )
-    return from_dict(found, repr(str(path)))
+    return from_dict(saved, repr(str(path)))
 
 
-def _seal(found: Mapping[str, Any]) -> str:
-    return checksum(json.dumps(found, separators=(",", ":")).encode())
+def _seal(fields: Mapping[str, Any]) -> str:
+    return checksum(json.dumps(fields, separators=(",", ":")).encode())
 
 
-def from_dict(found: Mapping[str, Any], where: str = "The mapping") -> Reduct:
+def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     """Make a result from what `Reduct.to_dict` returned."""
     try:
-        made: Reduct = from_json(Reduct, _completed(found))
-        named = {*made.attributes, *made.core, *made.certificate.redundant}
-        named.update(*((step.attribute, *step.ties, *step.candidates) for step in made.steps))
-        if not named <= set(made.conditions) or any(step.attribute not in step.candidates for step in made.steps):
-            raise TypeError("'attributes'")
-        for name, value in made.settings.items():
-            fitted(name, _SETTINGS.get(name, Any), value)
-        bins = made.settings.get("bins") or ""
-        for rule in bins.values() if isinstance(bins, Mapping) else [bins]:
-            fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
-        return made
+        reduct: Reduct = from_json(Reduct, _completed(saved))
+        _check_names(reduct)
+        _check_settings(reduct.settings)
+        return reduct
     except TypeError as error:
         raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
 
 
-def _completed(found: Any) -> Any:
+def _check_names(reduct: Reduct) -> None:
+    """Refuse columns that are not among the conditions, and steps whose column was no candidate."""
+    names = {*reduct.attributes, *reduct.core, *reduct.certificate.redundant}
+    for step in reduct.steps:
+        names.update((step.attribute, *step.ties, *step.candidates))
+        if step.attribute not in step.candidates:
+            raise TypeError("'attributes'")
+    if not names <= set(reduct.conditions):
+        raise TypeError("'attributes'")
+
+
+def _check_settings(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that plar reads and that have another type."""
+    for name, value in settings.items():
+        fitted(name, _SETTINGS.get(name, Any), value)
+    bins = settings.get("bins") or ""
+    for rule in bins.values() if isinstance(bins, Mapping) else [bins]:
+        fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
+
+
+def _completed(saved: Any) -> Any:
     """Add what results of earlier versions lack."""
-    if not isinstance(found, Mapping):
-        return found
-    steps = found.get("steps")
+    if not isinstance(saved, Mapping):
+        return saved
+    steps = saved.get("steps")
     if isinstance(steps, (list, tuple)):
         steps = [{"p_value": None, **step} if isinstance(step, Mapping) else step for step in steps]
     later: dict[str, Any] = {"n_combinations": None, "rejected": {}, "bounds": None, "equivalent": None, "proof": None}
-    return {**later, **found, "steps": steps}
+    return {**later, **saved, "steps": steps}

@@ -112,8 +112,9 @@ class Reducts(Sequence[Member]):
         return f"<Reducts: {self._count()}, core of {len(self.core)}>"
 
     def _count(self) -> str:
-        least, end = ("", "") if self.complete else ("at least ", "; stopped before all were found")
-        return f"{least}{len(self):,} reduct{'s' * (len(self) != 1)} by {self.measure}{end}"
+        plural = "" if len(self) == 1 else "s"
+        count = f"{len(self):,} reduct{plural} by {self.measure}"
+        return count if self.complete else f"at least {count}; stopped before all were found"
 
     def __str__(self) -> str:
         """A summary for people."""
@@ -131,17 +132,18 @@ class Reducts(Sequence[Member]):
         for what, names in groups.items():
             more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
             lines += ["", f"{what:<10} {', '.join(names[:_SHOWN]) or '–'}{more}"]
-        lines += [""] * bool(len(self))
-        for i, one in enumerate(self[:_SHOWN], 1):
-            cost = f"  (cost {one.cost:,})" if self.costs else ""
-            lines.append(f"{i:<10} {', '.join(map(printable, one.attributes)) or '(no column)'}{cost}")
+        if len(self):
+            lines.append("")
+        for i, member in enumerate(self[:_SHOWN], 1):
+            cost = f"  (cost {member.cost:,})" if self.costs else ""
+            lines.append(f"{i:<10} {', '.join(map(printable, member.attributes)) or '(no column)'}{cost}")
         if len(self) > _SHOWN:
             lines.append(f"and {len(self) - _SHOWN:,} more")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it."""
-        return {**self._facts(), "reducts": [list(one.attributes) for one in self]}
+        return {**self._facts(), "reducts": [list(member.attributes) for member in self]}
 
     def _facts(self) -> dict[str, Any]:
         named = ("conditions", "decision", "core", "measure", "complete", "include", "exclude", "costs", "seconds")
@@ -152,8 +154,9 @@ class Reducts(Sequence[Member]):
     def json_lines(self, ascii_only: bool = False) -> Iterator[str]:
         """The result as lines of one JSON object, a reduct each, without holding all of them as text."""
         yield json.dumps(self._facts(), ensure_ascii=ascii_only)[:-1] + ', "reducts": ['
-        for i, one in enumerate(self, 1):
-            yield json.dumps(list(one.attributes), ensure_ascii=ascii_only) + "," * (i < len(self))
+        for i, member in enumerate(self, 1):
+            comma = "," if i < len(self) else ""
+            yield json.dumps(list(member.attributes), ensure_ascii=ascii_only) + comma
         yield "]}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -165,7 +168,7 @@ class Reducts(Sequence[Member]):
         """A polars frame with a row per reduct: size, cost, attributes."""
         import polars as pl
 
-        rows = [(len(one.attributes), one.cost, list(one.attributes)) for one in self]
+        rows = [(len(member.attributes), member.cost, list(member.attributes)) for member in self]
         schema: Any = {"size": pl.Int64, "cost": pl.Int64, "attributes": pl.List(pl.String)}
         return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -47,10 +47,12 @@ class Relevant:
 
     def __str__(self) -> str:
         """A summary for people."""
-        found, m = len(self.attributes), len(self.first.conditions)
-        lines = [f"{found:,} of {m:,} columns beat chance at {self.alpha:g}"]
-        lines[0] += "" if self.complete else "; stopped before all layers were found"
-        lines += [""] * bool(self.layers)
+        head = f"{len(self.attributes):,} of {len(self.first.conditions):,} columns beat chance at {self.alpha:g}"
+        if not self.complete:
+            head += "; stopped before all layers were found"
+        lines = [head]
+        if self.layers:
+            lines.append("")
         for i, layer in enumerate(self.layers, 1):
             lines.append(f"layer {i:<3} {', '.join(map(printable, layer.attributes))}")
         nearest = sorted(self.rejected, key=self.rejected.__getitem__)[:_NEAREST]
@@ -61,8 +63,8 @@ class Relevant:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it."""
-        found = {name: value for name, value in asdict(self).items() if name not in ("layers", "first")}
-        return {**found, "layers": [layer.to_dict() for layer in self.layers]}
+        fields = {name: value for name, value in asdict(self).items() if name not in ("layers", "first")}
+        return {**fields, "layers": [layer.to_dict() for layer in self.layers]}
 
     @property
     def cuts(self) -> Mapping[str, tuple[float, ...]]:

@@ -48,12 +48,12 @@ def verify(
     >>> proof.attributes, proof.gap, plar.verify(proof, table)
     (('a',), 0, True)
     """
-    given = as_proof(proof)
-    measure = as_measure(given.measure)
-    asked = _reading(given, data, decision, y, reading)
-    with prepared(data, asked, engine, n_jobs, progress=progress) as ready:
-        _check_table(given, ready.granules)
-        _Verifier(given, measure, ready.engine.oracle(ready.granules, measure)).run()
+    checked_proof = as_proof(proof)
+    measure = as_measure(checked_proof.measure)
+    read = _reading(checked_proof, data, decision, y, reading)
+    with prepared(data, read, engine, n_jobs, progress=progress) as ready:
+        _check_table(checked_proof, ready.granules)
+        _Verifier(checked_proof, measure, ready.engine.oracle(ready.granules, measure)).run()
     return True
 
 
@@ -64,8 +64,10 @@ def _reading(proof: Proof, data: Any, decision: Any, y: Any, reading: Mapping[st
         options["decision"] = list(proof.decision) if y is None else None
         options["bins"] = {name: list(proof.cuts[name]) for name in proof.conditions if name in proof.cuts} or None
         options["decision_bins"] = next((list(proof.cuts[name]) for name in proof.decision if name in proof.cuts), None)
-    given = {"decision": decision, "y": y, **reading}
-    return ReadOptions(**{**options, **{name: value for name, value in given.items() if value is not None}})
+    for name, value in {"decision": decision, "y": y, **reading}.items():
+        if value is not None:
+            options[name] = value
+    return ReadOptions(**options)
 
 
 def _check_table(proof: Proof, granules: GranuleHandle) -> None:
@@ -89,8 +91,11 @@ class _Verifier:
 
     def run(self) -> None:
         """Check all lines."""
-        proof, named = self.proof, ("attributes", "include", "exclude", "costs")
-        chosen, include, exclude, _ = (self._positions(f"The {name!r}", getattr(proof, name)) for name in named)
+        proof = self.proof
+        chosen = self._positions("The 'attributes'", proof.attributes)
+        include = self._positions("The 'include'", proof.include)
+        exclude = self._positions("The 'exclude'", proof.exclude)
+        self._positions("The 'costs'", proof.costs)
         if not include <= chosen or chosen & exclude:
             raise ProofError("The columns of the proof do not hold all of 'include', or hold some of 'exclude'.")
         cost = sum(self.costs[a] for a in chosen)
@@ -129,7 +134,8 @@ class _Verifier:
 
     def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:
         """The least cost by the leaves of the tree, each for sets that hold some attributes and not others."""
-        waiting, bounds = [(include, exclude)], []
+        waiting = [(include, exclude)]
+        bounds: list[int] = []
         for i, node in enumerate(self.proof.tree):
             if not waiting:
                 raise ProofError(f"Node {i} of the proof belongs to no branch.")

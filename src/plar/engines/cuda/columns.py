@@ -33,7 +33,7 @@ _SECTOR_WORDS, _LONG_ROW = 8, 32
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class DeviceBlock:
     """Some attributes that are evaluated together."""
 
     attributes: Array
@@ -86,7 +86,7 @@ class Columns:
         away = max((b.nbytes for b in blocks if b.data is None), default=0)
         self._spare = [cuda.device_array(away, np.uint8) for _ in range(2)] if away else []
 
-    def _grouped(self, most_values: int, most_bytes: int | None) -> list[Block]:
+    def _grouped(self, most_values: int, most_bytes: int | None) -> list[DeviceBlock]:
         # blocks of at most this many bytes, but at least a word of lanes or a column
         n, n_values, columns = self._n, self._n_values, self._granules.columns
         groups: dict[tuple[int, Any], list[int]] = {}
@@ -103,7 +103,7 @@ class Columns:
                 words = -(-len(part) // LANES) if step >= 0 else 0
                 stride = -(-words // _SECTOR_WORDS) * _SECTOR_WORDS if words >= _LONG_ROW else words
                 nbytes = n * (stride * LANES or len(part) * kind.itemsize)
-                blocks.append(Block(part, max(n_values[a] for a in part), kind, stride, nbytes))
+                blocks.append(DeviceBlock(part, max(n_values[a] for a in part), kind, stride, nbytes))
         return blocks
 
     def codes(self, attribute: int) -> Codes:
@@ -117,7 +117,7 @@ class Columns:
             return Codes(block.data.view(np.uint8), LANES * block.stride, place, n_values)
         return Codes(block.data, 1, place * self._n, n_values)
 
-    def passes(self) -> Iterator[tuple[Block, Device, Any]]:
+    def passes(self) -> Iterator[tuple[DeviceBlock, Device, Any]]:
         """Every block, lanes first, its data, and the stream to compute on."""
         for block in self._blocks:
             if block.data is not None:
@@ -138,12 +138,12 @@ class Columns:
             done[i % 2].record(compute)
         compute.synchronize()
 
-    def _portion(self, block: Block) -> int:
+    def _portion(self, block: DeviceBlock) -> int:
         # how many columns are sent at a time: whole words of lanes
         width = max(1, _PORTION // (self._n * int(block.kind.itemsize)))
         return min(-(-width // LANES), -(-len(block.attributes) // LANES)) * LANES
 
-    def _send(self, block: Block, data: Device) -> None:
+    def _send(self, block: DeviceBlock, data: Device) -> None:
         # portion by portion: gathered by threads into page-locked memory, sent, and turned into lanes there
         n, columns, width = self._n, self._granules.columns, self._portion(block)
         for first in range(0, len(block.attributes), width):

@@ -18,7 +18,7 @@ from numba.core import config
 from plar.engines.base import Engine, Inner
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
-from plar.engines.cuda.columns import Block, Columns
+from plar.engines.cuda.columns import Columns, DeviceBlock
 from plar.engines.cuda.kernels import LANES, Device, grid, shared_bytes
 from plar.engines.cuda.partition import Partition, Refinery
 from plar.engines.job_progress import Watch
@@ -232,7 +232,7 @@ class CudaEvaluation:
         in_order: list[int] = thetas[np.fromiter(candidates, np.intp, len(candidates))].tolist()
         return in_order
 
-    def _lane_sums(self, block: Block, data: Device, stream: Any) -> Device:
+    def _lane_sums(self, block: DeviceBlock, data: Device, stream: Any) -> Device:
         # in three words for each attribute; lanes without one come last
         now, n_values, pure = self._now, block.n_values, self._kind == PURE
         n_words = -(-len(block.attributes) // LANES)
@@ -261,7 +261,7 @@ class CudaEvaluation:
             cuda_kernels.merge[threaded](self._f, self._cut, mixed, *sizes, sums)
         return sums
 
-    def _hashed_sums(self, block: Block, data: Device, places: Array, stream: Any) -> Device:
+    def _hashed_sums(self, block: DeviceBlock, data: Device, places: Array, stream: Any) -> Device:
         now, pure = self._now, self._kind == PURE
         # at most half full: cells of classes and, except for PR, of runs
         segments = len(now.starts) - 1, 0 if pure else len(now.runs) - 1
@@ -285,7 +285,7 @@ class CudaEvaluation:
             hashing.sweep[launch](self._f, self._hashed, np.uint64(capacity), np.uint64(_STRETCH), part_sums)
         return sums
 
-    def _zeros(self, block: Block, size: int, stream: Any) -> Device:
+    def _zeros(self, block: DeviceBlock, size: int, stream: Any) -> Device:
         if id(block) not in self._sums or len(self._sums[id(block)]) != size:
             self._sums[id(block)] = cuda.device_array(size, np.int64)
         cuda_kernels.clear[(*grid(size, _THREADS), stream)](self._sums[id(block)], size, np.int64(0))

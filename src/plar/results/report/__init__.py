@@ -71,50 +71,50 @@ def save_or_return(text: str, path: str | os.PathLike[str] | None) -> Page | Non
     return None
 
 
-def page(found: Reduct, command: str | None = None) -> str:
+def page(reduct: Reduct, command: str | None = None) -> str:
     """Make the page of a reduct."""
-    columns, inside = ranked(found), set(found.attributes)
+    columns, inside = ranked(reduct), set(reduct.attributes)
     in_first_round = [row for row in columns if row["first"] is not None]
-    settings = {"measure": found.measure, "engine": found.engine, **changed_settings(found)}
-    groups = None if found.equivalent is None else [(group, set(group) & inside) for group in found.equivalent]
+    settings = {"measure": reduct.measure, "engine": reduct.engine, **changed_settings(reduct)}
+    groups = None if reduct.equivalent is None else [(group, set(group) & inside) for group in reduct.equivalent]
     return _filled(
         "page.html.j2",
-        r=found,
-        seconds=shown_seconds(sum(found.seconds.values())),
-        data=_data(found, columns),
-        wide=curve(found),
-        narrow=curve(found, 340, 260),
-        rejected=_rejected(found),
-        steps=_steps(found),
+        r=reduct,
+        seconds=shown_seconds(sum(reduct.seconds.values())),
+        data=_data(reduct, columns),
+        wide=curve(reduct),
+        narrow=curve(reduct, 340, 260),
+        rejected=_rejected(reduct),
+        steps=_steps(reduct),
         columns=columns[:ROWS],
         first_round=sorted(in_first_round, key=lambda row: (-row["first"], row["place"]))[:ROWS],
         groups=groups,
-        removed=[step.attribute for step in found.steps if step.attribute not in inside],
+        removed=[step.attribute for step in reduct.steps if step.attribute not in inside],
         settings=[(name, _shown(value)) for name, value in settings.items()],
-        python=python_call(found),
-        shell=words.visible(command) if command else shell_command(found),
+        python=python_call(reduct),
+        shell=words.visible(command) if command else shell_command(reduct),
         rows=ROWS,
         names=NAMES,
     )
 
 
-def reducts_page(found: Reducts) -> str:
+def reducts_page(reducts: Reducts) -> str:
     """Make the page of all reducts: how many of each size, how often each column is needed, which holds what."""
-    shares = found.frequencies
+    shares = reducts.frequencies
     often = sorted(shares, key=lambda name: -shares[name])
     used = [name for name in often if shares[name]]
-    most = max(found.sizes.values(), default=0)
+    most = max(reducts.sizes.values(), default=0)
     return _filled(
         "reducts.html.j2",
-        found=found,
-        seconds=shown_seconds(found.seconds),
-        sizes=[(size, n, words.bar(n, most)) for size, n in found.sizes.items()],
-        columns=[_share(name, shares[name], found) for name in often[:REDUCTS]],
+        reducts=reducts,
+        seconds=shown_seconds(reducts.seconds),
+        sizes=[(size, n, words.bar(n, most)) for size, n in reducts.sizes.items()],
+        columns=[_share(name, shares[name], reducts) for name in often[:REDUCTS]],
         unshown=len(often) - REDUCTS,
         unused=[name for name in shares if not shares[name]],
         matrix=used[:MATRIX],
         left_out=len(used) - MATRIX,
-        shown=[(i, one, set(one.attributes)) for i, one in enumerate(found[:REDUCTS], 1)],
+        shown=[(i, member, set(member.attributes)) for i, member in enumerate(reducts[:REDUCTS], 1)],
     )
 
 
@@ -124,8 +124,7 @@ def _filled(name: str, **values: Any) -> str:
     style, script = (here.joinpath(file).read_text(encoding="utf-8") for file in ("page.css", "page.js"))
     hashes = {"style_hash": _content_hash(style), "script_hash": _content_hash(script)}
     common = {"version": version("plar"), "words": words, "style": style, "script": script, **hashes}
-    made: str = _template(name).render(**common, **values)
-    return made
+    return str(_template(name).render(**common, **values))
 
 
 @cache
@@ -135,8 +134,13 @@ def _template(name: str) -> Any:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.") from None
-    how: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
-    environment = Environment(loader=PackageLoader("plar.results.report", "."), **how)
+    environment = Environment(
+        loader=PackageLoader("plar.results.report", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     shown = {"number": words.number, "short": words.shortened, "visible": words.visible, "counted": words.counted}
     environment.filters.update(shown, breakable=_breakable)
     return environment.get_template(name)
@@ -146,22 +150,22 @@ def _content_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(found: Reduct, columns: list[dict[str, Any]]) -> str:
+def _data(reduct: Reduct, columns: list[dict[str, Any]]) -> str:
     """The contents of the sortable tables, as JSON that is safe between script tags."""
     data = {
-        "names": [words.visible(name) for name in found.conditions],
+        "names": [words.visible(name) for name in reduct.conditions],
         "columns": [[row[key] for key in _KEYS] for row in columns],
-        "rounds": [[step.candidates.get(name) for name in found.conditions] for step in found.steps],
-        "taken": [found.conditions.index(step.attribute) for step in found.steps],
+        "rounds": [[step.candidates.get(name) for name in reduct.conditions] for step in reduct.steps],
+        "taken": [reduct.conditions.index(step.attribute) for step in reduct.steps],
     }
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     # so that nothing in it closes the tag or opens a comment
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _steps(found: Reduct) -> list[dict[str, Any]]:
-    thetas, p_values = words.aligned([step.theta for step in found.steps]), words.p_values_of(found)
-    passed = [_passed_over(step, _tie_bound(found)) if found.settings.get("alpha") else [] for step in found.steps]
+def _steps(reduct: Reduct) -> list[dict[str, Any]]:
+    thetas, p_values = words.aligned([step.theta for step in reduct.steps]), words.p_values_of(reduct)
+    passed = [_passed_over(step, _tie_bound(reduct)) if reduct.settings.get("alpha") else [] for step in reduct.steps]
     return [
         {
             "step": step,
@@ -171,14 +175,14 @@ def _steps(found: Reduct) -> list[dict[str, Any]]:
             "ties": [name for name in step.ties if name != step.attribute],
             "next": _runners_up(step.candidates, {*step.ties, *over}),
         }
-        for step, theta, p, over in zip(found.steps, thetas, p_values, passed, strict=True)
+        for step, theta, p, over in zip(reduct.steps, thetas, p_values, passed, strict=True)
     ]
 
 
-def _rejected(found: Reduct) -> list[tuple[str, str, float]]:
+def _rejected(reduct: Reduct) -> list[tuple[str, str, float]]:
     """The remaining columns that came close to beating chance, the closest first."""
-    near = sorted((p, name) for name, p in found.rejected.items() if p < 1)
-    return [(name, words.p_words(p, words.level_of(found)), p) for p, name in near]
+    near = sorted((p, name) for name, p in reduct.rejected.items() if p < 1)
+    return [(name, words.p_words(p, words.level_of(reduct)), p) for p, name in near]
 
 
 def _passed_over(step: Step, tie_bound: float) -> list[str]:
@@ -187,10 +191,10 @@ def _passed_over(step: Step, tie_bound: float) -> list[str]:
     return [name for name, gain in step.candidates.items() if gain >= least and name not in step.ties]
 
 
-def _tie_bound(found: Reduct) -> float:
+def _tie_bound(reduct: Reduct) -> float:
     """By how much the gains of two columns that tie may differ."""
-    measure = MEASURES.get(found.measure)
-    return 0.0 if measure is None else measure.value(measure.tie_bound(found.n_objects), found.n_objects)
+    measure = MEASURES.get(reduct.measure)
+    return 0.0 if measure is None else measure.value(measure.tie_bound(reduct.n_objects), reduct.n_objects)
 
 
 def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tuple[str, str, float]]:
@@ -214,13 +218,18 @@ def _shown(value: Any) -> str:
     shown = [words.shortened(str(item)) for item in value]
     if isinstance(value, Mapping):
         shown = [f"{words.visible(str(key))}: {item}" for key, item in value.items()]
-    more = [f"and {len(shown) - SETTINGS:,} more"] if len(shown) > SETTINGS else []
-    return ", ".join(shown[:SETTINGS] + more)
+    if len(shown) > SETTINGS:
+        shown = [*shown[:SETTINGS], f"and {len(shown) - SETTINGS:,} more"]
+    return ", ".join(shown)
 
 
-def _share(name: str, share: float, found: Reducts) -> dict[str, Any]:
+def _share(name: str, share: float, reducts: Reducts) -> dict[str, Any]:
     """A column of the page of all reducts."""
-    held = round(share * len(found))
-    part = "core" if name in found.core else "in none" if found.complete and not held else ""
-    written = words.percent(held, max(len(found), 1))
-    return {"name": name, "share": share, "written": written, "held": held, "part": part}
+    n_holding = round(share * len(reducts))
+    part = ""
+    if name in reducts.core:
+        part = "core"
+    elif reducts.complete and not n_holding:
+        part = "in none"
+    written = words.percent(n_holding, max(len(reducts), 1))
+    return {"name": name, "share": share, "written": written, "held": n_holding, "part": part}

@@ -28,10 +28,10 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [round(k * step, 12) + 0.0 for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
+def curve(reduct: Reduct, width: int = 760, height: int = 300) -> str:
     """Draw Θ(D|R) after each step, and the level of Θ(D|C)."""
-    values = thetas(found)
-    low, high = min(*values, found.theta_all), max(*values, found.theta_all)
+    values = thetas(reduct)
+    low, high = min(*values, reduct.theta_all), max(*values, reduct.theta_all)
     if high == low:
         high = low + (abs(low) or 1.0)
     left, right, top, bottom = 62.0, width - 14.0, 18.0, height - 40.0
@@ -55,24 +55,24 @@ def curve(found: Reduct, width: int = 760, height: int = 300) -> str:
     ]
     lines.append(
         f'<text class="tick" x="{(left + right) / 2:g}" y="{height - 4:g}" text-anchor="middle">'
-        f"{start_words(found)}</text>"
+        f"{start_words(reduct)}</text>"
     )
-    level = y(found.theta_all)
+    level = y(reduct.theta_all)
     lines.append(f'<line class="level" x1="{left:g}" x2="{right:g}" y1="{level:.1f}" y2="{level:.1f}"/>')
     lines.append(
         f'<text class="label" x="{left + 6:g}" y="{level + 17:.1f}">'
-        f"with all {counted(len(found.conditions), 'column')}: Θ = {number(found.theta_all)}</text>"
+        f"with all {counted(len(reduct.conditions), 'column')}: Θ = {number(reduct.theta_all)}</text>"
     )
     points = [(x(k), y(value)) for k, value in enumerate(values)]
     lines.append(f'<polyline class="curve" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>')
     radius = 4.5 if len(values) <= 30 else 2.5
-    names = ["start", *(shortened(step.attribute) for step in found.steps)]
-    p_values = [("", False), *p_values_of(found)]
+    names = ["start", *(shortened(step.attribute) for step in reduct.steps)]
+    p_values = [("", False), *p_values_of(reduct)]
     lines += [
-        f'<circle class="dot{" chance" * by_chance}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"><title>'
+        f'<circle class="{"dot chance" if by_chance else "dot"}" cx="{a:.1f}" cy="{b:.1f}" r="{radius}"><title>'
         f"{k}: {escape(name)}, Θ = {value!r}{f', p-value {escape(p)}' if p else ''}</title></circle>"
         for k, ((a, b), name, value, (p, by_chance)) in enumerate(zip(points, names, values, p_values, strict=True))
     ]
     fall = f"from {number(values[0])} to {number(values[-1])} in {counted(len(values) - 1, 'step')}"
-    words = f"The uncertainty left, Θ, falls {fall}; with all columns it is {number(found.theta_all)}."
+    words = f"The uncertainty left, Θ, falls {fall}; with all columns it is {number(reduct.theta_all)}."
     return f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(words)}">{"".join(lines)}</svg>'

@@ -20,7 +20,7 @@ _SEARCH = {field.name: field.default for field in fields(Options)}
 _WIDTH = 100
 
 
-def python_call(found: Reduct) -> str:
+def python_call(reduct: Reduct) -> str:
     """Write the call of `plar.reduce` that gives this result.
 
     >>> import plar
@@ -31,20 +31,20 @@ def python_call(found: Reduct) -> str:
     r = plar.reduce(table, decision='d', measure='SCE', max_attributes=1)
     """
     lines = ["import plar", ""]
-    data, measure = repr(found.source), repr(found.measure)
-    decision = f"decision={(found.decision[0] if len(found.decision) == 1 else list(found.decision))!r}"
-    if found.settings.get("y"):
+    data, measure = repr(reduct.source), repr(reduct.measure)
+    decision = f"decision={(reduct.decision[0] if len(reduct.decision) == 1 else list(reduct.decision))!r}"
+    if reduct.settings.get("y"):
         lines.append("y = ...  # the labels, given beside the data")
         decision = "y=y"
-    if found.source is None:
+    if reduct.source is None:
         lines.append("table = ...  # the data: not read from a file")
         data = "table"
-    if found.measure not in MEASURES:
-        lines.append(f"measure = ...  # the measure {found.measure!r}, which is not one of plar's")
+    if reduct.measure not in MEASURES:
+        lines.append(f"measure = ...  # the measure {reduct.measure!r}, which is not one of plar's")
         measure = "measure"
-    asked = changed_settings(found)
+    asked = changed_settings(reduct)
     reading, search = ([f"{name}={asked[name]!r}" for name in asked if name in part] for part in (_READING, _SEARCH))
-    engine = [f"engine={found.engine!r}"] if found.engine != "local" else []
+    engine = [f"engine={reduct.engine!r}"] if reduct.engine != "local" else []
     words = [data, decision, *reading, f"measure={measure}", *engine, *search]
     call = f"r = plar.reduce({', '.join(words)})"
     if len(call) > _WIDTH:
@@ -52,33 +52,33 @@ def python_call(found: Reduct) -> str:
     return "\n".join([*lines, call])
 
 
-def changed_settings(found: Reduct) -> dict[str, Any]:
+def changed_settings(reduct: Reduct) -> dict[str, Any]:
     """The settings that differ from their defaults."""
-    start = "core" if found.settings.get("alpha") is None else "empty"
+    start = "core" if reduct.settings.get("alpha") is None else "empty"
     defaults = {**_READING, **_SEARCH, "start": start}
-    asked = {name: found.settings.get(name, default) for name, default in defaults.items()}
+    asked = {name: reduct.settings.get(name, default) for name, default in defaults.items()}
     changed = {name: value for name, value in asked.items() if value != defaults[name]}
     # an empty value is a default too, but na=() is not
     return {name: value for name, value in changed.items() if name == "na" or value not in ([], (), {})}
 
 
-def shell_command(found: Reduct) -> str | None:
+def shell_command(reduct: Reduct) -> str | None:
     """Write the command that gives this result; None if no command can.
 
     >>> import plar
     >>> shell_command(plar.reduce("examples/tic_tac_toe.csv", "x_wins", include=["top_left"], minimal=True))
     'plar reduce examples/tic_tac_toe.csv --decision x_wins --measure SCE --include top_left --minimal'
     """
-    if found.source is None or found.measure not in MEASURES or found.settings.get("y"):
+    if reduct.source is None or reduct.measure not in MEASURES or reduct.settings.get("y"):
         return None
-    if NO_NA in (found.settings.get("na") or ()):  # which has another meaning there
+    if NO_NA in (reduct.settings.get("na") or ()):  # which has another meaning there
         return None
-    words = ["plar", "reduce", found.source]
-    for name in found.decision:
+    words = ["plar", "reduce", reduct.source]
+    for name in reduct.decision:
         words += ["--decision", name]
-    words += ["--measure", found.measure]
-    words += ["--engine", found.engine] if found.engine != "local" else []
-    for name, value in changed_settings(found).items():
+    words += ["--measure", reduct.measure]
+    words += ["--engine", reduct.engine] if reduct.engine != "local" else []
+    for name, value in changed_settings(reduct).items():
         option = "--no-header" if name == "header" else "--" + name.replace("_", "-")
         if isinstance(value, bool):
             words.append(option)

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from plar.chance.p_value import LEVEL
 from plar.errors import printable
+from plar.options import DEFAULT_ALPHA
 
 if TYPE_CHECKING:
     from plar.results.reduct import Reduct
@@ -86,8 +86,11 @@ def percent(part: int, whole: int) -> str:
     if part in (0, whole):
         return "100\xa0%" if part else "0\xa0%"
     share = 100 * part / whole
-    shown = ">99.9" if share > 99.9 else f"{share:.1f}" if share >= 0.1 else "<0.1"
-    return f"{shown}\xa0%"
+    if share > 99.9:
+        return ">99.9\xa0%"
+    if share < 0.1:
+        return "<0.1\xa0%"
+    return f"{share:.1f}\xa0%"
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
@@ -104,7 +107,7 @@ def bar(value: float | None, largest: float) -> str:
     return f"{100 * value / largest:.1f}%" if value and largest > 0 and value > 0 else "0.0%"
 
 
-def p_words(p: float, level: float = LEVEL) -> str:
+def p_words(p: float, level: float = DEFAULT_ALPHA) -> str:
     """Write a p-value with two digits, or as many as needed to show on which side of the level it is.
 
     >>> p_words(1e-9), p_words(0.0018), p_words(0.0402), p_words(0.0501), p_words(1.0)
@@ -115,20 +118,21 @@ def p_words(p: float, level: float = LEVEL) -> str:
     return f"<{least:g}" if p < least else next(text for text in shown if (float(text) > level) == (p > level))
 
 
-def level_of(found: Reduct) -> float:
+def level_of(reduct: Reduct) -> float:
     """The level that p-values are compared to."""
-    return found.settings.get("alpha") or LEVEL
+    return reduct.settings.get("alpha") or DEFAULT_ALPHA
 
 
-def p_values_of(found: Reduct) -> list[tuple[str, bool]]:
+def p_values_of(reduct: Reduct) -> list[tuple[str, bool]]:
     """The p-value of each step in words, and whether chance does as well; no words in results of earlier versions."""
-    known, level = [step.p_value for step in found.steps if step.p_value is not None], level_of(found)
-    if len(known) < len(found.steps):
-        return [("", False)] * len(found.steps)
-    return [(p_words(p, level), p > level) for p in known]
+    level = level_of(reduct)
+    p_values = [step.p_value for step in reduct.steps if step.p_value is not None]
+    if len(p_values) < len(reduct.steps):
+        return [("", False)] * len(reduct.steps)
+    return [(p_words(p, level), p > level) for p in p_values]
 
 
-def chance_words(found: Reduct) -> list[str]:
+def chance_words(reduct: Reduct) -> list[str]:
     """Say which steps beat chance, what was not tested, and how thin the table is; nothing for earlier versions.
 
     >>> import plar
@@ -137,46 +141,75 @@ def chance_words(found: Reduct) -> list[str]:
     No step beats chance: a random decision would do as well.
     There are 1.5 rows for each combination of the chosen values.
     """
-    if found.n_combinations is None or found.n_beyond_chance is None:
+    if reduct.n_combinations is None or reduct.n_beyond_chance is None:
         return []
-    words, n, left = [], len(found.steps), len(found.rejected)
-    if n:
-        words.append(_steps_and_chance(found.n_beyond_chance, [not by_chance for _, by_chance in p_values_of(found)]))
-    if left:
-        which = " left" if found.attributes else ""
-        rest = f"{'None' if left > 2 else 'Neither'} of the {left:,} columns{which} beats"
-        rest = f"The only column{which} does not beat" if left == 1 else rest
-        words.append(f"{rest} chance at {level_of(found):g}.")
-    parts = [row["part"] for row in chosen(found)]
-    core, asked = parts.count("core"), parts.count("asked for")
-    untested = [counted(core, "core column")] * bool(core)
-    untested += [f"{asked:,} asked for" if core else f"{counted(asked, 'column')} asked for"] * bool(asked)
-    if untested and found.bounds is None:
-        words.append(f"Taken untested: {' and '.join(untested)}.")
-    if found.cuts and (n or left):
-        bins = found.settings.get("bins")
-        seen = any("mdlp" in str(rule) for rule in (bins.values() if isinstance(bins, Mapping) else [bins]))
-        too_small = ", whose cut points by mdlp depend on the decision: p-values are too small" if seen else ""
-        words.append(f"What was tested is the binned table{too_small}.")
-    if rows := per_combination(found):
+    sentences = []
+    if reduct.steps:
+        beat = [not by_chance for _, by_chance in p_values_of(reduct)]
+        sentences.append(_steps_and_chance(reduct.n_beyond_chance, beat))
+    if reduct.rejected:
+        sentences.append(_rejected_words(reduct))
+    untested = _untested(reduct)
+    if untested and reduct.bounds is None:
+        sentences.append(f"Taken untested: {' and '.join(untested)}.")
+    if reduct.cuts and (reduct.steps or reduct.rejected):
+        sentences.append(_binned_words(reduct))
+    rows = per_combination(reduct)
+    if rows:
         are = "is 1 row" if rows == "1" else f"are {rows} rows"
-        words.append(f"There {are} for each combination of the chosen values.")
-    return words
+        sentences.append(f"There {are} for each combination of the chosen values.")
+    return sentences
 
 
-def bounds_words(found: Reduct) -> str:
+def _rejected_words(reduct: Reduct) -> str:
+    n = len(reduct.rejected)
+    which = " left" if reduct.attributes else ""
+    level = f"{level_of(reduct):g}"
+    if n == 1:
+        return f"The only column{which} does not beat chance at {level}."
+    none = "Neither" if n == 2 else "None"
+    return f"{none} of the {n:,} columns{which} beats chance at {level}."
+
+
+def _untested(reduct: Reduct) -> list[str]:
+    """The columns that were not tested, counted: the core, and those asked for."""
+    parts = [row["part"] for row in chosen(reduct)]
+    n_core = parts.count("core")
+    n_asked_for = parts.count("asked for")
+    untested = []
+    if n_core:
+        untested.append(counted(n_core, "core column"))
+    if n_core and n_asked_for:
+        untested.append(f"{n_asked_for:,} asked for")
+    elif n_asked_for:
+        untested.append(f"{counted(n_asked_for, 'column')} asked for")
+    return untested
+
+
+def _binned_words(reduct: Reduct) -> str:
+    bins = reduct.settings.get("bins")
+    rules = bins.values() if isinstance(bins, Mapping) else [bins]
+    if any("mdlp" in str(rule) for rule in rules):  # p-values do not count that the cuts were chosen by the decision
+        return (
+            "What was tested is the binned table, whose cut points by mdlp depend on the decision: "
+            "p-values are too small."
+        )
+    return "What was tested is the binned table."
+
+
+def bounds_words(reduct: Reduct) -> str:
     """Say what is proven about the size or cost of all reducts; empty unless the smallest was searched for.
 
     >>> import plar
     >>> bounds_words(plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", search="smallest"))
     'Proven: no reduct has fewer columns.'
     """
-    if found.bounds is None:
+    if reduct.bounds is None:
         return ""
-    least, most = found.bounds
-    asked = [name for name in ("include", "exclude") if found.settings.get(name)]
+    least, most = reduct.bounds
+    asked = [name for name in ("include", "exclude") if reduct.settings.get(name)]
     none = f"no reduct{' with these limits' if asked else ''}"
-    if found.settings.get("costs"):
+    if reduct.settings.get("costs"):
         if least == most:
             return f"Cost {most:,}. Proven: {none} costs less."
         return f"Cost {most:,}, the least found. Proven: {none} costs less than {least:,}."
@@ -185,42 +218,61 @@ def bounds_words(found: Reduct) -> str:
     return f"The fewest columns found. Proven: {none} has fewer than {least:,}."
 
 
-def nothing_words(found: Reduct) -> str:
+def nothing_words(reduct: Reduct) -> str:
     """Say why nothing is chosen though nothing is lost."""
-    decision = ", ".join(map(visible, found.decision))
-    if found.n_decisions == 1:
-        same = "falls into one class" if any(name in found.cuts for name in found.decision) else "is the same"
+    decision = ", ".join(map(visible, reduct.decision))
+    if reduct.n_decisions == 1:
+        same = "falls into one class" if any(name in reduct.cuts for name in reduct.decision) else "is the same"
         return f"{decision} {same} in every row: there is nothing to predict."
-    uncut = sum(name in found.cuts and not found.cuts[name] for name in found.conditions)
-    if uncut and uncut == len(found.conditions):
+    uncut = sum(name in reduct.cuts and not reduct.cuts[name] for name in reduct.conditions)
+    if uncut and uncut == len(reduct.conditions):
         return f"The bins found no cut in any column, so none of them says anything about {decision}."
     no_cut = f"; the bins found no cut in {counted(uncut, 'column')}" if uncut else ""
     return f"No column is needed: none says anything about {decision}{no_cut}."
 
 
 def _steps_and_chance(k: int, beat: list[bool]) -> str:
-    n, later = len(beat), sum(beat[k + 1 :])
+    """Say which steps beat chance: the first k do, step k + 1 does not, and `beat` says it of all."""
+    n = len(beat)
+    later = sum(beat[k + 1 :])
+    as_well = "a random decision would do as well"
+    first_k = f"{k:,} of {n:,} steps {_beat(k)} chance"
+    later_ones = f"{counted(later, 'later step')} {_beat(later)} chance."
     if k == n:
-        return f"{'Both' if n == 2 else f'All {n:,}'} steps beat chance." if n > 1 else "The only step beats chance."
+        return _all_beat_chance(n)
     if not any(beat):
-        return "No step beats chance: a random decision would do as well."
-    before = f"{k:,} of {n:,} steps {'beats' if k == 1 else 'beat'} chance; " if k else ""
-    where = f"from step {k + 1:,} on" if not later and k < n - 1 else f"{'in' if k else 'In'} step {k + 1:,}"
-    after = f" {counted(later, 'later step')} {'beats' if later == 1 else 'beat'} chance." if later else ""
-    if later and k:
-        before = f"The first {before}" if k > 1 else f"The first of {n:,} steps beats chance; "
-    return f"{before}{where}, a random decision would do as well.{after}"
+        return f"No step beats chance: {as_well}."
+    if not k:
+        return f"In step 1, {as_well}. {later_ones}"
+    if later and k == 1:
+        return f"The first of {n:,} steps beats chance; in step 2, {as_well}. {later_ones}"
+    if later:
+        return f"The first {first_k}; in step {k + 1:,}, {as_well}. {later_ones}"
+    where = f"in step {n:,}" if k == n - 1 else f"from step {k + 1:,} on"
+    return f"{first_k}; {where}, {as_well}."
 
 
-def per_combination(found: Reduct) -> str:
+def _all_beat_chance(n: int) -> str:
+    if n == 1:
+        return "The only step beats chance."
+    if n == 2:
+        return "Both steps beat chance."
+    return f"All {n:,} steps beat chance."
+
+
+def _beat(n: int) -> str:
+    return "beats" if n == 1 else "beat"
+
+
+def per_combination(reduct: Reduct) -> str:
     """Rows for each combination of the chosen values; empty if none are chosen, and for results of earlier versions."""
-    if not found.n_combinations or not found.attributes:
+    if not reduct.n_combinations or not reduct.attributes:
         return ""
-    rows, each = found.n_objects, found.n_combinations  # integers: a file may hold any size
+    rows, each = reduct.n_objects, reduct.n_combinations  # integers: a file may hold any size
     return f"{rows / each:.{int(rows != each)}f}" if rows < 10 * each else f"{rows // each:,}"
 
 
-def chosen(found: Reduct) -> list[dict[str, Any]]:
+def chosen(reduct: Reduct) -> list[dict[str, Any]]:
     """The columns of the reduct: why each is there, and its gain: the loss without it (core), or when it was added.
 
     Columns count as core only if the search started with the core.
@@ -230,46 +282,46 @@ def chosen(found: Reduct) -> list[dict[str, Any]]:
     >>> [(row["name"], row["part"], row["written"]) for row in chosen(r)]
     [('b', 'core', '0.6667'), ('a', 'asked for', '–')]
     """
-    steps = {step.attribute: f"step {i}" for i, step in enumerate(found.steps, 1)}
-    asked = found.settings.get("include") or ()
-    steps |= {name: "chosen" for name in found.attributes if found.bounds and name not in asked}
-    core = {} if found.settings.get("start") == "empty" else found.core_significances
+    steps = {step.attribute: f"step {i}" for i, step in enumerate(reduct.steps, 1)}
+    asked = reduct.settings.get("include") or ()
+    steps |= {name: "chosen" for name in reduct.attributes if reduct.bounds and name not in asked}
+    core = {} if reduct.settings.get("start") == "empty" else reduct.core_significances
     parts = {**steps, **dict.fromkeys(core, "core")}
-    gains = {**{step.attribute: step.significance for step in found.steps}, **core}
-    p_values = dict(zip(steps, p_values_of(found), strict=False))
-    known = {name: gains[name] for name in found.attributes if name in gains}
-    written = dict(zip(known, aligned(list(known.values())), strict=True))
-    taken = set(found.attributes)
-    groups = [(name, group) for group in found.equivalent or () for name in group if name in taken]
+    gains = {**{step.attribute: step.significance for step in reduct.steps}, **core}
+    p_values = dict(zip(steps, p_values_of(reduct), strict=False))
+    gains = {name: gains[name] for name in reduct.attributes if name in gains}
+    written = dict(zip(gains, aligned(list(gains.values())), strict=True))
+    taken = set(reduct.attributes)
+    groups = [(name, group) for group in reduct.equivalent or () for name in group if name in taken]
     same = {name: [other for other in group if other != name] for name, group in groups}
-    redundant = set(found.certificate.redundant)
+    redundant = set(reduct.certificate.redundant)
     return [
         {
             "name": name,
             "part": parts.get(name, "asked for"),
             "removable": name in redundant,
-            "significance": known.get(name),
+            "significance": gains.get(name),
             "written": written.get(name, "–"),
-            "bar": bar(known.get(name), max(known.values(), default=0.0)),
+            "bar": bar(gains.get(name), max(gains.values(), default=0.0)),
             "p": p_values.get(name, ("–", False)),
-            "values": found.cardinalities.get(name),
-            "missing": found.missing.get(name, 0),
-            "intervals": intervals(found.cuts[name]) if name in found.cuts else None,
+            "values": reduct.cardinalities.get(name),
+            "missing": reduct.missing.get(name, 0),
+            "intervals": intervals(reduct.cuts[name]) if name in reduct.cuts else None,
             "same": same.get(name, []),
         }
-        for name in found.attributes
+        for name in reduct.attributes
     ]
 
 
-def thetas(found: Reduct) -> list[float]:
+def thetas(reduct: Reduct) -> list[float]:
     """Θ(D|R) of the core and what was asked for, then after every step."""
-    start = found.steps[0].theta + found.steps[0].significance if found.steps else found.theta
-    return [start, *(step.theta for step in found.steps)]
+    start = reduct.steps[0].theta + reduct.steps[0].significance if reduct.steps else reduct.theta
+    return [start, *(step.theta for step in reduct.steps)]
 
 
-def start_words(found: Reduct) -> str:
+def start_words(reduct: Reduct) -> str:
     """Say what step 0 of the curve is."""
-    parts = {row["part"] for row in chosen(found)}
+    parts = {row["part"] for row in chosen(reduct)}
     start = [word for word in ("core", "asked for") if word in parts]
     return f"step (0: {' and what was '.join(start) or 'no column yet'})".replace("0: asked", "0: what was asked")
 
