@@ -107,7 +107,7 @@ def with_each() -> None:
             granules = with_classes(base, n_classes)
             evaluation = CudaEngine().open(granules, SCE)
             evaluation.select(n_columns)
-            assert evaluation.active == granules.n_objects
+            assert evaluation.unsettled_objects == granules.n_objects
             assert_same(granules, SCE, n_columns, candidates, evaluation.with_each(candidates))
             ms = timed(lambda e=evaluation: e.with_each(candidates))  # type: ignore[misc]
             what = f"SDSS shape, with_each, {n_classes:>7,} classes" + (", weights 1–4" if weighted else "")
@@ -243,7 +243,7 @@ def parts() -> None:
         report(f"cells and merge alone, {n_classes:>7,} classes", ms, None, x.size)
         ms = timed(lambda e=evaluation, b=now: e._refined(b, [77]))  # type: ignore[misc]
         assert evaluation.select(77) == local.select(77)
-        assert evaluation.active == local.active
+        assert evaluation.unsettled_objects == local.unsettled_objects
         report(f"refining {n_classes:>7,} classes of 320,000 rows by one column", ms)
     refinery = evaluation._refinery
     ms = timed(lambda: refinery._sorter.sorted(n, 8))

@@ -99,7 +99,7 @@ def with_each() -> None:
             candidates = range(x.shape[1])
             evaluation = LocalEngine(n_jobs=1).open(granules, SCE)
             evaluation.select(x.shape[1])
-            assert evaluation.active == granules.n_objects
+            assert evaluation.unsettled_objects == granules.n_objects
             found = evaluation.with_each(candidates)
             for j in (0, 77):
                 assert found[j] == expected_theta(granules, (j, x.shape[1]))

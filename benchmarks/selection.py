@@ -204,10 +204,10 @@ def sdss() -> None:
     report("SDSS shape, ten planted attributes, alpha : plain steps to the same ten",
            sum(step.seconds for step in found.steps), sum(times), 2)  # fmt: skip
     evaluation, tested = LocalEngine().open(granules, SCE), 0.0
-    p_value(next(iter(evaluation.tables(chosen))), k)  # compiles
+    p_value(next(iter(evaluation.cross_tabs(chosen))), k)  # compiles
     for i, a in enumerate(chosen):
         began = time.perf_counter()
-        p_value(next(iter(evaluation.tables([a]))), k - i)
+        p_value(next(iter(evaluation.cross_tabs([a]))), k - i)
         tested += time.perf_counter() - began
         evaluation.select(a)
     report("SDSS shape, p-values of ten steps : the steps", tested, sum(times), 0.05)

@@ -117,7 +117,7 @@ def sdss() -> None:
     with SparkEngine(session=session(), layout="columns") as engine:
         session().sparkContext.parallelize(range(2), 2).count()  # starts the workers
         opening, evaluation = taken(lambda: engine.open(granules, SCE))
-        core, inner = taken(evaluation.without_each)
+        core, inner = taken(evaluation.leave_one_out)
         assert all(found.equal for found in inner)
         first, chosen = five_iterations(evaluation, candidates)
         ours, again = five_iterations(engine.open(granules, SCE), candidates)

@@ -36,7 +36,7 @@ def rows(quick: bool) -> Iterator[Row]:
             "peak_mb": round(peak),
             "reduct": [table.granules.conditions[a] for a in attributes],
             "size": len(attributes),
-            "preserved": evaluation.active == 0,
+            "preserved": evaluation.unsettled_objects == 0,
         }
 
 

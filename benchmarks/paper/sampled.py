@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from plar.baselines.subsets import Judged, SubsetEvaluation
 from plar.engines import Engine, LocalEngine
-from plar.engines.base import Inner
+from plar.engines.base import LeaveOneOut
 from plar.granules.granules import Granules
 from plar.measures import Measure
 
@@ -71,9 +71,9 @@ class SampledEvaluation:
         self.value_all: float = truth.value_all
         assert clock.ask(lambda: held.theta_all, 1, 1) == self.theta_all
 
-    def tables(self, candidates: Sequence[int]) -> Any:
+    def cross_tabs(self, candidates: Sequence[int]) -> Any:
         """The tables of plar."""
-        return self._truth.tables(candidates)
+        return self._truth.cross_tabs(candidates)
 
     @property
     def theta(self) -> int:
@@ -82,21 +82,21 @@ class SampledEvaluation:
         return theta
 
     @property
-    def active(self) -> int:
+    def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled."""
-        active: int = self._truth.active
-        return active
+        n_objects: int = self._truth.unsettled_objects
+        return n_objects
 
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B."""
-        truth: list[Inner] = self._truth.without_each(attributes)
+        truth: list[LeaveOneOut] = self._truth.leave_one_out(attributes)
         every = tuple(range(len(truth))) if attributes is None else tuple(attributes)
         some = spread(len(every), self._clock.most)
         subsets = [tuple(b for b in every if b != every[i]) for i in some]
         if some:
             found = self._clock.ask(lambda: self._held.judge(subsets), len(some), len(every))
             for i, judged in zip(some, found, strict=True):
-                assert (judged.active == 0) == truth[i].equal
+                assert (judged.unsettled_objects == 0) == truth[i].equal
                 assert truth[i].equal or judged.theta == truth[i].theta
         return truth
 
@@ -116,7 +116,7 @@ class SampledEvaluation:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
         theta: int = self._truth.select(*attributes)
         if attributes[0] in self._candidates:  # the system would know it, also where it was not timed
-            self._held.judged[*self._chosen, attributes[0]] = Judged(theta, self.active)
+            self._held.judged[*self._chosen, attributes[0]] = Judged(theta, self.unsettled_objects)
         self._chosen, self._candidates = (*self._chosen, *attributes), set()
         assert self._clock.ask(lambda: self._held.select(*attributes)) == theta
         return theta

@@ -344,7 +344,7 @@ def significance(
         gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
         if members:
             within = chosen_engine.open(granules.coarsen(ready.attributes), chosen_measure)
-            for a, inner in zip(members, within.without_each(), strict=True):
+            for a, inner in zip(members, within.leave_one_out(), strict=True):
                 gains[a] = 0 if inner.equal else inner.theta - within.theta_all
         found = chosen_measure.significances([gains[a] for a in sorted(gains)], granules.n_objects)
         return dict(zip(granules.conditions, found, strict=True))

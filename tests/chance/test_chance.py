@@ -31,7 +31,7 @@ from plar.engines import LocalEngine
 from plar.grouping.partition import smallest_codes
 from plar.measures import as_measure
 from plar.search.greedy import _best_first
-from plar.uncertainty.strata import Table
+from plar.uncertainty.strata import CrossTab
 from support import oracle
 from support.checkpoints import begun
 from support.checkpoints import table as text_table
@@ -50,7 +50,7 @@ Cells = Mapping[tuple[Any, Any], int]
 Law = Mapping[Fraction, Fraction]
 
 
-def as_table(classes: Iterable[Cells], pick: random.Random | None = None) -> Table:
+def as_table(classes: Iterable[Cells], pick: random.Random | None = None) -> CrossTab:
     """Rows as an engine would have them; with `pick` cells come in pieces, and all orders and codes are random."""
     each = [[(v, d, n) for (v, d), n in cells.items() if n] for cells in classes]
     values, decisions = ({row[i]: 0 for rows in each for row in rows} for i in (0, 1))
@@ -73,7 +73,7 @@ def as_table(classes: Iterable[Cells], pick: random.Random | None = None) -> Tab
         cells[mine] = rows
         order += sorted(mine, key=lambda place: cells[place, 1])
     starts = np.cumsum([0, *map(len, coded)])
-    return Table.of(
+    return CrossTab.of(
         smallest_codes(cells[:, 0], len(values)),
         cells[:, 1].astype(np.uint32),
         cells[:, 2].copy(),
@@ -523,7 +523,7 @@ class Chosen:
     complete: bool
 
 
-def table_of(table: oracle.Table, chosen: Sequence[str], candidate: str) -> Table:
+def table_of(table: oracle.Table, chosen: Sequence[str], candidate: str) -> CrossTab:
     """How a candidate meets the decision within the classes of U/R, all of them."""
     places, place = [table.conditions.index(a) for a in chosen], table.conditions.index(candidate)
     classes: dict[Any, Counter[Any]] = defaultdict(Counter)
@@ -731,7 +731,7 @@ def p_values(evaluation: Any, n: int, selected: Sequence[int]) -> list[list[floa
     found = []
     for k in range(len(selected) + 1):
         left = [a for a in range(n) if a not in selected[:k]]
-        found.append([p_value(table, len(left)) for table in evaluation.tables(left)])
+        found.append([p_value(table, len(left)) for table in evaluation.cross_tabs(left)])
         if k < len(selected):
             evaluation.select(selected[k])
     return found
@@ -1037,7 +1037,7 @@ def test_many_classes_of_hardly_any_variance() -> None:
     decisions = np.tile(np.array([0, 0, 1], np.uint32), copies)
     counts = np.tile(np.array([sizes[0], sizes[1] - 1, 1]), copies)
     order, starts = np.arange(3 * copies, dtype=np.uint32), np.arange(0, 3 * copies + 1, 3, dtype=np.uint32)
-    one = association(Table.of(values[:3], decisions[:3], counts[:3], order[:3], starts[:2], 2))
-    all_of_them = association(Table.of(values, decisions, counts, order, starts, 2))
+    one = association(CrossTab.of(values[:3], decisions[:3], counts[:3], order[:3], starts[:2], 2))
+    all_of_them = association(CrossTab.of(values, decisions, counts, order, starts, 2))
     assert 0 < one.variance < 2.0**-20
     assert all_of_them == pytest.approx([copies * number for number in one], rel=1e-12)

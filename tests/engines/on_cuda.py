@@ -70,12 +70,12 @@ def assert_same_primitives(granules: Granules, measure: str, order: list[int], m
     every = range(len(granules.conditions))
     assert ours.with_each(every[:1]) == theirs.with_each(every[:1])
     for attribute in order:
-        assert (ours.theta, ours.active) == (theirs.theta, theirs.active)
+        assert (ours.theta, ours.unsettled_objects) == (theirs.theta, theirs.unsettled_objects)
         assert ours.with_each(every) == theirs.with_each(every)
         assert ours.select(attribute) == theirs.select(attribute)
-    assert (ours.theta, ours.active) == (theirs.theta, theirs.active)
+    assert (ours.theta, ours.unsettled_objects) == (theirs.theta, theirs.unsettled_objects)
     assert ours.with_each(every) == theirs.with_each(every)
-    assert ours.without_each(order) == theirs.without_each(order)
+    assert ours.leave_one_out(order) == theirs.leave_one_out(order)
 
 
 #: columns of few values, in groups of their own by number, and of many
@@ -100,7 +100,7 @@ def test_primitives(measure: str, largest_weight: int, noise: float) -> None:
 def test_core(measure: str) -> None:
     granules = table(20, [2, 2, 2, 3], 2, 1, 0.2, seed=7)
     ours, theirs = (e.open(granules, as_measure(measure)) for e in (CudaEngine(), LocalEngine(n_jobs=1)))
-    assert ours.without_each() == theirs.without_each()
+    assert ours.leave_one_out() == theirs.leave_one_out()
 
 
 @pytest.mark.parametrize("measure", ["PR", "SCE"])

@@ -79,7 +79,7 @@ def test_no_file_is_mapped_while_it_is_read(tmp_path: Path, suffix: str) -> None
     """Cutting a mapped file short would end the process that reads it."""
     n = 200_000
     path = write(tmp_path / f"t.{suffix}", pl.DataFrame({"a": range(n), "d": ["x" * 40] * n}))
-    frame: Any = plar.read_table(path, "d").rows
+    frame: Any = plar.read_table(path, "d").source
     seen = []
 
     def look(batch: pl.DataFrame) -> pl.DataFrame:
@@ -103,7 +103,7 @@ def test_an_arrow_file_cut_short_by_another_program_while_it_is_read(tmp_path: P
     script = """
         import subprocess, sys
         import plar
-        rows = plar.read_table(sys.argv[1], "d").rows
+        rows = plar.read_table(sys.argv[1], "d").source
         def cut(batch):
             subprocess.run(["truncate", "-s", "1000", sys.argv[1]], check=True)
             return batch

@@ -269,17 +269,17 @@ class Slow(Engine):
     name = "local"
     def open(self, granules, measure, watch=None):
         evaluation = LocalEngine(n_jobs=1).open(granules, measure)
-        without_each, with_each = evaluation.without_each, evaluation.with_each
+        leave_one_out, with_each = evaluation.leave_one_out, evaluation.with_each
         def core(attributes=None):
             if attributes is None:
                 note("core")
             time.sleep(0.02)
-            return without_each(attributes)
+            return leave_one_out(attributes)
         def step(candidates):
             note("step", len(granules.conditions) - len(candidates))
             time.sleep(0.02)
             return with_each(candidates)
-        evaluation.without_each, evaluation.with_each = core, step
+        evaluation.leave_one_out, evaluation.with_each = core, step
         return evaluation
 
 writes, replace = 0, pathlib.Path.replace

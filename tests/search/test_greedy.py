@@ -23,7 +23,7 @@ def test_primitives_to_the_last_integer(engine: Any, measure: str, sample: Sampl
     C = table.conditions
     evaluation = engine.open(plar.granulate(sample.frame(), **sample.roles), as_measure(measure))
     assert evaluation.theta_all == oracle.theta_int(table, C, measure)
-    for a, found in zip(C, evaluation.without_each(), strict=True):
+    for a, found in zip(C, evaluation.leave_one_out(), strict=True):
         rest = [b for b in C if b != a]
         assert found.equal is oracle.equal(table, rest, C, measure)
         # equal entropies may differ in the last place of their rounded logarithms: either integer will do
@@ -37,7 +37,7 @@ def test_primitives_to_the_last_integer(engine: Any, measure: str, sample: Sampl
         assert found_thetas == [oracle.theta_int(table, [*R, name], measure) for name in candidates]
         R.append(a)
         assert evaluation.select(C.index(a)) == evaluation.theta == oracle.theta_int(table, R, measure)
-        assert evaluation.active == oracle.active(table, R, measure)
+        assert evaluation.unsettled_objects == oracle.active(table, R, measure)
 
 
 @pytest.mark.parametrize("measure", oracle.MEASURES)
@@ -59,7 +59,7 @@ def test_primitives_on_large_classes(engine: Any, measure: str, most: int) -> No
         assert found == [oracle.theta_int(table, [*R, name], measure) for name in candidates]
         R.append(a)
         assert evaluation.select(names.index(a)) == oracle.theta_int(table, R, measure)
-        assert evaluation.active == oracle.active(table, R, measure)
+        assert evaluation.unsettled_objects == oracle.active(table, R, measure)
 
 
 @pytest.mark.parametrize("measure", oracle.MEASURES)

@@ -43,7 +43,7 @@ class Interrupting(Engine):
 
     def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
-        without_each, with_each, select = evaluation.without_each, evaluation.with_each, evaluation.select
+        leave_one_out, with_each, select = evaluation.leave_one_out, evaluation.with_each, evaluation.select
 
         def act(now: int | str) -> None:
             if now == self.at:
@@ -52,7 +52,7 @@ class Interrupting(Engine):
 
         def core(attributes: Any = None) -> Any:
             act("core" if attributes is None else "certificate")
-            return without_each(attributes)
+            return leave_one_out(attributes)
 
         def step(candidates: Any) -> Any:
             act(self.passes)
@@ -64,7 +64,7 @@ class Interrupting(Engine):
             act(f"select {self.passes}")
             return found
 
-        evaluation.without_each, evaluation.with_each, evaluation.select = core, step, selected
+        evaluation.leave_one_out, evaluation.with_each, evaluation.select = core, step, selected
         return evaluation
 
 

@@ -11,7 +11,7 @@ import pytest
 import plar
 from plar.engines import LocalEngine
 from plar.engines import job_progress as progress_hooks
-from plar.engines.job_progress import JobProgress, Tally
+from plar.engines.job_progress import JobCounter, JobProgress
 from plar.session.progress import Display
 from support.shell import TABLE
 
@@ -85,7 +85,7 @@ def test_what_is_reported_ends_at_the_whole(monkeypatch: pytest.MonkeyPatch) -> 
     seen: list[JobProgress] = []
     now = iter([0.0, 0.15, 0.2, 0.21])
     monkeypatch.setattr(progress_hooks, "monotonic", now.__next__)
-    tally = Tally(seen.append, 3, 30)
+    tally = JobCounter(seen.append, 3, 30)
     for _ in range(3):
         tally.add(1)
     assert [job.done for job in seen] == [1, 3]

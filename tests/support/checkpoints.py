@@ -32,11 +32,11 @@ class Counting(Engine):
 
     def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         evaluation: Any = LocalEngine(n_jobs=1).open(granules, measure)
-        without_each, with_each = evaluation.without_each, evaluation.with_each
+        leave_one_out, with_each = evaluation.leave_one_out, evaluation.with_each
 
         def core(attributes: Any = None) -> Any:
             self.core += attributes is None
-            return without_each(attributes)
+            return leave_one_out(attributes)
 
         def step(candidates: Any) -> Any:
             if self.passes == self.break_at:
@@ -44,7 +44,7 @@ class Counting(Engine):
             self.passes += 1
             return with_each(candidates)
 
-        evaluation.without_each, evaluation.with_each = core, step
+        evaluation.leave_one_out, evaluation.with_each = core, step
         return evaluation
 
 

@@ -82,8 +82,8 @@ class HAREvaluation(SubsetEvaluation):
     def _judge_in(self, universe: Universe, subset: Subset) -> Judged:
         by_class = [self._theta_of(counts) for counts in classes_of(universe, subset).values()]
         theta = sum(judged.theta for judged in by_class)
-        active = sum(judged.active for judged in by_class)
-        return Judged(theta, active)
+        unsettled_objects = sum(judged.unsettled_objects for judged in by_class)
+        return Judged(theta, unsettled_objects)
 
 
 class FSPAEvaluation(HAREvaluation):
@@ -97,7 +97,10 @@ class FSPAEvaluation(HAREvaluation):
     def judge_finer(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of subsets that hold R: of the rest, and of what was dropped."""
         left = -self._n_left if self._measure.kind == PURE else 0
-        return [Judged(left + theta, active) for theta, active in (self._judge_in(self._rest, s) for s in subsets)]
+        return [
+            Judged(left + theta, unsettled_objects)
+            for theta, unsettled_objects in (self._judge_in(self._rest, s) for s in subsets)
+        ]
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}, and drop the positive region."""

@@ -136,7 +136,9 @@ class SparkEvaluation(SubsetEvaluation):
         theta_of = self._theta_of
         classes = self.rows.map(lambda row: (tuple(row[0][1 + a] for a in subset), {row[0][0]: row[1]}))
         judged = classes.reduceByKey(_merge_counts).values().map(theta_of)
-        return judged.fold(Judged(0, 0), lambda a, b: Judged(a.theta + b.theta, a.active + b.active))
+        return judged.fold(
+            Judged(0, 0), lambda a, b: Judged(a.theta + b.theta, a.unsettled_objects + b.unsettled_objects)
+        )
 
 
 def _merge_counts(counts: dict[int, int], others: dict[int, int]) -> dict[int, int]:

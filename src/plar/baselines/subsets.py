@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plar.api import reduce
-from plar.engines.base import Engine, Inner
+from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.job_progress import Watch
 from plar.errors import TableError
 from plar.granules.granules import Granules
 from plar.measures import OWN, PURE, Measure, f_of
 from plar.results.reduct import Reduct
 from plar.uncertainty.labels import label_granules
-from plar.uncertainty.strata import Strata, Table
+from plar.uncertainty.strata import CrossTab, Strata
 
 Subset = tuple[int, ...]
 #: a cell of a list takes at least 8 bytes
@@ -34,7 +34,7 @@ class Judged(NamedTuple):
     """Θ(D|B) as an integer, and the objects in classes of U/B that are not settled; of one class or of all."""
 
     theta: int
-    active: int
+    unsettled_objects: int
 
 
 def judged_class(counts: Mapping[int, int], kind: int, n_decisions: int) -> Judged:
@@ -42,7 +42,7 @@ def judged_class(counts: Mapping[int, int], kind: int, n_decisions: int) -> Judg
 
     >>> from plar.measures import PR
     >>> judged_class({0: 3}, PR.kind, 2), judged_class({0: 3, 3: 1}, PR.kind, 2)
-    (Judged(theta=-3, active=0), Judged(theta=0, active=4))
+    (Judged(theta=-3, unsettled_objects=0), Judged(theta=0, unsettled_objects=4))
     """
     size = sum(counts.values())
     if len(counts) == 1:
@@ -102,20 +102,23 @@ class SubsetEvaluation(ABC):
         return self._judged_now().theta
 
     @property
-    def active(self) -> int:
+    def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled."""
-        return self._judged_now().active
+        return self._judged_now().unsettled_objects
 
     def _judged_now(self) -> Judged:
         if self._chosen not in self.judged:
             self.judged[self._chosen] = self.judge_finer([self._chosen])[0]
         return self.judged[self._chosen]
 
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B, one by one."""
         every = tuple(range(len(self._granules.conditions))) if attributes is None else tuple(attributes)
         found = self.judge([tuple(b for b in every if b != a) for a in every])
-        return [Inner(theta, False) if active else Inner(self.theta_all, True) for theta, active in found]
+        return [
+            LeaveOneOut(theta, False) if unsettled_objects else LeaveOneOut(self.theta_all, True)
+            for theta, unsettled_objects in found
+        ]
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, one by one."""
@@ -131,9 +134,9 @@ class SubsetEvaluation(ABC):
         self.judged = {self._chosen: self._judged_now()}
         return self.theta
 
-    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+    def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions; the paper has no such test."""
-        return self._strata.tables(candidates)
+        return self._strata.cross_tabs(candidates)
 
     def _unrolled(self) -> tuple[list[Any], list[list[Any]]]:
         """The table object by object, as the systems without granulation hold it: tags, and columns of codes.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from plar.grouping.partition import Ints, Runs
 from plar.runtime.jit import jit
-from plar.uncertainty.strata import Table
+from plar.uncertainty.strata import CrossTab
 
 #: fractional bits of a fixed-point sum: those of its high word, and of its low word
 _HIGH, _LOW = 20, 52
@@ -33,14 +33,14 @@ class Association(NamedTuple):
     variance: float
 
 
-def association(table: Table) -> Association:
+def association(table: CrossTab) -> Association:
     """Measure how a candidate goes with the decision, within classes.
 
     Examples
     --------
     >>> values, decisions, counts = np.array([0, 1], np.uint8), np.array([0, 1], np.uint32), np.array([2, 2])
     >>> order, starts = np.array([0, 1], np.uint32), np.array([0, 2], np.uint32)
-    >>> association(Table.of(values, decisions, counts, order, starts, 2))
+    >>> association(CrossTab.of(values, decisions, counts, order, starts, 2))
     Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
     """
     sums = np.zeros((5, 2), np.int64)
@@ -64,7 +64,7 @@ class Rooms(NamedTuple):
     decided: Ints
 
 
-def rooms_for(table: Table) -> Rooms:
+def rooms_for(table: CrossTab) -> Rooms:
     """Allocate for the largest class of a table."""
     largest = int(np.diff(table.runs.begins[table.runs.first]).max(initial=0)) + 1
     by_value, of_decision, squares = np.zeros((3, table.n_values), np.int64)

@@ -23,7 +23,7 @@ from plar.grouping.factorize import mix
 from plar.grouping.partition import Ints, Runs
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads, usable_cores
-from plar.uncertainty.strata import Table
+from plar.uncertainty.strata import CrossTab
 
 #: the default level: p-values above it count as chance
 LEVEL: Final = 0.05
@@ -39,7 +39,7 @@ _MANY, _ONE_BY_ONE = 1 << 26, 1 << 12
 _BATCH = 1 << 10
 
 
-def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
+def p_value(table: CrossTab, n_candidates: int, level: float = LEVEL) -> float:
     """How likely a candidate reaches its W by chance, times the number of candidates; exact enough to compare to level.
 
     Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above the level;
@@ -62,7 +62,7 @@ def p_value(table: Table, n_candidates: int, level: float = LEVEL) -> float:
     return min(_drawn(table, found.statistic, n_candidates, level, bound), 1.0)
 
 
-def _drawn(table: Table, statistic: float, n_candidates: int, level: float, bound: float) -> float:
+def _drawn(table: CrossTab, statistic: float, n_candidates: int, level: float, bound: float) -> float:
     """Draw tables with the same margins; keep the bound if that would take too long or could not be exact."""
     each, cells, _ = _margins_of(table)
     # in an order that depends on nothing but the margins
@@ -87,7 +87,7 @@ def _drawn(table: Table, statistic: float, n_candidates: int, level: float, boun
     return n_candidates * (reached + 1) / most
 
 
-def _margins_of(table: Table) -> tuple[list[list[int]], int, float]:
+def _margins_of(table: CrossTab) -> tuple[list[list[int]], int, float]:
     """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects.
 
     Margins: how many values and decisions there are, the objects of each value, and of each decision, the largest last.

@@ -33,7 +33,7 @@ from plar.cli.options import (
     of_columns,
     of_measures,
 )
-from plar.coding.column_names import Word
+from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, unknown_name
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
@@ -172,7 +172,7 @@ def _found(
         with messages.shown() as display:
             data = replace(opened(), path=table.file)  # - for stdin, wherever it was copied to
             if writing.output:
-                data.rows.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
+                data.source.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
             interrupted = False
             try:
                 found = find(
@@ -221,7 +221,7 @@ def theta(
     table: TableOptions,
     computing: Computing,
     messages: Messages,
-    attributes: Annotated[list[Word], of_columns("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")],
+    attributes: Annotated[list[ShellColumn], of_columns("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")],
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B), the uncertainty left when only some columns are known."""

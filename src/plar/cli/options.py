@@ -15,12 +15,12 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from plar.coding.column_names import Word
+from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError
 from plar.files.write import WRITTEN
 from plar.options import NO_NA, POLICIES, ReadOptions
 
-Columns = list[Word] | None
+Columns = list[ShellColumn] | None
 Texts = list[str] | None
 Text = str | None
 #: what the reduced table can be written as
@@ -63,7 +63,7 @@ def of(help: str, *names: str, choices: tuple[str, ...] = (), **more: Any) -> An
 
 def of_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
     """An option that names columns, which are looked up when the table is open."""
-    return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=Word)
+    return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=ShellColumn)
 
 
 def of_measures(help: str) -> Any:
@@ -117,7 +117,7 @@ class TableOptions:
     na: Annotated[Texts, of(_NA, metavar="TEXT")] = None
     bins: Annotated[Texts, of(_BINS, metavar="RULE", choices=("mdlp", "quantile:10", "width:10"))] = None
     decision_bins: Annotated[Text, of(_DECISION_BINS, metavar="RULE", choices=("quantile:4", "width:4"))] = None
-    weights: Annotated[Word | None, of_columns("Column of whole-number row counts.", metavar="NAME")] = None
+    weights: Annotated[ShellColumn | None, of_columns("Column of whole-number row counts.", metavar="NAME")] = None
 
     def reading(self) -> ReadOptions:
         """How the table is read."""
@@ -246,27 +246,27 @@ def _bins(rules: Texts) -> Any:
     """One rule for all columns, or a mapping: name=rule, name=cut,cut."""
     if not rules or (len(rules) == 1 and "=" not in rules[0]):
         return rules[0] if rules else None
-    found: dict[Word, str | list[float]] = {}
+    found: dict[ShellColumn, str | list[float]] = {}
     for rule in rules:
         name, equals, value = rule.rpartition("=")
         if not equals or not name:
             raise TableError(f"--bins takes one rule for all columns, or NAME=RULE for each. Got {rules}.")
         if name in found:
             raise TableError(f"--bins has two rules for {name!r}. Choose one.")
-        found[Word(name)] = _rule(value)
+        found[ShellColumn(name)] = _rule(value)
     return found
 
 
-def _costs(given: Texts) -> dict[Word, int] | None:
+def _costs(given: Texts) -> dict[ShellColumn, int] | None:
     """From name=3, or from a file of lines name,3."""
-    found: dict[Word, int] = {}
+    found: dict[ShellColumn, int] = {}
     for text in given or ():
         name, equals, cost = text.rpartition("=")
         pairs = [[name, cost]] if equals else _read_costs(text)
         for pair in pairs:
             if len(pair) != 2 or not pair[1].strip().isdecimal():
                 raise TableError(f"--costs takes a name and a whole number. Got {','.join(pair)!r} in {text!r}.")
-            found[Word(pair[0].strip())] = int(pair[1])
+            found[ShellColumn(pair[0].strip())] = int(pair[1])
     return found or None
 
 

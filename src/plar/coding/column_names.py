@@ -35,7 +35,7 @@ class NameIndex(Collection[str]):
         return self._names[place]
 
 
-class Word(str):
+class ShellColumn(str):
     """Columns as the shell names them: a name, else a position if it is a whole number, else a list with commas."""
 
     __slots__ = ()
@@ -62,15 +62,15 @@ def column_list(given: Any) -> list[Any]:
 def _split_lists(given: Any, names: Collection[str]) -> Iterator[Any]:
     """One column or several; lists with commas are split."""
     for one in column_list(given):
-        if isinstance(one, Word) and one not in names:
-            yield from (Word(part.strip()) for part in one.split(",") if part.strip())
+        if isinstance(one, ShellColumn) and one not in names:
+            yield from (ShellColumn(part.strip()) for part in one.split(",") if part.strip())
         else:
             yield one
 
 
 def resolve(names: Sequence[str] | NameIndex, given: Any, kind: str) -> str:
     """Name of a column given by name or position; for many columns pass a `NameIndex`."""
-    if isinstance(given, Word) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
+    if isinstance(given, ShellColumn) and given not in names and re.fullmatch(r"-?\d+", given, re.ASCII):
         given = int(given)
     if isinstance(given, str):
         if given not in names:

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
-from plar.engines.base import Engine, Evaluation, Inner
+from plar.engines.base import Engine, Evaluation, LeaveOneOut
 from plar.errors import EngineUnavailable, ParameterError, unknown_name
 from plar.input.tables import DecisionTable
 from plar.input.tables.spark import ClusterSource
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from plar.engines.local.engine import LocalEngine
     from plar.engines.spark import SparkEngine
 
-__all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "Inner", "LocalEngine", "SparkEngine", "as_engine"]
+__all__ = ["ENGINES", "CudaEngine", "Engine", "Evaluation", "LeaveOneOut", "LocalEngine", "SparkEngine", "as_engine"]
 __all__ += ["on_spark", "why_unavailable"]
 
 
@@ -46,7 +46,7 @@ def why_unavailable(name: str, data: Any = None) -> str | None:
 def on_spark(data: Any) -> bool:
     """Whether data are on a Spark cluster already."""
     if isinstance(data, DecisionTable):
-        return isinstance(data.rows, ClusterSource) or on_spark(data.rows.data)
+        return isinstance(data.source, ClusterSource) or on_spark(data.source.data)
     return type(data).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
 
 

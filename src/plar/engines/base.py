@@ -7,23 +7,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
 
-from plar.engines.clauses import LocalOracle, Oracle
+from plar.engines.clauses import ClauseFinder, LocalClauseFinder
 from plar.engines.job_progress import Watch
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
 from plar.measures import Measure
 from plar.options import ReadOptions
-from plar.uncertainty.strata import Table
+from plar.uncertainty.strata import CrossTab
 
 if TYPE_CHECKING:
     from plar.engines.spark.spark_granules import SparkGranules
 
 
 #: granules on this machine or on a cluster
-GranuleHandle: TypeAlias = "Granules | SparkGranules"
+GranuleSet: TypeAlias = "Granules | SparkGranules"
 
 
-class Inner(NamedTuple):
+class LeaveOneOut(NamedTuple):
     """Θ(D|B∖{a}), unnormalised, and whether it equals Θ(D|C), decided exactly."""
 
     theta: int
@@ -46,14 +46,14 @@ class Evaluation(Protocol):
         """Θ(D|R)."""
 
     @property
-    def active(self) -> int:
+    def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled; 0 if and only if Θ(D|R) = Θ(D|C)."""
 
     @property
     def consistent(self) -> bool:
         """Whether every class of U/C is pure."""
 
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B, which is C, or the attributes given, with Θ(D|B) = Θ(D|C)."""
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
@@ -62,7 +62,7 @@ class Evaluation(Protocol):
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
 
-    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+    def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions, within the classes of U/R."""
 
 
@@ -83,15 +83,15 @@ class Engine(ABC):
     def open(self, granules: Any, measure: Measure, watch: Watch | None = None) -> Evaluation:
         """Prepare the granules for one search; `watch`, if given, replaces the engine's own."""
 
-    def oracle(self, granules: Any, measure: Measure) -> Oracle:
+    def clause_finder(self, granules: Any, measure: Measure) -> ClauseFinder:
         """Prepare an oracle that answers questions about sets of attributes, by default on this machine."""
-        return LocalOracle(granules, measure)
+        return LocalClauseFinder(granules, measure)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
         """Read a path where the engine runs; None if plar is to read it on this machine."""
         return None
 
-    def granulate(self, table: DecisionTable) -> GranuleHandle:
+    def granulate(self, table: DecisionTable) -> GranuleSet:
         """Granulate a table, by default on this machine."""
         return table.granulate()
 
@@ -105,10 +105,10 @@ class Engine(ABC):
         """Bytes that an evaluation needs beside the granules; None if unknown."""
         return None
 
-    def release(self, granules: GranuleHandle) -> None:  # noqa: B027 - a default
+    def release(self, granules: GranuleSet) -> None:  # noqa: B027 - a default
         """Free what `granulate` keeps outside this process."""
 
-    def leave_to(self, granules: GranuleHandle) -> None:
+    def leave_to(self, granules: GranuleSet) -> None:
         """Close the engine; if it has started what the granules need, they close it when they are released."""
         self.close()
 

@@ -37,7 +37,7 @@ Question: TypeAlias = tuple[Collection[int], Sequence[int]]
 Mixed: TypeAlias = tuple[Index, Index]
 
 
-class Answer(NamedTuple):
+class FoundClause(NamedTuple):
     """A clause, and two rows of different labels that differ in exactly its attributes.
 
     The rows are given by their values, as JSON holds them; within this package first by their codes.
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
     other: tuple[Any, ...]
 
 
-class Oracle(Protocol):
+class ClauseFinder(Protocol):
     """Answers about many sets at once; they depend neither on the order of the rows nor on where these are."""
 
     def assume(self, attributes: Collection[int]) -> None:
@@ -57,17 +57,17 @@ class Oracle(Protocol):
     def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
         """Whether each of the sets preserves Θ."""
 
-    def find(self, questions: Sequence[Question]) -> list[Answer | None]:
+    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
         """For each set a clause that it does not hit, None if it preserves Θ."""
 
     def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
         """How many objects of each decision have the values of a row, as `written` spells them, in all attributes."""
 
 
-def with_values(found: Answer, values: Sequence[Sequence[Any]]) -> Answer:
+def with_values(found: FoundClause, values: Sequence[Sequence[Any]]) -> FoundClause:
     """A clause with the values of its rows in place of their codes."""
     one, other = (tuple(plain(values[a][code]) for a, code in enumerate(codes)) for codes in (found.row, found.other))
-    return Answer(found.attributes, one, other)
+    return FoundClause(found.attributes, one, other)
 
 
 def encoded(rows: Sequence[Sequence[bytes]], values: Sequence[Sequence[Any]]) -> NDArray[np.int64]:
@@ -98,7 +98,7 @@ def decisions_of(
     return found
 
 
-class ClauseFinder:
+class RowClauseFinder:
     """Rows of one machine or task: which sets of attributes preserve Θ, and why others do not.
 
     Parameters
@@ -140,14 +140,14 @@ class ClauseFinder:
             return bool(self._grown(mixed, others, first_only=True)[1])
         return not len(self._refined(mixed, others)[0])
 
-    def find_clause(self, attributes: Iterable[int], order: Sequence[int]) -> Answer | None:
+    def find_clause(self, attributes: Iterable[int], order: Sequence[int]) -> FoundClause | None:
         """A clause that a set does not hit, by the order in which others are added to it; None if it preserves Θ."""
         held = set(attributes)
         mixed = self._refined(*self._beginning(held))
         if not len(mixed[0]):
             return None
         mixed, clause = self._grown(mixed, [a for a in order if a not in held])
-        return Answer(tuple(sorted(clause)), *self._witnesses(mixed))
+        return FoundClause(tuple(sorted(clause)), *self._witnesses(mixed))
 
     def _beginning(self, attributes: Iterable[int]) -> tuple[Mixed, list[int]]:
         """A partition by some attributes of a set, and the others, those of many values first: they shrink it most."""
@@ -201,7 +201,7 @@ class ClauseFinder:
         return int(rows[0])
 
 
-class LocalOracle(ClauseFinder):
+class LocalClauseFinder(RowClauseFinder):
     """The oracle of granules on this machine."""
 
     def __init__(self, granules: Granules, measure: Measure) -> None:
@@ -215,7 +215,7 @@ class LocalOracle(ClauseFinder):
         """Whether each of the sets preserves Θ."""
         return list(in_threads(self.preserves, sets, len(self._granules)))
 
-    def find(self, questions: Sequence[Question]) -> list[Answer | None]:
+    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
         """For each set a clause that it does not hit, None if it preserves Θ."""
         found = in_threads(lambda question: self.find_clause(*question), questions, len(self._granules))
         return [None if one is None else with_values(one, self._granules.dictionaries) for one in found]

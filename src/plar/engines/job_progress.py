@@ -27,7 +27,7 @@ class JobProgress(NamedTuple):
 Watch: TypeAlias = Callable[[JobProgress], None]
 
 
-class Tally:
+class JobCounter:
     """Counts the tasks of a pass and reports a few times a second, if anybody listens; threads may share it."""
 
     def __init__(self, watch: Watch | None, total: int, candidates: int) -> None:

@@ -17,7 +17,7 @@ from plar.options import ReadOptions
 class Roles:
     """The columns of a table by role, how missing values count, and how numbers become bins.
 
-    `labels` is the decision if it was given beside the data; the rest is as in `plar.reduce`.
+    `coded_y` is the decision if it was given beside the data; the rest is as in `plar.reduce`.
     """
 
     conditions: tuple[str, ...]
@@ -27,7 +27,7 @@ class Roles:
     #: what happens to rows without a decision: what `missing` says, or something stricter
     missing_decision: str = "value"
     na: MissingSpellings = NO_SPELLINGS
-    labels: Column | None = None
+    coded_y: Column | None = None
     bins: Bins | None = None
     decision_bins: Rule | None = None
     numeric: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Roles:
     @property
     def used(self) -> list[str]:
         """Columns to be read and compared."""
-        return [*self.conditions, *(self.decision if self.labels is None else ())]
+        return [*self.conditions, *(self.decision if self.coded_y is None else ())]
 
     @property
     def read(self) -> list[str]:
@@ -58,7 +58,7 @@ class Roles:
         return [*self.used, *([self.weights] if self.weights is not None else [])]
 
 
-def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = None, label: str = "y") -> Roles:
+def assign(names: Sequence[str], options: ReadOptions, coded_y: Column | None = None, label: str = "y") -> Roles:
     """Give the columns of a table their roles; labels beside it are coded, and called `label`.
 
     >>> assign(["a", "b", "w", "d"], ReadOptions("d", drop=["a"], weights=2)).conditions
@@ -76,7 +76,7 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
         decision = decision_names(names, options.decision)
         if not decision:
             raise TableError("The list of decisions is empty. Name at least one column.")
-    among = () if labels is not None else decision
+    among = () if coded_y is not None else decision
     conditions, weights = roles_of(names, among, options.conditions, options.drop, options.weights)
     used = {*conditions, *among}
     numeric = tuple(name for name in resolve_all(names, options.numeric, "numeric column") if name in used)
@@ -89,7 +89,7 @@ def assign(names: Sequence[str], options: ReadOptions, labels: Column | None = N
         missing=options.missing,
         missing_decision=options.decision_policy,
         na=options.spellings,
-        labels=labels,
+        coded_y=coded_y,
         bins=bins,
         decision_bins=cut,
         numeric=numeric,

@@ -163,7 +163,7 @@ class _AllReducts(ClauseSearch):
                 keys = [row.tobytes() for row in sets]
                 new = [i for i, key in enumerate(keys) if key not in seen]
                 candidates = [self.include.union(sets[i].tolist()) for i in new]
-                passed = self.oracle.preserve(candidates)
+                passed = self.clause_finder.preserve(candidates)
                 for i, preserves in zip(new, passed, strict=True):
                     if preserves:
                         if len(self.members) >= self.limit:
@@ -172,7 +172,7 @@ class _AllReducts(ClauseSearch):
                         self.members.append(np.sort(np.concatenate([always, sets[i]])))
                 self.notify("reducts", len(self.members), size + len(always))
                 failed = [candidate for candidate, preserves in zip(candidates, passed, strict=True) if not preserves]
-                self.look_at_each(failed[:_FAILURES])
+                self.add_clauses_for(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
                     break
             if len(self.answers) == n_clauses:

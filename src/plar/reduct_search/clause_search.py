@@ -8,7 +8,7 @@ from random import Random
 from time import perf_counter
 from typing import Any
 
-from plar.engines.clauses import Answer, Question
+from plar.engines.clauses import FoundClause, Question
 from plar.errors import ParameterError
 from plar.granules.fingerprint import spelled
 from plar.reduct_search.hitting_sets import HittingSets
@@ -33,8 +33,8 @@ class ClauseSearch(Search):
         self.n, self.exclude = len(names), frozenset(granules.positions(self.options.exclude))
         self.costs = [int(costs.get(name, 1)) for name in names]
         self.open()
-        self.oracle = self.engine.oracle(granules, self.measure)
-        saved = [Answer(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        self.clause_finder = self.engine.clause_finder(granules, self.measure)
+        saved = [FoundClause(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
         self._check_saved(saved)
         #: by clause, in the order of the rows of `hitting.holds`
         self.answers = {answer.attributes: answer for answer in saved}
@@ -43,7 +43,7 @@ class ClauseSearch(Search):
         self._turn = 0
         self._check_exclude()
 
-    def _check_saved(self, saved: Sequence[Answer]) -> None:
+    def _check_saved(self, saved: Sequence[FoundClause]) -> None:
         """Refuse a checkpoint unless two rows of the table prove each of its clauses, and the core fits them."""
         spelled_rows: dict[str, tuple[bytes, ...]] = {}
 
@@ -55,7 +55,7 @@ class ClauseSearch(Search):
             return spelled_rows[key]
 
         clauses = [Witnesses(attributes, spell(row), spell(other)) for attributes, row, other in saved]
-        if clauses and first_false(clauses, self.oracle, self.measure) is not None:
+        if clauses and first_false(clauses, self.clause_finder, self.measure) is not None:
             raise self.journal.damaged()
         alone = {answer.attributes[0] for answer in saved if len(answer.attributes) == 1}
         if not alone.issubset(self.core):
@@ -67,7 +67,7 @@ class ClauseSearch(Search):
         if both:
             raise ParameterError(f"{names[both[0]]!r} is in 'include' and in 'exclude'. Choose one.")
         everything = range(self.n)
-        missed = self.oracle.find([(set(everything) - self.exclude, everything)])[0] if self.exclude else None
+        missed = self.clause_finder.find([(set(everything) - self.exclude, everything)])[0] if self.exclude else None
         if missed is not None:
             listed = [repr(names[a]) for a in missed.attributes]
             needed = f"{listed[0]} is" if len(listed) == 1 else f"One of {', '.join(listed)} is"
@@ -82,7 +82,7 @@ class ClauseSearch(Search):
         needed = self._ask([(everything - {a}, range(self.n)) for a in self.core if (a,) not in self.answers])
         if None in needed:  # the core of a checkpoint need not be that of the table
             raise self.journal.damaged()
-        self.oracle.assume(self.include.union(self.core))
+        self.clause_finder.assume(self.include.union(self.core))
         while self.look(self.hitting.greedy(self.include, self.exclude)):
             pass
 
@@ -102,7 +102,7 @@ class ClauseSearch(Search):
             chains = [held.union(one.attributes) for held, one in zip(chains, answers, strict=True) if one is not None]
         return True
 
-    def look_at_each(self, candidates: Sequence[frozenset[int]]) -> None:
+    def add_clauses_for(self, candidates: Sequence[frozenset[int]]) -> None:
         """Ask for a clause that each set does not hit."""
         self._ask([(candidate, self._order()) for candidate in candidates])
 
@@ -127,9 +127,9 @@ class ClauseSearch(Search):
         self._turn += 1
         return Random(self._turn).sample(range(self.n), self.n)
 
-    def _ask(self, questions: Sequence[Question]) -> list[Answer | None]:
-        answers = self.oracle.find(questions)
-        new: dict[tuple[int, ...], Answer] = {}
+    def _ask(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+        answers = self.clause_finder.find(questions)
+        new: dict[tuple[int, ...], FoundClause] = {}
         for one in answers:
             if one is not None and one.attributes not in self.answers:
                 new.setdefault(one.attributes, one)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from plar.engines.base import Engine, GranuleHandle
+from plar.engines.base import Engine, GranuleSet
 from plar.errors import Interrupted, ParameterError
 from plar.granules.fingerprint import shown
 from plar.measures import OWN, Measure
@@ -23,7 +23,7 @@ from plar.results.proof import Clause, Proof
 from plar.results.reduct import Certificate, Reduct
 
 
-def find_smallest(granules: GranuleHandle, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
+def find_smallest(granules: GranuleSet, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
     """Find the cheapest reduct of a granulated table; parameters are those of `plar.search.greedy.find_reduct`.
 
     At the deadline, and on Ctrl-C, it is the best one found, with what is proven about the others.
@@ -136,7 +136,7 @@ class _Smallest(ClauseSearch):
         chosen = sorted(self.best)
         self.end("search")
         self.notify("certificate", 0, len(chosen))
-        removable = self.oracle.preserve([self.best - {a} for a in chosen])
+        removable = self.clause_finder.preserve([self.best - {a} for a in chosen])
         redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
         proof = self._proof()
         return self.result_with(
@@ -154,7 +154,7 @@ class _Smallest(ClauseSearch):
             falling = sorted(self.best - self.include, key=lambda a: (-self.costs[a], -a))
             for low in range(0, len(falling), size):
                 fewer = self.best.difference(falling[low : low + size])
-                if self.oracle.preserve([fewer])[0]:
+                if self.clause_finder.preserve([fewer])[0]:
                     self.best = fewer
             size //= 2
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from plar.engines.base import GranuleHandle, Inner
+from plar.engines.base import GranuleSet, LeaveOneOut
 from plar.errors import TableError
 from plar.files.find import expanded
 from plar.files.write import as_path, check_place, checksum, replacing
@@ -47,7 +47,7 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         #: the effect of leaving out each condition, once known
-        self.inner: list[Inner] | None = None
+        self.inner: list[LeaveOneOut] | None = None
         self.steps: list[Step] = []
         #: for the smallest reduct: the attributes of each clause, and its two rows
         self.clauses: list[tuple[tuple[int, ...], Sequence[Any], Sequence[Any]]] = []
@@ -69,7 +69,7 @@ class Journal:
         """Whether the core, and perhaps more, was found by an earlier run."""
         return self._found is not None
 
-    def begin(self, granules: GranuleHandle, measure: Measure, asked: Mapping[str, Any]) -> None:
+    def begin(self, granules: GranuleSet, measure: Measure, asked: Mapping[str, Any]) -> None:
         """Describe the next search, and take what the file has of it; a file of another search is refused."""
         self.inner, self.steps, self.clauses = None, [], []
         if self._path is None:
@@ -109,7 +109,7 @@ class Journal:
         theta_all = from_json(int, found["theta_all"])
         inner = from_json(tuple[int | None, ...], found["inner"])
         _require(len(inner) == n and all(abs(theta or 0) <= _LARGEST for theta in inner))
-        self.inner = [Inner(theta_all if theta is None else theta, theta is None) for theta in inner]
+        self.inner = [LeaveOneOut(theta_all if theta is None else theta, theta is None) for theta in inner]
         self._encoded = [_encoded(step) for step in found["steps"]]
         self.steps = [from_json(Step, step) for step in found["steps"]]
         for attributes, row, other in found.get("clauses", ()):
@@ -125,7 +125,7 @@ class Journal:
         """The error for a file that does not hold what a search writes."""
         return _refusal(self._path, _DAMAGED)
 
-    def add_core(self, inner: Sequence[Inner], theta_all: int) -> None:
+    def add_core(self, inner: Sequence[LeaveOneOut], theta_all: int) -> None:
         """Save the effect of leaving out each condition; what the file had must agree."""
         if self.inner is None:
             self.inner = list(inner)
@@ -155,22 +155,22 @@ class Journal:
         for name in start:
             del left[name]
         slack = math.inf if self._measure.kind == OWN else _THETA_SLACK
-        active = self._n_objects
+        unsettled_objects = self._n_objects
         theta = math.inf
         for step in self.steps:
-            goes_on = active > 0 and len(left) > fewest_left
-            is_better = 0 <= step.active <= active and step.theta <= theta + slack
+            goes_on = unsettled_objects > 0 and len(left) > fewest_left
+            is_better = 0 <= step.active <= unsettled_objects and step.theta <= theta + slack
             if not goes_on or not is_better or not _fits(step, left, asked["alpha"]):
                 raise self.damaged()
             del left[step.attribute]
-            active = step.active
+            unsettled_objects = step.active
             theta = step.theta
 
-    def check_end(self, theta: float, active: int) -> None:
+    def check_end(self, theta: float, unsettled_objects: int) -> None:
         """Refuse a file whose steps lead to another Θ(D|R) here, or leave other rows undecided."""
         if self._found is not None and self.steps:
             self._check(self.steps[-1].theta, theta)
-            if self.steps[-1].active != active:
+            if self.steps[-1].active != unsettled_objects:
                 raise self.damaged()
 
     def add_step(self, step: Step) -> None:

@@ -20,7 +20,7 @@ from time import perf_counter
 from typing import Any
 
 from plar.chance.p_value import p_value
-from plar.engines.base import Engine, Evaluation, GranuleHandle, Inner
+from plar.engines.base import Engine, Evaluation, GranuleSet, LeaveOneOut
 from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import Interrupted
 from plar.measures import OWN, Measure
@@ -42,7 +42,7 @@ class Search:
     what it has. `watch` is called with the progress of each pass, unless the engine has its own function for that.
     """
 
-    granules: GranuleHandle
+    granules: GranuleSet
     measure: Measure
     engine: Engine
     options: Options
@@ -77,7 +77,7 @@ class Search:
         self.notify("core", 0, len(names))
         evaluation = self.engine.open(granules, measure, self.watch)
         self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
-        self.inner = self.journal.inner or evaluation.without_each()
+        self.inner = self.journal.inner or evaluation.leave_one_out()
         self.journal.add_core(self.inner, evaluation.theta_all)
         if self.journal.resumed:
             self.journal.check_core(evaluation.theta_all, evaluation.theta)
@@ -128,7 +128,7 @@ class Search:
         )
 
 
-def find_reduct(granules: GranuleHandle, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
+def find_reduct(granules: GranuleSet, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
     """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
 
     `more` are further fields of `Search`.
@@ -173,8 +173,8 @@ class _Search(Search):
             evaluation.select(*self.chosen)
         #: None if its state is unknown
         self.evaluation: Evaluation | None = evaluation
-        self.active = evaluation.active
-        self.journal.check_end(self._theta(evaluation), self.active)
+        self.unsettled_objects = evaluation.unsettled_objects
+        self.journal.check_end(self._theta(evaluation), self.unsettled_objects)
         self.end("core")
 
     @property
@@ -184,7 +184,11 @@ class _Search(Search):
 
     def _theta(self, evaluation: Evaluation) -> float:
         # Θ(D|R) as a number; if it equals Θ(D|C), exactly that number
-        return self.measure.value(evaluation.theta, self.granules.n_objects) if evaluation.active else self.theta_all
+        return (
+            self.measure.value(evaluation.theta, self.granules.n_objects)
+            if evaluation.unsettled_objects
+            else self.theta_all
+        )
 
     def add_attributes(self) -> None:
         """Add the attribute with the least Θ until the stop rule holds or a limit is reached."""
@@ -192,7 +196,7 @@ class _Search(Search):
         assert evaluation is not None
         chosen = set(self.chosen)
         limit = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
-        self.notify("search", len(steps), self.active)
+        self.notify("search", len(steps), self.unsettled_objects)
         self.in_steps = True
         with suppress(_OutOfTime):
             while True:
@@ -204,8 +208,8 @@ class _Search(Search):
                     self.complete = True
                     break
                 self.journal.add_step(step)
-                self.active = step.active
-                self.notify("search", len(steps), self.active)
+                self.unsettled_objects = step.active
+                self.notify("search", len(steps), self.unsettled_objects)
                 if self.on_step:
                     self.on_step(step)
         self.end("search")
@@ -213,8 +217,8 @@ class _Search(Search):
     def _is_complete(self, evaluation: Evaluation) -> bool:
         # the stop rule: Θ(D|R) = Θ(D|C), by labels; or within the tolerance
         tolerance = self.options.tolerance
-        if evaluation.active == 0 or tolerance == 0:
-            return evaluation.active == 0
+        if evaluation.unsettled_objects == 0 or tolerance == 0:
+            return evaluation.unsettled_objects == 0
         most = Fraction(float(tolerance)) * Fraction(self.measure.normaliser(self.granules.n_objects) or 1)
         return evaluation.theta - evaluation.theta_all <= most
 
@@ -232,7 +236,7 @@ class _Search(Search):
         if alpha is None:
             ties = _tied(theta_of, bound)
             best = ties[0]
-            p = self._beside(partial(p_value, next(iter(evaluation.tables([best]))), len(candidates)))
+            p = self._beside(partial(p_value, next(iter(evaluation.cross_tabs([best]))), len(candidates)))
         else:
             p_values = self._tested(evaluation, _best_first(theta_of, bound), alpha)
             best = next(reversed(p_values))
@@ -251,7 +255,7 @@ class _Search(Search):
             significance=gain,
             ties=tuple(names[a] for a in ties),
             candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
-            active=evaluation.active,
+            active=evaluation.unsettled_objects,
             p_value=p(),
             seconds=perf_counter() - began,
         )
@@ -265,7 +269,9 @@ class _Search(Search):
         test, found = partial(p_value, n_candidates=len(candidates), level=float(alpha)), dict[int, float]()
         for low in (0, *range(1, len(candidates), _AT_ONCE)):
             some = candidates[low : low + _AT_ONCE] if low else candidates[:1]
-            for a, p in zip(some, in_threads(test, evaluation.tables(some), self.active if low else 0), strict=False):
+            for a, p in zip(
+                some, in_threads(test, evaluation.cross_tabs(some), self.unsettled_objects if low else 0), strict=False
+            ):
                 found[a] = p
                 if p <= alpha:
                     return found
@@ -277,15 +283,15 @@ class _Search(Search):
         """Keep only the finished steps: the current one was interrupted."""
         self.evaluation = None
         steps = self.journal.steps
-        self.active = steps[-1].active if steps else self.active
-        self.complete = self.complete or self.active == 0
+        self.unsettled_objects = steps[-1].active if steps else self.unsettled_objects
+        self.complete = self.complete or self.unsettled_objects == 0
 
     def certified(self) -> Reduct:
         """Say what is proven about R."""
         self.in_steps = False
         granules, measure, names, chosen = self.granules, self.measure, self.granules.conditions, self.chosen
         self.notify("certificate", 0, len(chosen))
-        preserved = self.active == 0
+        preserved = self.unsettled_objects == 0
         evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
         if not preserved or evaluation is None:
             # redundancy then refers to Θ(D|R) itself
@@ -303,7 +309,9 @@ class _Search(Search):
         return self.result_with(chosen, theta=theta, certificate=certificate)
 
 
-def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects: int, epsilon: float) -> list[int]:
+def core_of(
+    inner: Sequence[LeaveOneOut], theta_all: int, measure: Measure, n_objects: int, epsilon: float
+) -> list[int]:
     """Attributes whose inner significance exceeds ε; for ε = 0 those that are not exactly equal."""
     if epsilon == 0:
         return [a for a, found in enumerate(inner) if not found.equal]
@@ -311,7 +319,7 @@ def core_of(inner: Sequence[Inner], theta_all: int, measure: Measure, n_objects:
     return [a for a, found in enumerate(inner) if not found.equal and found.theta - theta_all > least]
 
 
-def _start(core: list[int], include: list[int], inner: Sequence[Inner], limit: int | None) -> list[int]:
+def _start(core: list[int], include: list[int], inner: Sequence[LeaveOneOut], limit: int | None) -> list[int]:
     """R before the first step: the core, then `include`; under a limit the core's most significant part."""
     in_core, included = set(core), set(include)
     room = None if limit is None else limit - len(include)
@@ -346,11 +354,11 @@ def _best_first(theta_of: Mapping[int, int], bound: int) -> list[int]:
 
 def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:
     """Attributes that are individually removable."""
-    inner = evaluation.without_each([places[a] for a in chosen])
+    inner = evaluation.leave_one_out([places[a] for a in chosen])
     return [a for a, found in zip(chosen, inner, strict=True) if found.equal]
 
 
-def _suspects(granules: GranuleHandle, steps: Sequence[Step]) -> list[list[int]]:
+def _suspects(granules: GranuleSet, steps: Sequence[Step]) -> list[list[int]]:
     """Groups of conditions that may be equal: as many values, and the same significance at first."""
     # a condition that was not a candidate of the first step was in R already; an equal column then has no gain
     first = steps[0].candidates if steps else {}

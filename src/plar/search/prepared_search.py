@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from plar.coding.column_names import column_list
-from plar.engines.base import GranuleHandle
+from plar.engines.base import GranuleSet
 from plar.errors import ParameterError
 from plar.measures import as_measure
 from plar.options import Options, ReadOptions
@@ -33,7 +33,7 @@ class Searching:
     #: further arguments of `find_reduct`
     how: Mapping[str, Any]
 
-    def find(self, finder: Callable[..., Reduct], granules: GranuleHandle, options: Options) -> Reduct:
+    def find(self, finder: Callable[..., Reduct], granules: GranuleSet, options: Options) -> Reduct:
         """Find the reduct of the granules, or of a part of their conditions."""
         settings = {**options.plain(list(options.include)), **self.ready.table.settings()}
         if granules is not self.ready.granules:

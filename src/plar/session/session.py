@@ -11,7 +11,7 @@ from typing import Any
 
 from plar.coding.column_names import NameIndex, by_label, resolve
 from plar.engines import as_engine
-from plar.engines.base import Engine, GranuleHandle
+from plar.engines.base import Engine, GranuleSet
 from plar.errors import ParameterError, TableError
 from plar.files.find import find_files
 from plar.granules.granule_files import holds_granules
@@ -31,7 +31,7 @@ class Prepared:
 
     engine: Engine
     table: DecisionTable
-    granules: GranuleHandle
+    granules: GranuleSet
     attributes: tuple[str, ...]
     memory: tuple[int, int] | None
 
@@ -55,11 +55,11 @@ def is_granulated(data: Any) -> bool:
 
 def granulated(
     table: DecisionTable, engine: Engine, *, seconds: dict[str, float], progress: Progress | None = None
-) -> GranuleHandle:
+) -> GranuleSet:
     """Granulate a table where its rows are."""
     began = perf_counter()
     if progress:
-        progress("granulate", 0, sum(os.stat(file).st_size for file in table.rows.files))
+        progress("granulate", 0, sum(os.stat(file).st_size for file in table.source.files))
     granules = engine.granulate(table)
     seconds["granulate"] = perf_counter() - began
     return granules
@@ -93,7 +93,7 @@ def prepared(
             wanted = table.columns(attributes)
             seconds["read"] = perf_counter() - began
             granules = granulated(table, chosen, seconds=seconds, progress=progress)
-            made = None if granules is table.rows.data else granules
+            made = None if granules is table.source.data else granules
             if isinstance(made, Granules):
                 granules = made = made.for_one_search()
             memory = None
@@ -113,7 +113,7 @@ def costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict
     names = NameIndex(table.names)
     cost_of: dict[str, int] = {}
     for given, cost in (costs or {}).items():
-        name = resolve(names, by_label(given, table.rows.labels), "column")
+        name = resolve(names, by_label(given, table.source.int_column_labels), "column")
         if name in cost_of:
             raise ParameterError(f"The 'costs' parameter names {name!r} twice. Name it once.")
         cost_of[name] = cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from plar.bins import MOST_CLASSES, are_numbers, is_quantity
-from plar.engines.base import Engine, GranuleHandle
+from plar.engines.base import Engine, GranuleSet
 from plar.errors import printable, warn
 from plar.input.tables import DecisionTable
 
@@ -17,14 +17,14 @@ _THIN_ALONE = 10
 _SHOWN = 5
 
 
-def warn_before(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
+def warn_before(engine: Engine, table: DecisionTable, granules: GranuleSet) -> None:
     """Warn of what a search should not begin with: rows without a decision, a quantity as decision, index columns."""
     _warn_of_missing_decision(granules)
     _warn_of_quantity(engine, table, granules)
     _warn_of_index(granules)
 
 
-def _warn_of_index(granules: GranuleHandle) -> None:
+def _warn_of_index(granules: GranuleSet) -> None:
     """Warn of columns that only number or name the rows: such a column alone is a meaningless reduct."""
     columns = granules.index_like
     if not columns:
@@ -45,7 +45,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed} and {len(names) - _SHOWN:,} more columns" if len(names) > _SHOWN else listed
 
 
-def _warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleHandle) -> None:
+def _warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleSet) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
     name = granules.decision[0]
     if granules.n_decisions <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
@@ -58,7 +58,7 @@ def _warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleHan
         )
 
 
-def _warn_of_missing_decision(granules: GranuleHandle) -> None:
+def _warn_of_missing_decision(granules: GranuleSet) -> None:
     """Warn of rows without a decision, which are a class like any other unless they are left out."""
     lacking = granules.n_missing_decisions
     if not lacking:
@@ -83,7 +83,7 @@ def warn_supervised_bins(table: DecisionTable) -> None:
         )
 
 
-def _can_be_cut(engine: Engine, table: DecisionTable, granules: GranuleHandle, name: str) -> bool:
+def _can_be_cut(engine: Engine, table: DecisionTable, granules: GranuleSet, name: str) -> bool:
     """Whether bins= would cut a column: it holds numbers, as such or written in a text file, and was not asked for."""
     if table.roles.bins is not None and table.roles.bins.rule(name) is not None:
         return False
@@ -95,7 +95,7 @@ def _can_be_cut(engine: Engine, table: DecisionTable, granules: GranuleHandle, n
 def warn_after(
     engine: Engine,
     table: DecisionTable,
-    granules: GranuleHandle,
+    granules: GranuleSet,
     chosen: Iterable[tuple[Sequence[str], int | None]],
 ) -> None:
     """Warn of chosen numbers that should be cut: they leave hardly more than a row for each combination of values.

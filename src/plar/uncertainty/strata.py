@@ -19,7 +19,7 @@ def by_decision(decisions: Index) -> Index:
     return np.argsort(codes, kind="stable").astype(np.uint32)
 
 
-class Table(NamedTuple):
+class CrossTab(NamedTuple):
     """A candidate against the decision, within classes: rows are ordered by class, then by decision."""
 
     #: codes of the values, how many there may be, and the rows of each class and decision
@@ -28,9 +28,9 @@ class Table(NamedTuple):
     runs: Runs
 
     @staticmethod
-    def of(values: Codes, decisions: Index, counts: Ints, order: Index, starts: Index, n_values: int) -> Table:
+    def of(values: Codes, decisions: Index, counts: Ints, order: Index, starts: Index, n_values: int) -> CrossTab:
         """Make a table of columns by row, and of an order of the rows in which classes begin at `starts`."""
-        return Table(in_order(values, order), n_values, find_runs(decisions, counts, order, starts))
+        return CrossTab(in_order(values, order), n_values, find_runs(decisions, counts, order, starts))
 
 
 class Strata:
@@ -44,7 +44,7 @@ class Strata:
     >>> granules = plar.granulate({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 0]}, "d")
     >>> strata = Strata(granules, label_granules(granules, plar.measures.SCE))
     >>> strata.select(0)
-    >>> [table.values.tolist() for table in strata.tables([1])]
+    >>> [table.values.tolist() for table in strata.cross_tabs([1])]
     [[0, 1]]
     """
 
@@ -57,13 +57,13 @@ class Strata:
         """R ← R ∪ {a, …}."""
         self._new += attributes
 
-    def tables(self, candidates: Iterable[int]) -> Iterator[Table]:
+    def cross_tabs(self, candidates: Iterable[int]) -> Iterator[CrossTab]:
         """How the values of each candidate meet the decisions."""
         g, (order, starts) = self._granules, self._refined()
         runs = find_runs(g.decision_codes, g.counts, order, starts)
         for a in candidates:
             values, n_values = self._column(a)
-            yield Table(in_order(values, order), n_values, runs)
+            yield CrossTab(in_order(values, order), n_values, runs)
 
     def _refined(self) -> tuple[Index, Index]:
         if self._partition is None:

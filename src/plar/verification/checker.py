@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from plar.coding.column_names import ColumnName as Column
-from plar.engines.base import Engine, GranuleHandle
-from plar.engines.clauses import Oracle
+from plar.engines.base import Engine, GranuleSet
+from plar.engines.clauses import ClauseFinder
 from plar.errors import ProofError
 from plar.granules.fingerprint import shown, spelled
 from plar.measures import Measure, as_measure
@@ -53,7 +53,7 @@ def verify(
     read = _reading(checked_proof, data, decision, y, reading)
     with prepared(data, read, engine, n_jobs, progress=progress) as ready:
         _check_table(checked_proof, ready.granules)
-        _Verifier(checked_proof, measure, ready.engine.oracle(ready.granules, measure)).run()
+        _Verifier(checked_proof, measure, ready.engine.clause_finder(ready.granules, measure)).run()
     return True
 
 
@@ -70,7 +70,7 @@ def _reading(proof: Proof, data: Any, decision: Any, y: Any, reading: Mapping[st
     return ReadOptions(**options)
 
 
-def _check_table(proof: Proof, granules: GranuleHandle) -> None:
+def _check_table(proof: Proof, granules: GranuleSet) -> None:
     for what, name in {"conditions": "conditions", "decision": "decision", "objects": "n_objects"}.items():
         there, here = getattr(proof, name), getattr(granules, name)
         if there != here:
@@ -84,8 +84,8 @@ def _check_table(proof: Proof, granules: GranuleHandle) -> None:
 class _Verifier:
     """A proof and the table that it is about."""
 
-    def __init__(self, proof: Proof, measure: Measure, oracle: Oracle) -> None:
-        self.proof, self.measure, self.oracle = proof, measure, oracle
+    def __init__(self, proof: Proof, measure: Measure, oracle: ClauseFinder) -> None:
+        self.proof, self.measure, self.clause_finder = proof, measure, oracle
         self.places = {name: a for a, name in enumerate(proof.conditions)}
         self.costs = [proof.costs.get(name, 1) for name in proof.conditions]
 
@@ -101,7 +101,7 @@ class _Verifier:
         cost = sum(self.costs[a] for a in chosen)
         if cost != proof.cost:
             raise ProofError(f"The columns cost {cost}, but the proof says {proof.cost}.")
-        if not self.oracle.preserve([chosen])[0]:
+        if not self.clause_finder.preserve([chosen])[0]:
             raise ProofError("The columns of the proof do not keep all information about the decision.")
         self.clauses = [self._positions(f"Clause {i}", clause.attributes) for i, clause in enumerate(proof.clauses)]
         self._check_witnesses()
@@ -117,7 +117,7 @@ class _Verifier:
         return frozenset(self.places[name] for name in names)
 
     def _check_witnesses(self) -> None:
-        false = first_false(list(self._witnesses()), self.oracle, self.measure)
+        false = first_false(list(self._witnesses()), self.clause_finder, self.measure)
         if false is not None:
             raise ProofError(f"Clause {false[0]} of the proof does not hold: {false[1]}.")
 

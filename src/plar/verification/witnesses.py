@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import gcd
 from typing import Any, NamedTuple
 
-from plar.engines.clauses import Oracle
+from plar.engines.clauses import ClauseFinder
 from plar.measures import Measure
 
 
@@ -18,7 +18,7 @@ class Witnesses(NamedTuple):
     other: tuple[bytes, ...]
 
 
-def first_false(clauses: Sequence[Witnesses], oracle: Oracle, measure: Measure) -> tuple[int, str] | None:
+def first_false(clauses: Sequence[Witnesses], oracle: ClauseFinder, measure: Measure) -> tuple[int, str] | None:
     """The number of the first clause that its rows do not prove, and why; None if all hold.
 
     The rows must differ in exactly the attributes, be in the table, and have different labels.

@@ -15,7 +15,7 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines.base import Engine, Inner
+from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
 from plar.engines.cuda.columns import Columns, DeviceBlock
@@ -30,7 +30,7 @@ from plar.grouping.partition import Array, joined, leaving_out_each, smallest_co
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
 from plar.runtime.parallel import check_jobs
 from plar.uncertainty.labels import label_granules
-from plar.uncertainty.strata import Strata, Table
+from plar.uncertainty.strata import CrossTab, Strata
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -174,20 +174,20 @@ class CudaEvaluation:
         return self._now.theta
 
     @property
-    def active(self) -> int:
+    def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled."""
         return self._now.unsettled
 
     @_on_device
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of shrinking partitions."""
         if attributes is None:
             attributes = range(len(self._n_values))
         # many-valued attributes first: they shrink the partition fastest
         falling = sorted(attributes, key=lambda a: -self._n_values[a])
-        found: dict[int, Inner] = {}
+        found: dict[int, LeaveOneOut] = {}
         for group, partition in leaving_out_each(falling, self._root, self._refined, lambda p: not p.unsettled):
-            inner = Inner(partition.theta, False) if partition.unsettled else Inner(self.theta_all, True)
+            inner = LeaveOneOut(partition.theta, False) if partition.unsettled else LeaveOneOut(self.theta_all, True)
             found |= dict.fromkeys(group, inner)
         return [found[a] for a in attributes]
 
@@ -198,9 +198,9 @@ class CudaEvaluation:
         self._strata.select(*attributes)
         return self.theta
 
-    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+    def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions, on this machine."""
-        return self._strata.tables(candidates)
+        return self._strata.cross_tabs(candidates)
 
     def _refined(self, partition: Partition, attributes: Sequence[int]) -> Partition:
         for group in joined((a, self._n_values[a]) for a in attributes):

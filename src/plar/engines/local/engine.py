@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from plar.engines.base import Engine, GranuleHandle, Inner
-from plar.engines.job_progress import Tally, Watch
+from plar.engines.base import Engine, GranuleSet, LeaveOneOut
+from plar.engines.job_progress import JobCounter, Watch
 from plar.engines.local import kernels, lanes
 from plar.engines.local.scoring import Pass, Scorer
 from plar.granules.consumable_columns import ConsumableColumns
@@ -40,7 +40,7 @@ from plar.input.tables import DecisionTable
 from plar.measures import OWN, PURE, Measure
 from plar.runtime.parallel import check_jobs, threads, usable_cores
 from plar.uncertainty.labels import Labels, label_granules
-from plar.uncertainty.strata import Strata, Table, by_decision
+from plar.uncertainty.strata import CrossTab, Strata, by_decision
 
 T = TypeVar("T")
 #: below this many cells a pass is not worth several threads
@@ -90,7 +90,7 @@ class LocalEngine(Engine):
             need -= sum(granules.columns[a].nbytes for block in blocks for a in block)
         return need
 
-    def granulate(self, table: DecisionTable) -> GranuleHandle:
+    def granulate(self, table: DecisionTable) -> GranuleSet:
         """Granulate a table with this many threads; polars, which reads typed files, has its own."""
         with threads(self.n_jobs):
             return table.granulate()
@@ -150,7 +150,7 @@ class LocalEvaluation:
         self._pool: ThreadPoolExecutor | None = None
 
     @property
-    def active(self) -> int:
+    def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled."""
         if self._measure.kind == OWN:  # a user's measure has no labels: its equality is by value
             return 0 if self.theta == self.theta_all else max(1, self.unsettled)
@@ -161,13 +161,13 @@ class LocalEvaluation:
         """Θ(D|C) as a number."""
         return self._labels.value(self._granules, self._measure, self.theta_all)
 
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B, by divide and conquer: |B| log |B| refinements of shrinking partitions."""
         if attributes is None:
             attributes = range(len(self._granules.cardinalities))
         halves = in_halves(attributes, self._granules.cardinalities)
         n = len(attributes)
-        tally, cells = Tally(self.watch, n, n), n * len(self._root.order)
+        tally, cells = JobCounter(self.watch, n, n), n * len(self._root.order)
         try:
             found = self._in_threads(lambda half: self.leave_out(halves[half], halves[1 - half], tally), (0, 1), cells)
         except BaseException:  # also Ctrl-C, which only reaches this thread
@@ -176,13 +176,15 @@ class LocalEvaluation:
         theta_of = found[0] | found[1]
         if self._measure.kind == OWN:
             theta_of = {a: (theta, theta == self.theta_all) for a, (theta, _) in theta_of.items()}
-        return [Inner(self.theta_all if equal else theta, equal) for theta, equal in (theta_of[a] for a in attributes)]
+        return [
+            LeaveOneOut(self.theta_all if equal else theta, equal) for theta, equal in (theta_of[a] for a in attributes)
+        ]
 
     def leave_out(
-        self, attributes: Sequence[int], others: Sequence[int], tally: Tally | None = None
+        self, attributes: Sequence[int], others: Sequence[int], tally: JobCounter | None = None
     ) -> dict[int, tuple[int, bool]]:
         """Σ θ over the classes of U/(B∖{a}) and whether they are settled, for every a; B has the others, too."""
-        tally = tally or Tally(None, 0, 0)
+        tally = tally or JobCounter(None, 0, 0)
         found: dict[int, tuple[int, bool]] = {}
         start = self._refined(self._root, others)
         groups = leaving_out_each(attributes, start, self._refined, lambda p: self._stopped or not len(p.order))
@@ -226,7 +228,7 @@ class LocalEvaluation:
             return [(a, theta) for a, theta in zip(held.attributes, thetas, strict=False) if a in wanted]
 
         tasks = [(held, part) for held in (*columns, *blocks) for part in parts]
-        tally, least = Tally(self.watch, len(tasks), len(wanted)), (math.inf, -1)
+        tally, least = JobCounter(self.watch, len(tasks), len(wanted)), (math.inf, -1)
 
         def note(scores: list[tuple[int, int]]) -> None:
             # a task knows the whole Θ of its candidates only if it covers all rows
@@ -243,7 +245,7 @@ class LocalEvaluation:
     def _laid_out(self) -> list[lanes.Block]:
         g, n_values = self._granules, self._granules.cardinalities
         groups, _ = lanes.lane_groups(n_values, len(g), self._use_lanes)
-        tally = Tally(self.watch, len(groups), len(groups) * lanes.LANES)
+        tally = JobCounter(self.watch, len(groups), len(groups) * lanes.LANES)
         cells = len(groups) * lanes.LANES * len(g)
 
         def lay_out(group: Sequence[int]) -> lanes.Block:
@@ -263,12 +265,12 @@ class LocalEvaluation:
         self.unsettled, self._known, self._runs = self._mixed(self._now), {}, None
         return self.theta
 
-    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+    def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions."""
         if self._measure.kind in (PURE, OWN) and not self.consistent:  # these drop other classes
-            return self._strata.tables(candidates)
+            return self._strata.cross_tabs(candidates)
         order, runs, columns = self._now.order, self._found_runs(), map(self._column, candidates)
-        return (Table(in_order(codes, order), n_values, runs) for codes, n_values in columns)
+        return (CrossTab(in_order(codes, order), n_values, runs) for codes, n_values in columns)
 
     def _found_runs(self) -> Runs:
         now, g = self._now, self._granules

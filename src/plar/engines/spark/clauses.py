@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.engines.clauses import Answer, ClauseFinder, Question, decisions_of, encoded, with_values
+from plar.engines.clauses import FoundClause, Question, RowClauseFinder, decisions_of, encoded, with_values
 from plar.engines.spark.partitions import Cardinalities, GranulePartition, as_granules, concat_partitions, split_by_hash
 from plar.engines.spark.session import explained
 from plar.errors import TableError
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _AT_ONCE = 16
 
 
-class SparkOracle:
-    """Questions about sets of attributes of granules on a cluster; see `plar.engines.clauses.Oracle`."""
+class SparkClauseFinder:
+    """Questions about sets of attributes of granules on a cluster; see `plar.engines.clauses.ClauseFinder`."""
 
     def __init__(self, held: SparkGranules, measure: Measure) -> None:
         self._held, self._measure = held, measure
@@ -50,7 +50,7 @@ class SparkOracle:
         return [all(answers) for answers in self._ask(asked, lambda finder, i: finder.preserves(asked[i]))]
 
     @spark_call
-    def find(self, questions: Sequence[Question]) -> list[Answer | None]:
+    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
         """For each set, a clause that it does not hit, or None if it preserves Θ."""
         asked = [(tuple(held), tuple(order)) for held, order in questions]
         ranks = self._held.pieces.context.broadcast(self._ranks)
@@ -74,7 +74,7 @@ class SparkOracle:
         return [next((part[i] for part in parts if part[i]), {}) for i in range(len(rows))]
 
     def _ask(
-        self, sets: Sequence[tuple[int, ...]], answer: Callable[[ClauseFinder, int], Any], ranks: Any = None
+        self, sets: Sequence[tuple[int, ...]], answer: Callable[[RowClauseFinder, int], Any], ranks: Any = None
     ) -> list[list[Any]]:
         """The tasks' answers for each set; each task answers for rows that may be equal on it.
 
@@ -92,11 +92,11 @@ class SparkOracle:
                     found[number].append(result)
         return found
 
-    def _first(self, answers: Sequence[Answer | None], order: Sequence[int]) -> Answer | None:
+    def _first(self, answers: Sequence[FoundClause | None], order: Sequence[int]) -> FoundClause | None:
         """Pick the clause that the whole table would give: the first by its attributes, then by its rows."""
         ranks = self._ranks
 
-        def key(found: Answer) -> Any:
+        def key(found: FoundClause) -> Any:
             clause = set(found.attributes)
             rows = [[int(ranks[a][code]) for a, code in enumerate(row)] for row in (found.row, found.other)]
             return [a in clause for a in order], rows
@@ -129,14 +129,14 @@ def _answers(
     coding: Cardinalities,
     measure: Measure,
     ranks: Any,
-    answer: Callable[[ClauseFinder, int], Any],
+    answer: Callable[[RowClauseFinder, int], Any],
 ) -> Iterator[tuple[int, Any]]:
-    """Answer for each set, by its number, from the rows of it that meet here."""
+    """FoundClause for each set, by its number, from the rows of it that meet here."""
     met: dict[int, list[GranulePartition]] = {}
     for key, piece in records:
         met.setdefault(key // n, []).append(piece)
     for number, pieces in met.items():
         granules = as_granules(concat_partitions(pieces, coding), coding)
         labels = label_granules(granules, measure).labels
-        finder = ClauseFinder(granules.coded, labels, lambda a, codes: ranks.value[a][codes].tolist())
+        finder = RowClauseFinder(granules.coded, labels, lambda a, codes: ranks.value[a][codes].tolist())
         yield number, answer(finder, number)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyspark import RDD
 
-from plar.engines.base import Inner
+from plar.engines.base import LeaveOneOut
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
@@ -23,7 +23,7 @@ from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
 from plar.runtime.spark_calls import spark_call
 from plar.uncertainty.labels import label_granules
-from plar.uncertainty.strata import Table
+from plar.uncertainty.strata import CrossTab
 
 if TYPE_CHECKING:
     from plar.engines.spark.spark_granules import SparkGranules
@@ -93,11 +93,11 @@ class ColumnsEvaluation(LocalEvaluation):
         super().__init__(granules, measure, labels=labels, watch=watch)
 
     @spark_call
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B: on the cluster for C, on the driver for R, whose columns are there."""
         if attributes is not None:
             self._fetched.fetch(attributes)
-            return super().without_each(attributes)
+            return super().leave_one_out(attributes)
         return leave_one_out(self._held, self._measure, self.theta_all, self._gathered.rows_to_move)
 
     with_each = spark_call(LocalEvaluation.with_each)
@@ -109,10 +109,10 @@ class ColumnsEvaluation(LocalEvaluation):
         return super().select(*attributes)
 
     @spark_call
-    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+    def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """Cross-tabulate each candidate with the decisions; one job fetches the columns that are missing here."""
         self._fetched.fetch(candidates)
-        tables = list(super().tables(candidates))
+        tables = list(super().cross_tabs(candidates))
         # not in R yet, so not kept
         self._fetched.offered = {a: self._fetched.pop(a) for a in candidates}
         return tables

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.engines.base import Inner
+from plar.engines.base import LeaveOneOut
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.spark.partitions import (
     Cardinalities,
@@ -40,13 +40,13 @@ RowsToMove: TypeAlias = tuple[int, Index]
 
 def leave_one_out(
     held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[list[RowsToMove]] | None = None
-) -> list[Inner]:
+) -> list[LeaveOneOut]:
     """Leave out each condition in turn; `known` are the rows to send, by piece, if already found."""
     coding, n = held.coding, len(held.sizes)
     attributes = range(len(coding.cardinalities))
     if known is not None:
         if not any(len(rows) for own in known for _, rows in own):
-            return [Inner(theta_all, True) for _ in attributes]
+            return [LeaveOneOut(theta_all, True) for _ in attributes]
         joined = held.pieces.mapPartitionsWithIndex(lambda p, pieces: ((piece, known[p]) for piece in pieces))
     else:
         keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, n=n))
@@ -63,7 +63,9 @@ def leave_one_out(
             unequal.add(a)
     if measure.kind == OWN:
         unequal = {a for a in attributes if change[a]}
-    return [Inner(theta_all + change[a], False) if a in unequal else Inner(theta_all, True) for a in attributes]
+    return [
+        LeaveOneOut(theta_all + change[a], False) if a in unequal else LeaveOneOut(theta_all, True) for a in attributes
+    ]
 
 
 def rows_to_move(

@@ -15,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, UserDefinedType
 
 from plar.coding.series import not_flat
-from plar.engines.base import Engine, Evaluation, GranuleHandle
-from plar.engines.clauses import Oracle
+from plar.engines.base import Engine, Evaluation, GranuleSet
+from plar.engines.clauses import ClauseFinder
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEngine
-from plar.engines.spark.clauses import SparkOracle
+from plar.engines.spark.clauses import SparkClauseFinder
 from plar.engines.spark.columns import ColumnsEvaluation
 from plar.engines.spark.cut_points import with_cut_points
 from plar.engines.spark.granulate import granulate, ship
@@ -127,7 +127,7 @@ class SparkEngine(Engine):
                     f"The 'conf' parameter must give settings by name, {remedy}. Got {name!r}: {value!r} instead."
                 )
 
-    def leave_to(self, granules: GranuleHandle) -> None:
+    def leave_to(self, granules: GranuleSet) -> None:
         """Leave a session that plar has started to the granules on its cluster; else close the engine."""
         if isinstance(granules, SparkGranules) and self._shares_session():
             granules.close_with(self)
@@ -172,23 +172,23 @@ class SparkEngine(Engine):
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
         """Granulate a table where its rows are: on the cluster, or on this machine."""
-        return self._granulate(table) if isinstance(table.rows, ClusterSource) else table.granulate()
+        return self._granulate(table) if isinstance(table.source, ClusterSource) else table.granulate()
 
     @spark_call
     def _granulate(self, table: DecisionTable) -> Granules | SparkGranules:
         source, roles = self._source(table), table.roles
         warm_workers(source.context)
         if roles.bins is not None or roles.decision_bins is not None:
-            roles = with_cut_points(source, roles, text=table.rows.text)
+            roles = with_cut_points(source, roles, text=table.source.text)
         small = {"auto": _SMALL, "driver": sys.maxsize}.get(self.layout, 0)
         by_columns = 0 if self.layout == "rows" else _BROADCAST
         return granulate(source, table, roles, self.partitions, small=small, by_columns=by_columns)
 
     def _source(self, table: DecisionTable) -> Source:
-        if isinstance(table.rows, SharedFiles):
+        if isinstance(table.source, SharedFiles):
             context = self.spark().sparkContext
-            return FileSource(parts_of(table.rows.data, context), context)
-        frame: DataFrame = table.rows.data
+            return FileSource(parts_of(table.source.data, context), context)
+        frame: DataFrame = table.source.data
         check_session(frame.sparkSession)
         for name, column in zip(table.names, frame.schema.fields, strict=True):
             if name in table.roles.used and not _is_flat(column.dataType):
@@ -201,7 +201,7 @@ class SparkEngine(Engine):
             return granules.samples.get(name, ())
         return super().sample_values(table, granules, name)
 
-    def release(self, granules: GranuleHandle) -> None:
+    def release(self, granules: GranuleSet) -> None:
         """Free the cluster's memory and disks."""
         if isinstance(granules, SparkGranules):
             granules.unpersist()
@@ -222,11 +222,11 @@ class SparkEngine(Engine):
             return RowsEvaluation(held, measure, watch)
         return ShippedEvaluation(granules, held, measure, watch)
 
-    def oracle(self, granules: Granules | SparkGranules, measure: Measure) -> Oracle:
+    def clause_finder(self, granules: Granules | SparkGranules, measure: Measure) -> ClauseFinder:
         """Prepare the granules for questions about sets of attributes; those on this machine are queried here."""
         if not isinstance(granules, SparkGranules):
-            return super().oracle(granules, measure)
-        return spark_call(SparkOracle)(granules, sent_once(measure))
+            return super().clause_finder(granules, measure)
+        return spark_call(SparkClauseFinder)(granules, sent_once(measure))
 
     def memory_need(self, granules: Granules) -> int:
         """Bytes needed here, on top of the granules, to ship them out and to refine U/R."""

@@ -79,7 +79,7 @@ def granulate(
         if len(here) < len(reports) and sum(report.nbytes for report in reports) <= small:
             with explained("read the table"):
                 here = made.map(lambda parcel: parcel.load(remove=True)).collect()
-        text = table.rows.text
+        text = table.source.text
         if len(here) == len(reports):
             granules = together(here, roles.n_values)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
@@ -108,7 +108,7 @@ def _in_one_coding(
     lacking = {name: found[name] for name in (*roles.conditions, *roles.decision) if name in found}
     books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
     known = tuple(None if book is None else list(book) for book in books)
-    _check_values(lacking, known, roles, text=table.rows.text)
+    _check_values(lacking, known, roles, text=table.source.text)
     sizes: dict[int, int] = {}
     joined: RDD[Any] = made.glom().map(lambda held: (held, []))
     if long := [j for j, book in enumerate(books) if book is None]:
@@ -145,7 +145,7 @@ def _in_one_coding(
         cuts=cuts,
         dictionaries=known[:-1],
         samples=samples,
-        text=table.rows.text,
+        text=table.source.text,
         n_rows=sum(fact.n_rows_read for fact in facts),
         profiles=profiles,
         release=release,

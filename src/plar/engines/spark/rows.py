@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
-from plar.engines.base import Inner
+from plar.engines.base import LeaveOneOut
 from plar.engines.job_progress import Watch
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
@@ -39,7 +39,7 @@ from plar.grouping.partition import Array, Index, class_numbers, distinct, small
 from plar.measures import ENTROPY, OWN, PURE, Measure
 from plar.runtime.spark_calls import spark_call
 from plar.uncertainty.labels import label_granules
-from plar.uncertainty.strata import Table
+from plar.uncertainty.strata import CrossTab
 
 if TYPE_CHECKING:
     from plar.engines.spark.spark_granules import SparkGranules
@@ -106,14 +106,14 @@ class RowsEvaluation:
         return self._entropy / self._held.n_objects
 
     @property
-    def active(self) -> int:
+    def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled."""
         if self._measure.kind == OWN:
             return 0 if self.theta == self.theta_all else max(1, self._unsettled)
         return self._unsettled
 
     @spark_call
-    def without_each(self, attributes: Sequence[int] | None = None) -> list[Inner]:
+    def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B."""
         if attributes is None:
             return leave_one_out(self._held, self._measure, self.theta_all)
@@ -123,7 +123,7 @@ class RowsEvaluation:
         with explained("evaluate the reduct"):
             facts = _not_empty(coarse.pieces).map(find).collect()
         inner = leave_one_out(coarse, self._measure, sum(theta for theta, _, _ in facts))
-        return [Inner(self.theta_all, True) if found.equal else found for found in inner]
+        return [LeaveOneOut(self.theta_all, True) if found.equal else found for found in inner]
 
     @spark_call
     def with_each(self, candidates: Sequence[int]) -> list[int]:
@@ -143,7 +143,7 @@ class RowsEvaluation:
         return [thetas[a] for a in candidates]
 
     @spark_call
-    def tables(self, candidates: Sequence[int]) -> Iterable[Table]:
+    def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """Cross-tabulate each candidate with the decisions, on the cluster, in one job."""
         count = partial(_cells, now=self._now, candidates=tuple(candidates), n=1)
         job = self._held.pieces.context.union([*self._whole, *self._spread]).mapPartitionsWithIndex(count)
@@ -153,7 +153,7 @@ class RowsEvaluation:
         for a in candidates:
             classes, values, decisions, counts = found[a]
             partition = _partition(decisions, classes)
-            tables.append(Table.of(values, decisions, counts, *partition, self._now.coding.cardinalities[a]))
+            tables.append(CrossTab.of(values, decisions, counts, *partition, self._now.coding.cardinalities[a]))
         return tables
 
     @spark_call

@@ -82,7 +82,7 @@ def _run_kernels(n_values: int) -> None:
     granules = as_granules(piece, coding)
     for measure in MEASURES.values():
         evaluation = LocalEvaluation(granules, measure)
-        evaluation.without_each()
+        evaluation.leave_one_out()
         evaluation.select(1)
         scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
         order = np.argsort(granules.decision_codes, kind="stable").astype(np.uint32)

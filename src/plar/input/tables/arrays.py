@@ -89,7 +89,7 @@ class PandasSource(_ArraySource):
     def open(data: Any) -> PandasSource:
         """Accept a DataFrame; its labels are names."""
         names = check_names([str(label) for label in data.columns], "the DataFrame")
-        return PandasSource(data, names, labels=_labels(data.columns))
+        return PandasSource(data, names, int_column_labels=_int_column_labels(data.columns))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         return (self.data.iloc[:, place] for place in self.places(names))
@@ -134,7 +134,9 @@ class MappingSource(_ArraySource):
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
             raise TableError(f"The columns differ in length: {shown}. Make them the same.")
-        return MappingSource(data, check_names([str(label) for label in data], "the mapping"), labels=_labels(data))
+        return MappingSource(
+            data, check_names([str(label) for label in data], "the mapping"), int_column_labels=_int_column_labels(data)
+        )
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
         by_name = {str(label): label for label in self.data}
@@ -149,7 +151,7 @@ def _encode_each(named: Iterable[tuple[str, Any]], na: MissingSpellings, n_rows:
     return in_threads(lambda column: encode_column(column[1], na, column[0]), named, n_rows)
 
 
-def _labels(labels: Iterable[Any]) -> dict[Any, str]:
+def _int_column_labels(labels: Iterable[Any]) -> dict[Any, str]:
     """The names of columns that are labelled by ints, or by tuples, as in a MultiIndex."""
     kinds = (int, np.integer, tuple)
     return {label: str(label) for label in labels if isinstance(label, kinds) and not isinstance(label, bool)}
@@ -168,7 +170,7 @@ def _is_one_block(part: Any, dtype: Any) -> bool:
     return first is not None and first is last
 
 
-def encode_labels(y: Any, na: MissingSpellings) -> Column:
+def encode_y(y: Any, na: MissingSpellings) -> Column:
     """Code the labels given beside a table."""
     whole = isinstance(y, (str, bytes, Mapping, set, frozenset))
     if whole or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
@@ -180,7 +182,7 @@ def encode_labels(y: Any, na: MissingSpellings) -> Column:
     return encode_column(y, na, "y")
 
 
-def label_name(y: Any, names: Sequence[str]) -> str:
+def name_of_y(y: Any, names: Sequence[str]) -> str:
     """Name of the labels: their own, or y, with underscores if the table already has it."""
     given = getattr(y, "name", None)
     name = given if isinstance(given, str) and given else "y"

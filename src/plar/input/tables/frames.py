@@ -103,7 +103,7 @@ class FrameSource(Source):
             if schema[name].is_nested():
                 raise not_flat(name, schema[name])
         narrow = len(roles.used) <= _WIDE and pl.Object not in schema.values() and _LEN not in self.names
-        if roles.labels is None and roles.bins is None and roles.decision_bins is None and narrow:
+        if roles.coded_y is None and roles.bins is None and roles.decision_bins is None and narrow:
             return self._grouped(roles)
         if self.cells:
             return Source.granulate(self, roles)

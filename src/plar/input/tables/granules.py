@@ -24,7 +24,7 @@ class GranuleSource(Source):
 
     kind = "granules"
 
-    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
         """Choose among the conditions; options that come too late for granules are refused."""
         given = self.data
         for option in options.changed():

@@ -50,8 +50,8 @@ class Source(ABC):
     """Opened data of one kind: only the names, in table order, have been read.
 
     `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
-    `labels` are the names of columns that a library labels by ints or tuples, and `declared` is the decision that the
-    data themselves declare.
+    `int_column_labels` are the names of columns that a library labels by ints or tuples, and `declared` is the
+    decision that the data themselves declare.
     """
 
     kind: ClassVar[str] = ""
@@ -60,7 +60,7 @@ class Source(ABC):
     names: tuple[str, ...]
     files: tuple[Path, ...] = ()
     text: bool = False
-    labels: Mapping[Any, str] = field(default_factory=dict)
+    int_column_labels: Mapping[Any, str] = field(default_factory=dict)
     declared: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -77,9 +77,9 @@ class Source(ABC):
         at = {name: place for place, name in enumerate(self.names)}
         return [at[name] for name in names]
 
-    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
         """Give the columns their roles."""
-        return assign(self.names, options, labels, label)
+        return assign(self.names, options, coded_y, label)
 
     @abstractmethod
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
@@ -89,7 +89,7 @@ class Source(ABC):
         """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
         check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
         beside = encode_beside(self, roles)
-        decided = beside[0] if roles.labels is None else roles.labels
+        decided = beside[0] if roles.coded_y is None else roles.coded_y
         counts = np.ones(len(decided.codes), np.int64)
         return assembled(roles, lambda: self.encode(roles.conditions, roles.na), beside, counts)
 
@@ -130,19 +130,19 @@ def assembled(
     `beside` are the decision, if it is in the table, and the weights. Text, which in typed tables is not a number, can
     be cut if `decimal` is given. `cuts` are those of columns that hold bins already.
     """
-    beside = list(_beside_labels(beside, roles.labels))
+    beside = list(_beside_labels(beside, roles.coded_y))
     n_rows = int(counts.sum())
     if roles.weights is not None:
         counts, grouped = row_weights(beside.pop(), counts), False
         n_rows = int(counts.sum()) if roles.weights_count_rows else n_rows
-    decision = beside if roles.labels is None else [roles.labels]
-    columns, cuts = _beside_labels(conditions(), roles.labels), dict(cuts or {})
+    decision = beside if roles.coded_y is None else [roles.coded_y]
+    columns, cuts = _beside_labels(conditions(), roles.coded_y), dict(cuts or {})
     counted = counts
     if roles.bins is not None or roles.decision_bins is not None:
         grouped, counted = False, counts.copy()
         drop_missing(decision, roles.missing_decision, counted)
         if roles.missing == "drop":
-            drop_missing(_beside_labels(conditions(), roles.labels), roles.missing, counted)
+            drop_missing(_beside_labels(conditions(), roles.coded_y), roles.missing, counted)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], cuts[name] = cut_decision(decision[j], name, rule, counted, decimal=decimal)

@@ -30,7 +30,7 @@ _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "j
 class ClusterSource(Source):
     """Rows that only a cluster's tasks read."""
 
-    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
         """Give the columns their roles; y= is refused."""
         if options.y is not None:
             raise TableError(
@@ -55,7 +55,7 @@ class SharedFiles(ClusterSource):
     @staticmethod
     def open(rows: Source, write: Any) -> SharedFiles:
         """Wrap files that are already opened."""
-        return SharedFiles(rows, rows.names, rows.files, rows.text, rows.labels, rows.declared, write)
+        return SharedFiles(rows, rows.names, rows.files, rows.text, rows.int_column_labels, rows.declared, write)
 
     def select(self, selection: Selection) -> Any:
         """Read columns on this machine."""
@@ -80,9 +80,9 @@ class SparkSource(ClusterSource):
         """Wrap a DataFrame."""
         return SparkSource(frame, check_names(frame.columns, "the Spark DataFrame"))
 
-    def assign(self, options: ReadOptions, labels: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
         """Give the columns their roles; their types say which are numbers."""
-        roles = super().assign(options, labels, label)
+        roles = super().assign(options, coded_y, label)
         if roles.numeric:
             raise TableError(
                 "A Spark DataFrame declares which columns are numbers, so drop numeric= and cast the column."

@@ -15,7 +15,7 @@ from plar.errors import TableError, unknown_name
 from plar.files.find import find_files, format_of, on_disk
 from plar.granules.granules import Granules, granules_in
 from plar.input.roles import Roles
-from plar.input.tables.arrays import MappingSource, MatrixSource, PandasSource, encode_labels, label_name
+from plar.input.tables.arrays import MappingSource, MatrixSource, PandasSource, encode_y, name_of_y
 from plar.input.tables.frames import open_frame
 from plar.input.tables.granules import GranuleSource, as_numbers
 from plar.input.tables.source import Selection, Source
@@ -31,11 +31,11 @@ _TEXT = ("text", "arff", "dat")
 class DecisionTable:
     """A table whose columns have roles; what `plar.read_table` returns and every function of plar takes.
 
-    `rows` are the opened data; `roles` says which columns are conditions, decision and weights, and how values are
+    `source` is the opened data; `roles` says which columns are conditions, decision and weights, and how values are
     treated; `options` are those it was read with, and `path` is the file, glob or folder as given.
     """
 
-    rows: Source
+    source: Source
     roles: Roles
     options: ReadOptions
     path: str | None = None
@@ -43,7 +43,7 @@ class DecisionTable:
     @property
     def names(self) -> tuple[str, ...]:
         """All columns, in table order."""
-        return self.rows.names
+        return self.source.names
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -63,24 +63,24 @@ class DecisionTable:
     @property
     def is_granulated(self) -> bool:
         """Whether the rows are already granules."""
-        return isinstance(self.rows, GranuleSource)
+        return isinstance(self.source, GranuleSource)
 
     def __repr__(self) -> str:
         """The roles on one line, without the rows."""
         sizes = f"{len(self.names)} columns, {len(self.conditions)} conditions"
-        return f"<DecisionTable: {self.rows}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
+        return f"<DecisionTable: {self.source}, {sizes}, decision {', '.join(map(repr, self.decision))}>"
 
     def granulate(self) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities."""
-        granules = self.rows.granulate(self.roles)
+        granules = self.source.granulate(self.roles)
         if not self.is_granulated:
-            granules = replace(granules, names=self.names, text=self.rows.text)
+            granules = replace(granules, names=self.names, text=self.source.text)
         return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
 
     def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
         """Names of conditions given by name, label or position."""
         known = set(self.conditions)
-        found = resolve_all(self.names, by_label(given, self.rows.labels), kind)
+        found = resolve_all(self.names, by_label(given, self.source.int_column_labels), kind)
         for name in found:
             if name not in known:
                 raise unknown_name("condition", name, self.conditions)
@@ -100,7 +100,7 @@ class DecisionTable:
         array([[5, 0],
                [6, 1]])
         """
-        return self.rows.select(self._selection(names, cuts))
+        return self.source.select(self._selection(names, cuts))
 
     def sink(
         self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
@@ -110,12 +110,12 @@ class DecisionTable:
         The file is written completely or not at all, and never replaces the input.
         """
         selection = self._selection(names, cuts)
-        self.rows.check_output(path)
-        self.rows.sink(selection, path)
+        self.source.check_output(path)
+        self.source.sink(selection, path)
 
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
-        decision = () if self.roles.labels is not None else self.decision
-        return _selection(self.rows, by_label(names, self.rows.labels), decision, cuts, self.options)
+        decision = () if self.roles.coded_y is not None else self.decision
+        return _selection(self.source, by_label(names, self.source.int_column_labels), decision, cuts, self.options)
 
     def settings(self) -> dict[str, Any]:
         """The requested options, with column names, as JSON values."""
@@ -123,7 +123,7 @@ class DecisionTable:
         taken = {*roles.decision, roles.weights}
         every: Sequence[str] = [name for name in self.names if name not in taken]
         if self.is_granulated:
-            every = self.rows.data.conditions
+            every = self.source.data.conditions
         return {
             "conditions": None if roles.conditions == tuple(every) else list(roles.conditions),
             "missing": roles.missing,
@@ -137,7 +137,7 @@ class DecisionTable:
             "separator": options.separator,
             "encoding": options.encoding,
             "numeric": list(roles.numeric),
-            "y": roles.labels is not None,
+            "y": roles.coded_y is not None,
         }
 
     def check_agrees(self, options: ReadOptions) -> None:
@@ -145,7 +145,7 @@ class DecisionTable:
         for option in options.changed():
             asked = self
             if option != "y":
-                asked = with_roles(self.rows, replace(self.options, **{option: getattr(options, option)}))
+                asked = with_roles(self.source, replace(self.options, **{option: getattr(options, option)}))
             if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
                 raise TableError(f"The table was made with another {option}. Pass {option}= when making it instead.")
 
@@ -168,13 +168,15 @@ def open_table(data: Any, options: ReadOptions) -> DecisionTable:
 
 def with_roles(rows: Source, options: ReadOptions, path: str | None = None) -> DecisionTable:
     """Give the columns of opened data their roles."""
-    options = options.by_label(rows.labels)
+    options = options.by_label(rows.int_column_labels)
     if options.decision is None and options.y is None and rows.declared:
         options = replace(options, decision=list(rows.declared))
-    labels, label = None, "y"
+    coded_y = None
+    label = "y"
     if options.decision is None and options.y is not None:
-        labels, label = encode_labels(options.y, options.spellings), label_name(options.y, rows.names)
-    return DecisionTable(rows, rows.assign(options, labels, label), options, path)
+        coded_y = encode_y(options.y, options.spellings)
+        label = name_of_y(options.y, rows.names)
+    return DecisionTable(rows, rows.assign(options, coded_y, label), options, path)
 
 
 def open_source(data: Any, options: ReadOptions) -> Source:

@@ -34,7 +34,7 @@ class TextSource(Source):
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows once and return the distinct ones."""
-        found: CodedRows = self.data.read(roles.used, roles.na, roles.weights, group=roles.labels is None)
+        found: CodedRows = self.data.read(roles.used, roles.na, roles.weights, group=roles.coded_y is None)
         k, columns = len(roles.conditions), found.columns
         if roles.weights is not None:
             for code, value in enumerate(columns[-1].values):
