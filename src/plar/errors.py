@@ -1,4 +1,7 @@
-"""Errors and warnings: one line with the fault, the value, the choices and the remedy."""
+"""Errors and warnings: one line with the fault, the value, the choices and the remedy.
+
+A message that names options holds them as such (`Given`, `PythonOnly`), so that the shell spells them in its own words.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,77 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeAlias
 
 _LONGEST = 800  # characters of a message
 _SHOWN = 100  # characters of a name in a list of choices
 
 
-class PlarError(Exception):
-    """Base of every error that plar raises on purpose: one printable line, whatever names and values it holds."""
+class _NoValue:
+    """In place of the value of an option that is only named."""
 
-    def __init__(self, message: object = "") -> None:
-        line = printable(str(message))
-        if len(line) > _LONGEST:  # what is wrong comes first, the remedy last
-            line = f"{line[: _LONGEST // 2]} … {line[-(_LONGEST // 2 - 3) :]}"
-        super().__init__(line)
+    def __reduce__(self) -> str:
+        """Pickle by name: there is one."""
+        return "NO_VALUE"
+
+
+NO_VALUE: Final = _NoValue()
+
+
+class Given(NamedTuple):
+    """An option in a message, with a value if it has one.
+
+    >>> str(Given("drop")), str(Given("bins", "quantile:4"))
+    ('drop=', "bins='quantile:4'")
+    """
+
+    option: str
+    value: object = NO_VALUE
+
+    def __str__(self) -> str:
+        """The option as an argument in Python."""
+        return f"{self.option}=" if self.value is NO_VALUE else f"{self.option}={self.value!r}"
+
+
+class Parameter(NamedTuple):
+    """An option as the subject of a message.
+
+    >>> str(Parameter("alpha"))
+    "The 'alpha' parameter"
+    """
+
+    option: str
+
+    def __str__(self) -> str:
+        """The option as documentation in Python calls it."""
+        return f"The {self.option!r} parameter"
+
+
+class PythonOnly(NamedTuple):
+    """A part of a message that makes no sense in the shell, such as the choice of None."""
+
+    text: str
+
+    def __str__(self) -> str:
+        """The text."""
+        return self.text
+
+
+#: a part of a message; a plain text is the same for all
+Part: TypeAlias = str | Given | Parameter | PythonOnly
+
+
+class PlarError(Exception):
+    """Base of every error that plar raises on purpose: one printable line, whatever names and values it holds.
+
+    >>> str(PlarError("y is given. Leave out ", Given("decision"), "."))
+    'y is given. Leave out decision=.'
+    """
+
+    def __init__(self, *message: Part) -> None:
+        #: the message in parts
+        self.message = message
+        super().__init__(one_line("".join(map(str, message))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by arguments and state, whatever the constructor of a subclass takes."""
@@ -29,6 +89,10 @@ class PlarError(Exception):
 
 class PlarWarning(UserWarning):
     """plar continues, but the result may not be what was meant."""
+
+    def __init__(self, *message: Part) -> None:
+        self.message = message
+        super().__init__(printable("".join(map(str, message))))
 
 
 class TableError(PlarError, ValueError):
@@ -79,6 +143,17 @@ class Interrupted(KeyboardInterrupt):
         self.reduct = reduct
 
 
+def invalid(option: str, rule: str, value: object, remedy: str = "", *, or_none: bool = False) -> ParameterError:
+    """Make the error for an option whose value breaks a rule.
+
+    >>> str(invalid("alpha", "between 0 and 1", 7, or_none=True))
+    "The 'alpha' parameter must be None or between 0 and 1. Got 7 instead."
+    """
+    none = PythonOnly("None or " if or_none else "")
+    end = f" {remedy}" if remedy else ""
+    return ParameterError(Parameter(option), " must be ", none, f"{rule}. Got {value!r} instead.{end}")
+
+
 def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownNameError:
     """Make the error for a name that is not among `choices`, with the nearest ones suggested.
 
@@ -117,12 +192,22 @@ def reason_of(error: BaseException) -> str:
     return (str(error).strip() or name).splitlines()[0].rstrip(".")
 
 
-def warn(message: str) -> None:
+def warn(*message: Part) -> None:
     """Warn at the line outside plar that made the call."""
-    level, frame = 1, sys._getframe(1)
+    level = 1
+    frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("plar", "contextlib"):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(printable(message), PlarWarning, stacklevel=level + 1)
+        level += 1
+        frame = frame.f_back
+    warnings.warn(PlarWarning(*message), stacklevel=level + 1)
+
+
+def one_line(text: str) -> str:
+    """Make a message one printable line that is not too long: what is wrong comes first, the remedy last."""
+    line = printable(text)
+    if len(line) <= _LONGEST:
+        return line
+    return f"{line[: _LONGEST // 2]} … {line[-(_LONGEST // 2 - 3) :]}"
 
 
 def printable(text: str) -> str:

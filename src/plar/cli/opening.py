@@ -152,7 +152,10 @@ def _spooled(options: TableOptions) -> Iterator[TableOptions]:
         try:
             yield replace(options, file=str(path))
         except PlarError as error:
-            error.args = tuple(str(word).replace(repr(str(path)), "standard input") for word in error.args)
+            error.message = tuple(
+                part.replace(repr(str(path)), "standard input") if isinstance(part, str) else part
+                for part in error.message
+            )
             raise
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import fields
 
+from plar.errors import NO_VALUE, Given, Parameter, Part, PythonOnly, one_line
 from plar.options import NO_NA, Options, ReadOptions
 
 _NAMES = [field.name for kind in (ReadOptions, Options) for field in fields(kind) if field.name != "y"]
@@ -20,6 +22,29 @@ _LABELS = re.compile(r",? or y=[^.]*")
 #: an option is left out where a parameter is None
 _NONE = re.compile(r"(--[\w-]+ must be) None(?:,| or)")
 _TWICE = re.compile(r"(--[\w-]+(?: [^\s()]+)?) \(\1\)")
+
+
+def line_of(message: Sequence[Part]) -> str:
+    """Write a message of the library for the shell.
+
+    >>> line_of(["Pass ", Given("drop", ["a b", "c"]), " or ", Given("separator"), "."])
+    "Pass --drop 'a b' --drop c or --separator."
+    >>> line_of([Parameter("alpha"), " must be ", PythonOnly("None or "), "a number"])
+    '--alpha must be a number'
+    """
+    return one_line(in_shell("".join(_part(part) for part in message)))
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, PythonOnly):
+        return ""
+    if isinstance(part, Parameter):
+        return _option(part.option)
+    if not isinstance(part, Given):
+        return part
+    if part.value is NO_VALUE:
+        return _option(part.option)
+    return option_with_value(part.option, part.value)
 
 
 def in_shell(message: str) -> str:
@@ -47,6 +72,11 @@ def _given(name: str, written: str | None) -> str:
         value = ast.literal_eval(written)
     except (ValueError, SyntaxError):
         value = written.strip("[]()")
+    return option_with_value(name, value)
+
+
+def option_with_value(name: str, value: object) -> str:
+    """An option and its value as the shell takes them."""
     if isinstance(value, bool):
         return _option(name) if value else f"--no-{name}"
     values = list(value) if isinstance(value, (list, tuple)) else [value]
