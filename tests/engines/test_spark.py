@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
 from itertools import product
@@ -23,6 +23,7 @@ import plar
 from plar.engines import SparkEngine
 from plar.engines.spark import blocks, granulate, session
 from plar.engines.spark.rows import RowsEvaluation
+from plar.errors import Given
 from plar.options import ReadOptions
 from support import oracle
 from support.comparing import facts
@@ -141,10 +142,10 @@ def test_large_blocks_are_divided_among_the_tasks(
     def minority(counts: Any) -> Any:
         return counts.sum() - counts.max()
 
-    monkeypatch.setattr(blocks, "_OFFER", 0)  # as if the columns were large
+    monkeypatch.setattr(blocks, "_MAX_ROWS_ON_OFFER", 0)  # as if the columns were large
     if on_many_cores:
         monkeypatch.setattr(blocks, "_MANY_CORES", 1)
-        monkeypatch.setattr(blocks, "_MUCH", 1)
+        monkeypatch.setattr(blocks, "_MIN_ROWS_PER_CORE", 1)
     rng = np.random.default_rng(6)
     n = 9_000
     X = np.column_stack([rng.integers(0, 4, (n, 140)), rng.integers(0, 5_000, n), rng.integers(0, 300, n)])
@@ -215,12 +216,12 @@ def test_spark_dataframe(spark: Any) -> None:
     rows = spark.createDataFrame(list(zip(*TYPED.values(), strict=True)), SCHEMA).repartition(3)
     frame = pl.DataFrame(TYPED)
     for options in ({}, {"weights": "w"}, {"missing": "drop"}, {"na": "x", "conditions": ["A", "a.b"]}):
-        found = plar.reduce(rows, "d`", max_attributes=2, **options)
-        assert found.engine == "spark"
-        assert facts(found) == facts(plar.reduce(frame, "d`", max_attributes=2, **options))
-    assert found.transform(rows).columns == ["a.b", "A", "d`"]
-    kept = [(row[0], row[1], row[5]) for row in rows.collect()]
-    assert sorted(map(str, kept)) == sorted(str(tuple(row)) for row in found.transform(rows).collect())
+        reduct = plar.reduce(rows, "d`", max_attributes=2, **options)
+        assert reduct.engine == "spark"
+        assert facts(reduct) == facts(plar.reduce(frame, "d`", max_attributes=2, **options))
+    assert reduct.transform(rows).columns == ["a.b", "A", "d`"]
+    selected = [(row[0], row[1], row[5]) for row in rows.collect()]
+    assert sorted(map(str, selected)) == sorted(str(tuple(row)) for row in reduct.transform(rows).collect())
 
 
 COLLATIONS = ["UTF8_LCASE", "UTF8_BINARY_RTRIM", "UNICODE_CI"]
@@ -268,7 +269,7 @@ def test_bins_of_text_compare_by_its_characters(spark: Any, text_types: list[str
 @pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
 def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # dictionaries of more than 2 values do not fit this driver
-    monkeypatch.setattr(granulate, "LONG", 2)
+    monkeypatch.setattr(granulate, "MAX_VALUES_OF_PART", 2)
     rows = spark.createDataFrame(list(zip(*TYPED.values(), strict=True)), SCHEMA).repartition(3)
     held: Any = plar.granulate(rows, "d`", engine=SparkEngine(session=spark, layout="columns"))
     frame = pl.DataFrame(TYPED)
@@ -381,41 +382,38 @@ def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
         assert isinstance(there, ShippedEvaluation)
         rest = list(range(len(table.conditions)))
         assert there.with_each(rest) == here.with_each(rest)
-        for paths in there._shipped._files:  # as if this disk were another machine's
-            for path in paths:
-                Path(path).unlink()
+        for file in there._shipped._files:  # as if this disk were another machine's
+            Path(file.path).unlink()
         there.select(4)
         here.select(4)
         for _ in range(2):
             assert there.with_each(rest) == here.with_each(rest)
 
 
-def kept_by_workers(spark: Any, task: Callable[[], Any] = list) -> list[tuple[int, bool]]:
-    """Mapped files of plar's, and whether there is a buffer, of two workers, each after a task; both run at once."""
+def mapped_by_workers(spark: Any) -> list[int]:
+    """How many files of plar's two workers have in memory; both look at once."""
 
-    def look(_: Any) -> list[tuple[int, bool]]:
-        task()
-        maps = Path("/proc/self/maps").read_text()
-        return [(len(set(re.findall(r"/plar-\S+\.npy", maps))), blocks._kept.room is not None)]
+    def look(_: Any) -> list[int]:
+        return [len(set(re.findall(r"/plar-\S+", Path("/proc/self/maps").read_text())))]
 
-    rows = spark.sparkContext.parallelize(range(2), 2)
-    return list(rows.barrier().mapPartitions(look).collect())
+    return list(spark.sparkContext.parallelize(range(2), 2).barrier().mapPartitions(look).collect())
 
 
-def test_workers_free_what_they_keep_of_released_granules(spark: Any) -> None:
+def test_neither_workers_nor_the_driver_keep_anything_of_a_step(spark: Any) -> None:
     rng = np.random.default_rng(2)
     table = plar.granulate(rng.integers(0, 3, (3_000, 200)), y=rng.integers(0, 3, 3_000))
+    broadcasts = Path(spark.sparkContext._temp_dir)
+    before = set(broadcasts.iterdir())
     with shipped(spark, layout="columns") as engine:
-        plar.reduce(table, engine=engine, max_attributes=2)
-        before = kept_by_workers(spark)
-        assert sum(files for files, _ in before) > 1
-        assert any(has_buffer for _, has_buffer in before)
-    # not every worker had a task in the release; its next one frees the rest
-    assert kept_by_workers(spark, lambda: list(blocks._answers([], list, "other"))) == [(0, False)] * 2
-    with shipped(spark, layout="columns") as engine:
-        plar.reduce(table, engine=engine, max_attributes=2)
-        assert sum(files for files, _ in kept_by_workers(spark)) > 1
-    assert kept_by_workers(spark, blocks.forget_removed) == [(0, False)] * 2
+        evaluation = engine.open(table, plar.measures.SCE)
+        opened = set(broadcasts.iterdir())
+        assert len(opened - before) == 1  # the decisions and counts
+        for a in (0, 1):
+            evaluation.with_each(list(range(2, 200)))
+            evaluation.select(a)
+        assert mapped_by_workers(spark) == [0, 0]
+        assert set(broadcasts.iterdir()) == opened
+    assert set(broadcasts.iterdir()) <= before
 
 
 def test_the_clause_finder_leaves_no_broadcast(spark: Any) -> None:
@@ -477,6 +475,20 @@ def test_bad_rows_are_one_line(spark: Any) -> None:
         plar.reduce(rows, "d", engine="local")
     with pytest.raises(plar.UnknownNameError, match=r"Unknown column 'b'\. Choose one of: a, d, w"):
         plar.reduce(rows, "d", include="b")
+
+
+def test_errors_of_tasks_keep_their_options(spark: Any) -> None:
+    message = ("Pass ", Given("encoding", "latin-1"), " or ", Given("na"), ".")
+
+    def fail(_: Any) -> Any:
+        with session.errors_in_parts():
+            raise plar.TableError(*message)
+
+    rows = spark.range(1)
+    for run in (rows.rdd.map(fail).collect, rows.mapInArrow(fail, "a int").collect):
+        with pytest.raises(plar.TableError) as caught, session.explained("fail"):
+            run()
+        assert caught.value.message == message
 
 
 def test_bad_files_are_one_line(spark: Any, tmp_path: Path) -> None:
@@ -628,7 +640,7 @@ def runs():
 small = granulated()
 print(type(small).__name__, len(small), runs())
 
-engine._SMALL = 0  # so that granules stay on the cluster
+engine._MAX_BYTES_ON_DRIVER = 0  # so that granules stay on the cluster
 with granulated() as large:
     print(type(large).__name__, len(large), runs())
 print(runs())

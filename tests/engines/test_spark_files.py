@@ -31,7 +31,7 @@ RNG = np.random.default_rng(7)
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of some hundred bytes, so that small files are divided too."""
-    monkeypatch.setattr(parts, "_LEAST", 200)
+    monkeypatch.setattr(parts, "_MIN_PART_BYTES", 200)
 
 
 def frame(n: int = 400) -> pl.DataFrame:
@@ -288,7 +288,7 @@ def test_a_file_that_becomes_shorter(spark: Any, tmp_path: Path, monkeypatch: py
         return found
 
     monkeypatch.setattr("plar.engines.spark.engine.parts_of", shortened)
-    monkeypatch.setattr(parts, "_LEAST", 1 << 20)  # one part, whose end is that of the file
+    monkeypatch.setattr(parts, "_MIN_PART_BYTES", 1 << 20)  # one part, whose end is that of the file
     with pytest.raises(plar.TableError, match=rf"^Cannot read '.*t\.{suffix}': it became shorter while it was[^\n]*$"):
         plar.reduce(path, "d", engine=engine_of(spark))
 
@@ -314,7 +314,7 @@ def test_nothing_stays_behind(spark: Any, tmp_path: Path) -> None:
 
 
 def test_minus_zero_is_zero_in_every_partition(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(granulate, "LONG", 2)  # so that values are numbered on the cluster
+    monkeypatch.setattr(granulate, "MAX_VALUES_OF_PART", 2)  # so that values are numbered on the cluster
     values = [0.0, 1.0, 2.0, 3.0, -0.0, 1.0, 2.0, 3.0]
     rows = spark.createDataFrame([(v, i % 2) for i, v in enumerate(values)], "a double, d int").repartition(4)
     held: Any = plar.granulate(rows, "d", engine=engine_of(spark))

@@ -542,7 +542,7 @@ def test_spark_in_all_ways(spark: Any) -> None:
 def test_long_dictionaries_stay_on_the_cluster(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from plar.engines.spark import granulate
 
-    monkeypatch.setattr(granulate, "LONG", 3)
+    monkeypatch.setattr(granulate, "MAX_VALUES_OF_PART", 3)
     frame = spark.createDataFrame([(3 * i, i % 2, i % 2) for i in range(40)], ["many", "few", "d"])
     engine = plar.engines.SparkEngine(session=spark, layout="columns")
     with pytest.raises(plar.TableError, match=r"those of 'many' are too many for the driver\. Leave"):

@@ -21,16 +21,16 @@ from support.environment import QUICK_START
 
 def executors() -> list[int]:
     """Process ids of this cluster's executors."""
-    found = []
+    pids = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
             try:
-                words = (process / "cmdline").read_bytes()
+                command = (process / "cmdline").read_bytes()
             except OSError:
                 continue
-            if b"CoarseGrainedExecutorBackend" in words and f"@127.0.0.1:{PORT}".encode() in words:
-                found.append(int(process.name))
-    return sorted(found)
+            if b"CoarseGrainedExecutorBackend" in command and f"@127.0.0.1:{PORT}".encode() in command:
+                pids.append(int(process.name))
+    return sorted(pids)
 
 
 killed: list[int] = []
@@ -61,10 +61,12 @@ def main() -> None:
         PORT = str(engine.spark().sparkContext.getConf().get("spark.driver.port"))
         for layout, measure in (("columns", "LCE"), ("rows", "CCE")):
             engine.layout = layout
-            there = plar.reduce(small, measure=measure, engine=engine, max_attributes=2)
-            if facts(there) != facts(plar.reduce(small, measure=measure, max_attributes=2)):
+            on_cluster = plar.reduce(small, measure=measure, engine=engine, max_attributes=2)
+            if facts(on_cluster) != facts(plar.reduce(small, measure=measure, max_attributes=2)):
                 differs.append(f"{layout} {measure}")
-        engine.layout, engine.partitions, engine.watch = "columns", 10, kill_one
+        engine.layout = "columns"
+        engine.partitions = 10
+        engine.watch = kill_one
         expected = facts(plar.reduce(large, measure=own, max_attributes=2))
         if facts(plar.reduce(large, measure=own, engine=engine, max_attributes=2)) != expected:
             differs.append("after the kill")

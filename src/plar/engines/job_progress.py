@@ -7,8 +7,8 @@ from threading import Lock
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
-#: seconds between two reports
-_TICK = 0.1
+#: between two reports
+_TICK_SECONDS = 0.1
 
 
 class JobProgress(NamedTuple):
@@ -32,18 +32,26 @@ class JobCounter:
 
     def __init__(self, watch: Watch | None, total: int, candidates: int) -> None:
         self.done = 0
-        self._watch, self._total, self._candidates = watch, total, candidates
-        self._began = self._reported = monotonic()
+        self._watch = watch
+        self._total = total
+        self._candidates = candidates
+        self._began = monotonic()
+        self._reported = self._began
         self._lock = Lock()
 
     def add(self, tasks: int, best: tuple[str, float] | None = None) -> None:
         """Count some more tasks as done; `best` is the best candidate so far."""
         with self._lock:
             self.done += tasks
+            if self._watch is None:
+                return
             now = monotonic()
-            last = self.done >= self._total and self._reported > self._began  # what was reported ends at 100 %
-            if self._watch is None or (now - self._reported < _TICK and not last):
+            # the last task is reported if any before it was: what is shown ends at 100 %
+            is_last = self.done >= self._total and self._reported > self._began
+            if now - self._reported < _TICK_SECONDS and not is_last:
                 return
             self._reported = now
-            left = (now - self._began) / self.done * (self._total - self.done) if self.done else None
-            self._watch(JobProgress(self.done, self._total, self._candidates, best, left))
+            seconds_left = None
+            if self.done:
+                seconds_left = (now - self._began) / self.done * (self._total - self.done)
+            self._watch(JobProgress(self.done, self._total, self._candidates, best, seconds_left))

@@ -16,11 +16,11 @@ from uuid import uuid4
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: seconds between polls of a call, and between attempts to cancel it
-_TICK = 0.2
+#: between polls of a call, and between attempts to cancel it
+_TICK_SECONDS = 0.2
 
 
-class _Call(Future[Any]):
+class _Call(Future[T]):
     """A call that the caller's thread waits for."""
 
     #: called repeatedly by the waiting thread; an exception it raises cancels the call
@@ -28,7 +28,7 @@ class _Call(Future[Any]):
 
 
 #: the call that this thread is running
-_present: ContextVar[_Call | None] = ContextVar("_present", default=None)
+_current_call: ContextVar[_Call[Any] | None] = ContextVar("current_call", default=None)
 
 
 def spark_call(function: Callable[P, T]) -> Callable[P, T]:
@@ -36,38 +36,39 @@ def spark_call(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> T:
-        if _present.get() is not None:
+        if _current_call.get() is not None:
             return function(*args, **kwargs)
-        result: T = _wait(partial(function, *args, **kwargs))
-        return result
+        return _wait(partial(function, *args, **kwargs))
 
     return called
 
 
-def _wait(function: Callable[[], Any]) -> Any:
+def _wait(function: Callable[[], T]) -> T:
+    """Run a function in a thread; this one polls, and cancels the jobs if it is interrupted."""
     from pyspark import InheritableThread, SparkContext
 
-    spark = SparkContext._active_spark_context
-    if spark is None:  # the function starts it, or does not need it
+    context = SparkContext._active_spark_context
+    if context is None:  # the function starts it, or does not need it
         return function()
-    call, tag = _Call(), f"plar-{uuid4()}"
+    call: _Call[T] = _Call()
+    tag = f"plar-{uuid4()}"
 
     def work() -> None:
-        _present.set(call)
+        _current_call.set(call)
         try:
-            spark.addJobTag(tag)
+            context.addJobTag(tag)
             call.set_result(function())
         except BaseException as error:
             call.set_exception(error)
 
     InheritableThread(target=copy_context().run, args=(work,), daemon=True).start()
     try:
-        while wait([call], _TICK).not_done:
+        while wait([call], _TICK_SECONDS).not_done:
             if poll := call.poll:
                 poll()
     except BaseException:
-        while wait([call], _TICK).not_done:  # repeated: between two jobs there is nothing to cancel
-            spark.cancelJobsWithTag(tag)
+        while wait([call], _TICK_SECONDS).not_done:  # repeated: between two jobs there is nothing to cancel
+            context.cancelJobsWithTag(tag)
         raise
     return call.result()
 
@@ -75,7 +76,7 @@ def _wait(function: Callable[[], Any]) -> Any:
 @contextmanager
 def polled(poll: Callable[[], None]) -> Iterator[None]:
     """Have the thread that waits for this call run `poll` several times a second."""
-    call = _present.get()
+    call = _current_call.get()
     if call is None:
         raise RuntimeError("This thread runs no Spark call.")
     call.poll = poll

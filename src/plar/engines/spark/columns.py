@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from pyspark import RDD
@@ -14,7 +14,7 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
-from plar.engines.spark.blocks import ColumnBlocks, Share, StoredBlock, fetched, store
+from plar.engines.spark.blocks import ColumnBlocks, SentPartition, Share, StoredBlock, fetched, store
 from plar.engines.spark.core import leave_one_out, rows_to_move
 from plar.engines.spark.part_granules import remove_files
 from plar.engines.spark.partitions import Cardinalities, GranulePartition, Hashes, bare_granules, hashes
@@ -36,31 +36,31 @@ class GatheredBlocks(ColumnBlocks):
         super().__init__(pieces.context, coding, n_rows)
         cut = partial(_cut, coding=coding, shares=self.shares)
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(len(self.shares) + 1, int)
-        self._blocks: RDD[StoredBlock] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
+        self._blocks: RDD[Any] = parts.mapPartitionsWithIndex(partial(_assemble, shares=self.shares))
         self.stored = self._blocks.map(partial(store, token=self.token)).cache()
         try:
             with explained("lay the columns out"):
-                rows: list[Any] = self.stored.filter(lambda stored: isinstance(stored, RowReport)).collect()
+                reports: list[RowReport] = self.stored.filter(lambda record: isinstance(record, RowReport)).collect()
         except BaseException:
             self.stored.unpersist()
             remove_files(self.context, self.token)
             raise
-        self.sizes = [len(fact.decision_codes) for fact in rows]
-        self.decision_codes: Index = np.concatenate([fact.decision_codes for fact in rows])
-        self.counts = np.concatenate([fact.counts for fact in rows])
-        self.partition = _whole_partition([fact.partition for fact in rows])
-        self.shared = self.context.broadcast((self.decision_codes, self.counts))
+        self.sizes = [len(report.decision_codes) for report in reports]
+        self.decision_codes: Index = np.concatenate([report.decision_codes for report in reports])
+        self.counts = np.concatenate([report.counts for report in reports])
+        self.partition = _whole_partition([report.partition for report in reports])
+        self.decisions_and_counts = self.context.broadcast((self.decision_codes, self.counts))
         #: rows of each piece that may become equal to others when a column of either half is left out
-        keys = [np.concatenate([fact.keys[half] for fact in rows]) for half in (0, 1)]
+        keys = [np.concatenate([report.keys[half] for report in reports]) for half in (0, 1)]
         self.rows_to_move = rows_to_move(keys, self.partition, self.sizes)
-        self.columns = _Fetched(self)
+        self.columns = _FetchedColumns(self)
 
-    def remade(self) -> RDD[StoredBlock]:
+    def remade(self) -> RDD[Any]:
         """Blocks from the pieces."""
         return self._blocks
 
 
-class _Fetched(dict[int, Codes]):
+class _FetchedColumns(dict[int, Codes]):
     """Columns by attribute, fetched on first use and kept, as they are those of R."""
 
     def __init__(self, blocks: GatheredBlocks) -> None:
@@ -71,8 +71,10 @@ class _Fetched(dict[int, Codes]):
     def fetch(self, attributes: Sequence[int]) -> None:
         """Fetch columns that are not here, in one job."""
         self.update({a: self.offered[a] for a in attributes if a in self.offered})
-        if new := [a for a in attributes if a not in self]:
-            self.update(self._blocks.run(partial(fetched, attributes=frozenset(new)), new, "fetch a column"))
+        missing = [a for a in attributes if a not in self]
+        if missing:
+            task = partial(fetched, attributes=frozenset(missing))
+            self.update(self._blocks.run(task, missing, "fetch a column"))
 
     def __missing__(self, attribute: int) -> Codes:
         self.fetch([attribute])
@@ -83,14 +85,16 @@ class ColumnsEvaluation(LocalEvaluation):
     """U/R on the driver, candidates on the cluster; see `plar.engines.base.Evaluation`."""
 
     @spark_call
-    def __init__(self, held: SparkGranules, measure: Measure, watch: Watch | None) -> None:
-        if held.blocks is None:
-            held.blocks = GatheredBlocks(held.pieces, held.coding, len(held))
-        self._held, self._gathered = held, held.blocks
-        self._fetched = held.blocks.columns
-        granules = bare_granules(self._fetched, held.blocks.decision_codes, held.blocks.counts, held.coding)
-        labels = label_granules(granules, measure, held.blocks.partition)
-        super().__init__(granules, measure, labels=labels, watch=watch)
+    def __init__(self, granules: SparkGranules, measure: Measure, watch: Watch | None) -> None:
+        if granules.blocks is None:
+            granules.blocks = GatheredBlocks(granules.pieces, granules.coding, len(granules))
+        self._on_cluster = granules
+        self._blocks_on_cluster = granules.blocks
+        self._fetched = granules.blocks.columns
+        columns = cast(Sequence[Codes], self._fetched)  # only ever looked up by attribute
+        here = bare_granules(columns, granules.blocks.decision_codes, granules.blocks.counts, granules.coding)
+        labels = label_granules(here, measure, granules.blocks.partition)
+        super().__init__(here, measure, labels=labels, watch=watch)
 
     @spark_call
     def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
@@ -98,7 +102,7 @@ class ColumnsEvaluation(LocalEvaluation):
         if attributes is not None:
             self._fetched.fetch(attributes)
             return super().leave_one_out(attributes)
-        return leave_one_out(self._held, self._measure, self.theta_all, self._gathered.rows_to_move)
+        return leave_one_out(self._on_cluster, self._measure, self.theta_all, self._blocks_on_cluster.rows_to_move)
 
     with_each = spark_call(LocalEvaluation.with_each)
 
@@ -118,22 +122,25 @@ class ColumnsEvaluation(LocalEvaluation):
         return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
-        held, blocks = self._held, self._gathered
-        scorer = partial(Scorer, self._measure, held.n_objects, held.n_decisions)
-        now = self._now, self._found_runs()
-        scores, self._fetched.offered = blocks.scored(wanted, now, scorer, self.watch, offer=blocks.offers)
+        blocks = self._blocks_on_cluster
+        runs = self._found_runs()
+        partition = SentPartition(self._now.order, self._now.starts, runs.begins, runs.first)
+        granules = self._granules
+        scorer = partial(Scorer, self._measure, granules.n_objects, granules.n_decisions)
+        scores, self._fetched.offered = blocks.scored(wanted, partition, scorer, self.watch, offer=blocks.offers)
         return scores
 
 
 def _whole_partition(parts: Sequence[tuple[Index, Index]]) -> tuple[Index, Index]:
     """U/C of all pieces, classes of one row first, as in each piece."""
-    lows = np.cumsum([0, *(len(order) for order, _ in parts[:-1])], dtype=np.uint32)
-    order = np.concatenate([own + low for (own, _), low in zip(parts, lows, strict=True)])
+    first_rows = np.cumsum([0, *(len(order) for order, _ in parts[:-1])], dtype=np.uint32)
+    order = np.concatenate([rows + first for (rows, _), first in zip(parts, first_rows, strict=True)])
     sizes = np.concatenate([np.diff(starts) for _, starts in parts])
-    single = sizes == 1
-    of_single = np.repeat(single, sizes)
-    sizes = np.concatenate([sizes[single], sizes[~single]])
-    return np.concatenate([order[of_single], order[~of_single]]), np.append(0, np.cumsum(sizes)).astype(np.uint32)
+    is_single = sizes == 1
+    in_single = np.repeat(is_single, sizes)
+    order = np.concatenate([order[in_single], order[~in_single]])
+    sizes = np.concatenate([sizes[is_single], sizes[~is_single]])
+    return order, np.append(0, np.cumsum(sizes)).astype(np.uint32)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
@@ -150,29 +157,44 @@ class RowReport(NamedTuple):
     keys: tuple[Hashes, Hashes]
 
 
+#: number of a record that is a report and not a part of a block
+_REPORT = -1
+
+
 def _cut(
-    p: int, pieces: Iterable[GranulePartition], coding: Cardinalities, shares: list[list[Share]]
+    number: int, pieces: Iterable[GranulePartition], coding: Cardinalities, shares: list[list[Share]]
 ) -> Iterator[tuple[int, Any]]:
-    """Cut a piece into its part of every block, and send the facts about its rows to the last partition."""
+    """Cut a piece into its part of every block, and send the report on its rows to the last partition."""
     for piece in pieces:
-        keys = hashes(piece, coding, coding.halves[1]), hashes(piece, coding, coding.halves[0])
-        facts = RowReport(piece.decision_codes, piece.counts, distinct(piece.coded(coding), piece.n_rows), keys)
-        yield len(shares), (-1, p, facts)
-        for task, own in enumerate(shares):
-            for number, share in enumerate(own):
-                yield task, (number, p, [piece.column(coding, a) for a in share.group.attributes])
+        yield len(shares), (_REPORT, number, _report_on(piece, coding))
+        for task, of_task in enumerate(shares):
+            for block, share in enumerate(of_task):
+                yield task, (block, number, [piece.column(coding, a) for a in share.group.attributes])
 
 
-def _assemble(task: int, records: Iterable[tuple[int, Any]], shares: list[list[Share]]) -> Iterator[Any]:
-    """Assemble each block from its parts, in the order of the pieces; the facts come in that order too."""
-    parts: dict[int, list[Any]] = {}
-    for _, (number, p, held) in records:
-        parts.setdefault(number, []).append((p, held))
-    for number in sorted(parts):
-        found = [held for _, held in sorted(parts.pop(number), key=lambda part: part[0])]
-        if number < 0:
-            yield from found
+def _report_on(piece: GranulePartition, coding: Cardinalities) -> RowReport:
+    first, second = coding.halves
+    return RowReport(
+        decision_codes=piece.decision_codes,
+        counts=piece.counts,
+        partition=distinct(piece.coded(coding), piece.n_rows),
+        keys=(hashes(piece, coding, second), hashes(piece, coding, first)),
+    )
+
+
+def _assemble(
+    task: int, records: Iterable[tuple[int, Any]], shares: list[list[Share]]
+) -> Iterator[StoredBlock | RowReport]:
+    """Assemble each block from its parts, in the order of the pieces; the reports come in that order too."""
+    parts: dict[int, dict[int, Any]] = {}
+    for _, (block, number, part) in records:
+        parts.setdefault(block, {})[number] = part
+    for block in sorted(parts):
+        of_block = parts.pop(block)
+        in_order = [of_block[number] for number in sorted(of_block)]
+        if block == _REPORT:
+            yield from in_order
             continue
-        columns = [np.concatenate(of_pieces) for of_pieces in zip(*found, strict=True)]
-        share = shares[task][number]
+        columns = [np.concatenate(of_pieces) for of_pieces in zip(*in_order, strict=True)]
+        share = shares[task][block]
         yield StoredBlock(share, [lanes.as_rows(columns)] if share.group.in_lanes else columns)

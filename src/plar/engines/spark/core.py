@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pyspark import RDD
 
 from plar.engines.base import LeaveOneOut
 from plar.engines.local.engine import LocalEvaluation
@@ -39,27 +40,23 @@ RowsToMove: TypeAlias = tuple[int, Index]
 
 
 def leave_one_out(
-    held: SparkGranules, measure: Measure, theta_all: int, known: Sequence[list[RowsToMove]] | None = None
+    granules: SparkGranules, measure: Measure, theta_all: int, movers: Sequence[list[RowsToMove]] | None = None
 ) -> list[LeaveOneOut]:
-    """Leave out each condition in turn; `known` are the rows to send, by piece, if already found."""
-    coding, n = held.coding, len(held.sizes)
+    """Leave out each condition in turn; `movers` are the rows to send, by piece, if already found."""
+    coding = granules.coding
+    n = len(granules.sizes)
     attributes = range(len(coding.cardinalities))
-    if known is not None:
-        if not any(len(rows) for own in known for _, rows in own):
-            return [LeaveOneOut(theta_all, True) for _ in attributes]
-        joined = held.pieces.mapPartitionsWithIndex(lambda p, pieces: ((piece, known[p]) for piece in pieces))
-    else:
-        keys = held.pieces.mapPartitionsWithIndex(partial(_keys, coding=coding, n=n))
-        found = keys.partitionBy(2 * n, int).mapPartitions(_shared).partitionBy(n, int).values().glom()
-        joined = held.pieces.zip(found)
-    moved = joined.flatMap(partial(_send, coding=coding, n=n))
+    if movers is not None and not any(len(rows) for of_piece in movers for _, rows in of_piece):
+        return [LeaveOneOut(theta_all, True) for _ in attributes]
+    moved = _pieces_with_movers(granules, movers).flatMap(partial(_send, coding=coding, n=n))
     task = partial(_leave_out, coding=coding, measure=measure)
     with explained("find the core"):
         parts = moved.partitionBy(2 * n, int).mapPartitions(task).collect()
-    change, unequal = dict.fromkeys(attributes, 0), set()
-    for a, difference, settled in parts:
+    change = dict.fromkeys(attributes, 0)
+    unequal = set()
+    for a, difference, is_settled in parts:
         change[a] += difference
-        if not settled:
+        if not is_settled:
             unequal.add(a)
     if measure.kind == OWN:
         unequal = {a for a in attributes if change[a]}
@@ -68,16 +65,29 @@ def leave_one_out(
     ]
 
 
+def _pieces_with_movers(
+    granules: SparkGranules, movers: Sequence[list[RowsToMove]] | None
+) -> RDD[tuple[GranulePartition, list[RowsToMove]]]:
+    """Each piece with its rows to send; a shuffle finds these if they are not given."""
+    pieces = granules.pieces
+    if movers is not None:
+        return pieces.mapPartitionsWithIndex(lambda number, of_task: ((piece, movers[number]) for piece in of_task))
+    n = len(granules.sizes)
+    keys = pieces.mapPartitionsWithIndex(partial(_keys, coding=granules.coding, n=n))
+    return pieces.zip(keys.partitionBy(2 * n, int).mapPartitions(_shared).partitionBy(n, int).values().glom())
+
+
 def rows_to_move(
     keys: Sequence[Hashes], partition: tuple[Index, Index], sizes: Sequence[int]
 ) -> list[list[RowsToMove]]:
     """Rows of each piece that share a key with a row of another class of U/C; `keys` are those of all rows, by half."""
-    numbers, ends = class_numbers(*partition), np.cumsum(sizes)[:-1]
-    found: list[list[RowsToMove]] = [[] for _ in sizes]
-    for half, own in enumerate(keys):
-        for p, part in enumerate(np.split(_meets_another(own, numbers), ends)):
-            found[p].append((half, np.flatnonzero(part).astype(np.uint32)))
-    return found
+    numbers = class_numbers(*partition)
+    ends = np.cumsum(sizes)[:-1]
+    movers: list[list[RowsToMove]] = [[] for _ in sizes]
+    for half, of_half in enumerate(keys):
+        for of_piece, moves in zip(movers, np.split(_meets_another(of_half, numbers), ends), strict=True):
+            of_piece.append((half, np.flatnonzero(moves).astype(np.uint32)))
+    return movers
 
 
 def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
@@ -85,45 +95,58 @@ def _meets_another(keys: Hashes, numbers: Hashes) -> NDArray[np.bool_]:
     order = np.argsort(keys)
     firsts = np.flatnonzero(np.append(True, np.diff(keys[order]) != 0))
     by_key = numbers[order]
-    mixed = np.minimum.reduceat(by_key, firsts) < np.maximum.reduceat(by_key, firsts)
-    found = np.empty(len(keys), np.bool_)
-    found[order] = np.repeat(mixed, np.diff(np.append(firsts, len(keys))))
-    return found
+    is_mixed = np.minimum.reduceat(by_key, firsts) < np.maximum.reduceat(by_key, firsts)
+    meets = np.empty(len(keys), np.bool_)
+    meets[order] = np.repeat(is_mixed, np.diff(np.append(firsts, len(keys))))
+    return meets
 
 
-def _keys(p: int, pieces: Iterable[GranulePartition], coding: Cardinalities, n: int) -> Iterator[tuple[int, Any]]:
+class _HalfKeys(NamedTuple):
+    """Rows of a piece, with the hash of one of their halves and the numbers of their classes of U/C."""
+
+    piece: int
+    rows: Index
+    keys: Hashes
+    numbers: Hashes
+
+
+def _keys(
+    number: int, pieces: Iterable[GranulePartition], coding: Cardinalities, n: int
+) -> Iterator[tuple[int, _HalfKeys]]:
     """Hash each half of a row, and add the row's class of U/C."""
     for piece in pieces:
-        numbers = class_numbers(*distinct(piece.coded(coding), piece.n_rows)) + np.uint64(p << 32)
+        numbers = class_numbers(*distinct(piece.coded(coding), piece.n_rows)) + np.uint64(number << 32)
         for half in (0, 1):
             if coding.halves[half]:
                 keys = hashes(piece, coding, coding.halves[1 - half])
                 for bucket, rows in bucket_rows(keys, n):
-                    yield 2 * bucket + half, (p, rows, keys[rows], numbers[rows])
+                    yield 2 * bucket + half, _HalfKeys(number, rows, keys[rows], numbers[rows])
 
 
-def _shared(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[int, RowsToMove]]:
+def _shared(records: Iterable[tuple[int, _HalfKeys]]) -> Iterator[tuple[int, RowsToMove]]:
     """Rows that share a key with a row of another class of U/C, sent back to their piece."""
-    met = list(records)
-    if not met:
+    parts = list(records)
+    if not parts:
         return
-    keys, numbers = (np.concatenate([part[i] for _, part in met]) for i in (2, 3))
-    travels = _meets_another(keys, numbers)
+    keys = np.concatenate([part.keys for _, part in parts])
+    numbers = np.concatenate([part.numbers for _, part in parts])
+    moves = _meets_another(keys, numbers)
     low = 0
-    for bucket, (p, rows, _, _) in met:
-        yield p, (bucket % 2, rows[travels[low : low + len(rows)]])
-        low += len(rows)
+    for bucket, part in parts:
+        high = low + len(part.rows)
+        yield part.piece, (bucket % 2, part.rows[moves[low:high]])
+        low = high
 
 
 def _send(
-    joined: tuple[GranulePartition, list[RowsToMove]], coding: Cardinalities, n: int
+    piece_and_movers: tuple[GranulePartition, list[RowsToMove]], coding: Cardinalities, n: int
 ) -> Iterator[tuple[int, GranulePartition]]:
-    piece, movers = joined
+    piece, movers = piece_and_movers
     for half in (0, 1):
-        chosen = [rows for side, rows in movers if side == half]
-        if chosen and coding.halves[half]:
-            some = piece.rows(np.sort(np.concatenate(chosen)))
-            for bucket, rows in split_by_hash(some, coding, n, coding.halves[1 - half]):
+        of_half = [rows for side, rows in movers if side == half]
+        if of_half and coding.halves[half]:
+            moved = piece.rows(np.sort(np.concatenate(of_half)))
+            for bucket, rows in split_by_hash(moved, coding, n, coding.halves[1 - half]):
                 yield 2 * bucket + half, rows
 
 
@@ -131,11 +154,12 @@ def _leave_out(
     records: Iterable[tuple[int, GranulePartition]], coding: Cardinalities, measure: Measure
 ) -> Iterator[tuple[int, int, bool]]:
     """How much Θ changes here when an attribute is left out, and whether all classes stay settled."""
-    met = list(records)
-    if not met:
+    parts = list(records)
+    if not parts:
         return
-    half = met[0][0] % 2
-    evaluation = LocalEvaluation(as_granules(concat_partitions([piece for _, piece in met], coding), coding), measure)
-    for a, (theta, settled) in evaluation.leave_out(coding.halves[half], coding.halves[1 - half]).items():
-        if theta != evaluation.theta_all or not settled:
-            yield a, theta - evaluation.theta_all, settled
+    half = parts[0][0] % 2
+    piece = concat_partitions([part for _, part in parts], coding)
+    evaluation = LocalEvaluation(as_granules(piece, coding), measure)
+    for a, (theta, is_settled) in evaluation.leave_out(coding.halves[half], coding.halves[1 - half]).items():
+        if theta != evaluation.theta_all or not is_settled:
+            yield a, theta - evaluation.theta_all, is_settled

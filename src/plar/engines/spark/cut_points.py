@@ -5,54 +5,80 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
-from plar.coding.assemble import drop_missing, row_weights
+from plar.coding.assemble import Counts, drop_missing, row_weights
 from plar.coding.codes import Column, combine, union
-from plar.engines.spark.session import explained
-from plar.engines.spark.sources import Source
+from plar.engines.spark.session import errors_in_parts, explained
+from plar.engines.spark.sources import DistributedTable
 from plar.grouping.factorize import factorized
 from plar.input.roles import Roles
-from plar.input.tables.source import Source as TableSource
-from plar.input.tables.source import encode_beside
+from plar.input.tables.source import Source, encode_beside
 
 #: columns whose numbers meet in one task
-_COLUMNS = 64
+_COLUMNS_PER_TASK = 64
 
 
-def with_cut_points(source: Source, roles: Roles, *, text: bool) -> Roles:
+class CutColumn(NamedTuple):
+    """What a task knows of a column once it has all its numbers."""
+
+    name: str
+    #: None if it is not cut
+    cuts: Cuts | None
+    #: a value that is not a number, if that is why it is not cut
+    non_number: str | None
+    n_values: int
+
+
+def with_cut_points(source: DistributedTable, roles: Roles, *, text: bool) -> Roles:
     """Replace binning rules with the cut points they give; with `text`, numbers are parsed from strings."""
     decimal = roles.decimal if text else None
     if roles.decision_bins is not None:
-        with explained("count the decisions"):
-            counted = source.run(_decisions, roles).collect()
-        if not counted:
+        decision_cuts = _decision_cuts(source, roles, roles.decision_bins, decimal)
+        if decision_cuts is None:
             return roles  # no rows; reported later
-        cuts: dict[str, Cuts] = {}
-        for name, parts in zip(roles.decision, zip(*counted, strict=True), strict=True):
-            column, counts = union([part for part, _ in parts]), np.concatenate([counts for _, counts in parts])
-            _, cuts[name] = cut_decision(column, name, roles.decision_bins, counts, decimal=decimal)
-        roles = replace(roles, decision_cuts=cuts)
-    if roles.bins is None:
+        roles = replace(roles, decision_cuts=decision_cuts)
+    bins = roles.bins
+    if bins is None:
         return roles
-    given = {name: rule for name, rule in roles.bins.columns.items() if rule.given}
-    wanted = [name for name in roles.conditions if not _rule(roles.bins, name).given]
-    if wanted:
-        n = -(-len(wanted) // _COLUMNS)
-        numbers = source.run(partial(_numbers, wanted=wanted, n=n, decimal=decimal), roles).partitionBy(n, int)
-        cut = partial(_cut, bins=roles.bins, decimal=decimal)
-        with explained("count the numbers"):
-            found = numbers.mapPartitions(cut).collect()
-        order = {name: place for place, name in enumerate(roles.conditions)}
-        found.sort(key=lambda one: order[one[0]])
-        warn_left({name: odd for name, _, odd, _ in found if odd is not None})
-        given |= {name: Rule("cuts", cuts=cuts) for name, cuts, _, _ in found if cuts is not None}
-        roles = replace(roles, n_values={name: n for name, _, _, n in found})
-    assert roles.bins is not None
-    return replace(roles, bins=Bins(roles.bins.spec, columns=given))
+    rules = {name: rule for name, rule in bins.columns.items() if rule.given}
+    uncut = [name for name in roles.conditions if not _rule(bins, name).given]
+    if uncut:
+        columns = _cut_columns(source, roles, bins, uncut, decimal)
+        warn_left({column.name: column.non_number for column in columns if column.non_number is not None})
+        rules |= {column.name: Rule("cuts", cuts=column.cuts) for column in columns if column.cuts is not None}
+        roles = replace(roles, n_values={column.name: column.n_values for column in columns})
+    return replace(roles, bins=Bins(bins.spec, columns=rules))
+
+
+def _decision_cuts(source: DistributedTable, roles: Roles, rule: Rule, decimal: str | None) -> dict[str, Cuts] | None:
+    """Cut points of each decision column; None if there are no rows."""
+    with explained("count the decisions"):
+        parts = source.run(_decisions, roles).collect()
+    if not parts:
+        return None
+    cuts: dict[str, Cuts] = {}
+    for name, of_column in zip(roles.decision, zip(*parts, strict=True), strict=True):
+        column = union([values for values, _ in of_column])
+        counts = np.concatenate([counts for _, counts in of_column])
+        _, cuts[name] = cut_decision(column, name, rule, counts, decimal=decimal)
+    return cuts
+
+
+def _cut_columns(
+    source: DistributedTable, roles: Roles, bins: Bins, names: Sequence[str], decimal: str | None
+) -> list[CutColumn]:
+    """Cut columns, each in a task that gets all its numbers; in the order of the conditions."""
+    n_tasks = -(-len(names) // _COLUMNS_PER_TASK)
+    count = partial(_numbers, names=names, n_tasks=n_tasks, decimal=decimal)
+    numbers = source.run(count, roles).partitionBy(n_tasks, int)
+    with explained("count the numbers"):
+        columns: list[CutColumn] = numbers.mapPartitions(partial(_cut, bins=bins, decimal=decimal)).collect()
+    place_of = {name: place for place, name in enumerate(roles.conditions)}
+    return sorted(columns, key=lambda column: place_of[column.name])
 
 
 def _rule(bins: Bins, name: str) -> Rule:
@@ -69,61 +95,80 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _counted(rows: TableSource, roles: Roles) -> tuple[list[Column], Any]:
+def _counted(rows: Source, roles: Roles) -> tuple[list[Column], Counts]:
     """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
-    beside = encode_beside(rows, roles)
-    counts = np.ones(len(beside[0].codes), np.int64)
+    decision = encode_beside(rows, roles)
+    counts = np.ones(len(decision[0].codes), np.int64)
     if roles.weights is not None:
-        counts = row_weights(beside.pop(), counts)
-    drop_missing(beside, roles.missing_decision, counts)
+        weights = decision.pop()
+        counts = row_weights(weights, counts)
+    drop_missing(decision, roles.missing_decision, counts)
     if roles.missing == "drop":
         drop_missing(rows.encode(roles.conditions, roles.na), roles.missing, counts)
-    return beside, counts
+    return decision, counts
 
 
-def _decisions(rows: TableSource, roles: Roles) -> Iterator[list[tuple[Column, Any]]]:
+def _decisions(rows: Source, roles: Roles) -> Iterator[list[tuple[Column, Counts]]]:
     """How often each value of each decision column occurs."""
     decision, counts = _counted(rows, roles)
-    sizes = [(column, len(column.values)) for column in decision]
-    yield [
-        (Column(np.arange(n, dtype=np.uint32), column.values), np.bincount(column.codes, counts, n).astype(np.int64))
-        for column, n in sizes
-    ]
+    values_and_counts = []
+    for column in decision:
+        n = len(column.values)
+        each = Column(np.arange(n, dtype=np.uint32), column.values)
+        values_and_counts.append((each, np.bincount(column.codes, counts, n).astype(np.int64)))
+    yield values_and_counts
+
+
+class _Numbers(NamedTuple):
+    """How often each value of a column occurs in a part: per decision, or with no decisions."""
+
+    name: str
+    values: Column
+    decisions: Column
+    counts: Counts
 
 
 def _numbers(
-    rows: TableSource, roles: Roles, wanted: Sequence[str], n: int, decimal: str | None
-) -> Iterator[tuple[int, Any]]:
+    rows: Source, roles: Roles, names: Sequence[str], n_tasks: int, decimal: str | None
+) -> Iterator[tuple[int, _Numbers]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
     decision, counts = _counted(rows, roles)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=decimal)
-    classes, decided = combine(decision)
-    labels = list(zip(*decided, strict=True))
-    for place, (name, column) in enumerate(zip(wanted, rows.encode(wanted, roles.na), strict=True)):
+    decision_codes, decision_values = combine(decision)
+    decisions = list(zip(*decision_values, strict=True))
+    for place, (name, column) in enumerate(zip(names, rows.encode(names, roles.na), strict=True)):
         keys = column.codes.astype(np.uint64)
-        by_class = _rule(roles.bins, name).method == "mdlp"
-        pairs, first = factorized(keys * np.uint64(len(labels)) + classes if by_class else keys)
-        weights = np.bincount(pairs, counts, len(first)).astype(np.int64)
-        met = Column(column.codes[first], column.values), Column(classes[first] if by_class else pairs[:0], labels)
-        yield place % n, (name, *met, weights)
+        by_decision = _rule(roles.bins, name).method == "mdlp"
+        if by_decision:
+            keys = keys * np.uint64(len(decisions)) + decision_codes
+        cells, first = factorized(keys)
+        of_cells = decision_codes[first] if by_decision else decision_codes[:0]
+        yield (
+            place % n_tasks,
+            _Numbers(
+                name=name,
+                values=Column(column.codes[first], column.values),
+                decisions=Column(of_cells, decisions),
+                counts=np.bincount(cells, counts, len(first)).astype(np.int64),
+            ),
+        )
 
 
-def _cut(records: Iterable[tuple[int, Any]], bins: Bins, decimal: str | None) -> Iterator[tuple[str, Any, Any, int]]:
-    """Cut every column by the numbers of all parts.
-
-    Yields its name, its cuts or None, a value that is not a number if it has one, and how many different values it has.
-    """
-    parts: dict[str, list[Any]] = {}
-    for _, (name, *part) in records:
-        parts.setdefault(name, []).append(part)
-    for name, found in parts.items():
-        values, labels = (union([part[i] for part in found]) for i in (0, 1))
-        classes = labels.codes if len(labels.codes) else np.zeros(len(values.codes), np.uint32)
-        counts = np.concatenate([weights for *_, weights in found])
+def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str | None) -> Iterator[CutColumn]:
+    """Cut every column by the numbers of all parts."""
+    parts: dict[str, list[_Numbers]] = {}
+    for _, part in records:
+        parts.setdefault(part.name, []).append(part)
+    for name, of_column in parts.items():
+        values = union([part.values for part in of_column])
+        decisions = union([part.decisions for part in of_column])
+        classes = decisions.codes if len(decisions.codes) else np.zeros(len(values.codes), np.uint32)
+        counts = np.concatenate([part.counts for part in of_column])
         cuts: dict[str, Cuts] = {}
-        left: dict[str, str] = {}
-        list(cut_columns([(name, values)], bins, classes, counts, cuts, left=left, decimal=decimal))
-        yield name, cuts.get(name), left.get(name), len(values.values)
+        non_numbers: dict[str, str] = {}
+        with errors_in_parts():
+            list(cut_columns([(name, values)], bins, classes, counts, cuts, left=non_numbers, decimal=decimal))
+        yield CutColumn(name, cuts.get(name), non_numbers.get(name), len(values.values))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
@@ -35,25 +35,27 @@ from plar.engines.spark.session import (
     start_session,
 )
 from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
-from plar.engines.spark.sources import FileSource, FrameSource, Source
+from plar.engines.spark.sources import DistributedFiles, DistributedFrame, DistributedTable
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
 from plar.input.tables.granules import GranuleSource
-from plar.input.tables.source import Source as TableSource
+from plar.input.tables.source import Source
 from plar.input.tables.spark import ClusterSource, SharedFiles
 from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.runtime.parallel import usable_cores
 from plar.runtime.spark_calls import spark_call
 
+T = TypeVar("T")
+
 _LAYOUTS = ("auto", "driver", "columns", "rows")
 #: granules of up to this many bytes are evaluated on the driver
-_SMALL = 1 << 27
+_MAX_BYTES_ON_DRIVER = 1 << 27
 #: class ids of up to this many granules are broadcast
-_BROADCAST = 1 << 24
+_MAX_ROWS_TO_BROADCAST = 1 << 24
 
 
 @dataclass(eq=False)
@@ -88,18 +90,15 @@ class SparkEngine(Engine):
     watch: Watch | None = None
     name = "spark"
     reads_paths = True
-    _own: Any = field(default=None, init=False, repr=False)
+    #: a session that plar has started, until this engine leaves it
+    _own_session: SparkSession | None = field(default=None, init=False, repr=False)
     #: the granules last shipped out, kept for further measures; and those of a certificate
     _shipped: list[tuple[Granules, ShippedBlocks | SparkGranules]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.layout not in _LAYOUTS:
             raise unknown_name("layout", self.layout, _LAYOUTS)
-        n = self.partitions
-        if n is not None and (not isinstance(n, Integral) or isinstance(n, bool) or n < 1):
-            raise ParameterError(
-                f"The 'partitions' parameter must be None or an integer of at least 1. Got {n!r} instead."
-            )
+        self._check_partitions()
         if self.master is not None and not isinstance(self.master, str):
             raise ParameterError(
                 f"The 'master' parameter must be None or an address, such as 'local[2]' or 'spark://host:7077'. Got "
@@ -112,6 +111,15 @@ class SparkEngine(Engine):
             check_session(self.session)
             if self.master is not None or self.conf:
                 raise ParameterError("A session already has its master and settings. Pass session, or master and conf.")
+
+    def _check_partitions(self) -> None:
+        n = self.partitions
+        if n is None:
+            return
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
+            raise ParameterError(
+                f"The 'partitions' parameter must be None or an integer of at least 1. Got {n!r} instead."
+            )
 
     def _check_conf(self) -> None:
         if self.conf is None:
@@ -136,35 +144,35 @@ class SparkEngine(Engine):
 
     def _shares_session(self) -> bool:
         """Whether a session that plar has started, for this engine or another, runs at least until this one closes."""
-        if self._own is None:
+        if self._own_session is None:
             running = running_session()
             if running is not None and join_session(running):
-                self._own = running
-        return self._own is not None
+                self._own_session = running
+        return self._own_session is not None
 
     def close(self) -> None:
         """Stop the session that was started here, unless granules on it are still in use; a given one keeps running."""
         while self._shipped:
-            self._shipped.pop()[1].unpersist()
-        if self._own is not None:
-            leave_session(self._own)
-            self._own = None
+            _, on_cluster = self._shipped.pop()
+            on_cluster.unpersist()
+        if self._own_session is not None:
+            leave_session(self._own_session)
+            self._own_session = None
 
     def spark(self) -> SparkSession:
         """The session in use."""
         if self.session is not None:
             return self.session
-        if self._own is None:
-            active = running_session()
-            if active is not None and self.master is None and not self.conf:
-                check_session(active)
-                return active
-            self._own = start_session(self.master, self.conf or {})
-        session: SparkSession = self._own
-        return session
+        if self._own_session is None:
+            running = running_session()
+            if running is not None and self.master is None and not self.conf:
+                check_session(running)
+                return running
+            self._own_session = start_session(self.master, self.conf or {})
+        return self._own_session
 
     @spark_call
-    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> TableSource:
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source:
         """Open files for the tasks to read; files of granules are read on this machine."""
         context = self.spark().sparkContext
         rows = open_files(path, options, context)
@@ -176,24 +184,25 @@ class SparkEngine(Engine):
 
     @spark_call
     def _granulate(self, table: DecisionTable) -> Granules | SparkGranules:
-        source, roles = self._source(table), table.roles
-        warm_workers(source.context)
+        rows = self._distributed(table)
+        roles = table.roles
+        warm_workers(rows.context)
         if roles.bins is not None or roles.decision_bins is not None:
-            roles = with_cut_points(source, roles, text=table.source.text)
-        small = {"auto": _SMALL, "driver": sys.maxsize}.get(self.layout, 0)
-        by_columns = 0 if self.layout == "rows" else _BROADCAST
-        return granulate(source, table, roles, self.partitions, small=small, by_columns=by_columns)
+            roles = with_cut_points(rows, roles, text=table.source.text)
+        small = {"auto": _MAX_BYTES_ON_DRIVER, "driver": sys.maxsize}.get(self.layout, 0)
+        by_columns = 0 if self.layout == "rows" else _MAX_ROWS_TO_BROADCAST
+        return granulate(rows, table, roles, self.partitions, small=small, by_columns=by_columns)
 
-    def _source(self, table: DecisionTable) -> Source:
+    def _distributed(self, table: DecisionTable) -> DistributedTable:
         if isinstance(table.source, SharedFiles):
             context = self.spark().sparkContext
-            return FileSource(parts_of(table.source.data, context), context)
+            return DistributedFiles(parts_of(table.source.data, context), context)
         frame: DataFrame = table.source.data
         check_session(frame.sparkSession)
         for name, column in zip(table.names, frame.schema.fields, strict=True):
             if name in table.roles.used and not _is_flat(column.dataType):
                 raise not_flat(name, column.dataType.simpleString())
-        return FrameSource(frame, table.names)
+        return DistributedFrame(frame, table.names)
 
     def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
         """Values of a column: all that this machine knows, or a sample."""
@@ -210,17 +219,18 @@ class SparkEngine(Engine):
         """Prepare the granules for one search; those on this machine are shipped out unless they are small."""
         if isinstance(granules, SparkGranules):
             granules.check_usable()
-        session, watch = self.spark(), watch or self.watch
+        context = self.spark().sparkContext
+        watch = watch or self.watch
         if isinstance(granules, Granules) and self._stays(granules):
             return LocalEngine().open(granules, measure, watch)
         measure = sent_once(measure)
-        columns = self.layout == "columns" or (self.layout == "auto" and len(granules) <= _BROADCAST)
+        by_columns = self.layout == "columns" or (self.layout == "auto" and len(granules) <= _MAX_ROWS_TO_BROADCAST)
         if isinstance(granules, SparkGranules):
-            return (ColumnsEvaluation if columns else RowsEvaluation)(granules, measure, watch)
-        held = self._ship(granules, session.sparkContext, columns)
-        if isinstance(held, SparkGranules):
-            return RowsEvaluation(held, measure, watch)
-        return ShippedEvaluation(granules, held, measure, watch)
+            evaluation = ColumnsEvaluation if by_columns else RowsEvaluation
+            return evaluation(granules, measure, watch)
+        if by_columns:
+            return ShippedEvaluation(granules, self._shipped_blocks(granules, context), measure, watch)
+        return RowsEvaluation(self._shipped_granules(granules, context), measure, watch)
 
     def clause_finder(self, granules: Granules | SparkGranules, measure: Measure) -> ClauseFinder:
         """Prepare the granules for questions about sets of attributes; those on this machine are queried here."""
@@ -236,19 +246,40 @@ class SparkEngine(Engine):
 
     def _stays(self, granules: Granules) -> bool:
         """Whether granules on this machine are evaluated here, because a job per step would take longer."""
-        return self.layout == "driver" or (self.layout == "auto" and granules.nbytes <= _SMALL)
+        return self.layout == "driver" or (self.layout == "auto" and granules.nbytes <= _MAX_BYTES_ON_DRIVER)
 
-    def _ship(self, granules: Granules, context: SparkContext, columns: bool) -> ShippedBlocks | SparkGranules:
-        kind: type = ShippedBlocks if columns else SparkGranules
-        found = next((held for known, held in self._shipped if known is granules and isinstance(held, kind)), None)
-        others = [one for one in self._shipped if one[1] is not found]
-        if found is None:
+    def _shipped_blocks(self, granules: Granules, context: SparkContext) -> ShippedBlocks:
+        """Columns of granules on the cluster, which may be there already."""
+        blocks = self._recall(granules, ShippedBlocks)
+        if blocks is None:
             warm_workers(context)
-            found = ShippedBlocks(granules, context) if columns else ship(granules, context, self.partitions)
-            while len(others) > 1:
-                others.pop(0)[1].unpersist()
-        self._shipped = [*others, (granules, found)]
-        return found
+            blocks = ShippedBlocks(granules, context)
+            self._remember(granules, blocks)
+        return blocks
+
+    def _shipped_granules(self, granules: Granules, context: SparkContext) -> SparkGranules:
+        """Rows of granules on the cluster, which may be there already."""
+        on_cluster = self._recall(granules, SparkGranules)
+        if on_cluster is None:
+            warm_workers(context)
+            on_cluster = ship(granules, context, self.partitions)
+            self._remember(granules, on_cluster)
+        return on_cluster
+
+    def _recall(self, granules: Granules, kind: type[T]) -> T | None:
+        """What was made of the same granules before, now the latest to be forgotten."""
+        for place, (shipped, on_cluster) in enumerate(self._shipped):
+            if shipped is granules and isinstance(on_cluster, kind):
+                self._shipped.append(self._shipped.pop(place))
+                return on_cluster
+        return None
+
+    def _remember(self, granules: Granules, on_cluster: ShippedBlocks | SparkGranules) -> None:
+        """Keep what was shipped out for later, and free all but the last before it."""
+        while len(self._shipped) > 1:
+            _, oldest = self._shipped.pop(0)
+            oldest.unpersist()
+        self._shipped.append((granules, on_cluster))
 
 
 def _is_flat(kind: DataType) -> bool:

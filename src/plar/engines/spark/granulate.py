@@ -1,8 +1,8 @@
 """From rows on a cluster to pieces of granules, without a row on the driver.
 
-Every part of the table is granulated as the local engine would do it, in parcels that each have their own
-dictionaries; the dictionaries are merged, and equal granules meet in one piece. A dictionary too long for the driver
-stays on the cluster: its values are dealt out to the tasks, each of which numbers its share.
+Every part of the table is granulated as the local engine would do it, with dictionaries of its own; these are merged,
+and equal granules meet in one piece. A dictionary too long for the driver stays on the cluster: its values are dealt
+out to the tasks, each of which numbers its share.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 from zlib import crc32
 
 import numpy as np
-from pyspark import RDD, SparkContext, StorageLevel
+from pyspark import RDD, Broadcast, SparkContext, StorageLevel
 
 from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.part_granules import (
-    WIDE,
+    WIDE_CONDITIONS,
     PartGranules,
     PartReport,
     dictionaries_of,
@@ -43,96 +43,122 @@ from plar.engines.spark.partitions import (
     split_by_hash,
 )
 from plar.engines.spark.session import explained
-from plar.engines.spark.sources import Source
+from plar.engines.spark.sources import DistributedTable
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.errors import NoRows
 from plar.granules.fingerprint import add_fingerprints, written
 from plar.granules.granules import Granules, together
-from plar.grouping.partition import smallest_codes
+from plar.grouping.partition import Codes, smallest_codes
 from plar.input.roles import Roles
 from plar.input.tables import DecisionTable
 from plar.input.text.numbers import warn_of_spellings
 from plar.runtime.spark_calls import spark_call
 
-#: a dictionary with more values than this, in one partition or in all, stays on the cluster
-LONG = 1 << 16
-LONG_IN_ALL = 1 << 18
+#: a dictionary with more values than this, in one part or in all, stays on the cluster
+MAX_VALUES_OF_PART = 1 << 16
+MAX_VALUES_ON_DRIVER = 1 << 18
 #: a piece of granules shipped out has at most about this many bytes
-_PIECE = 1 << 25
+_MAX_PIECE_BYTES = 1 << 25
+
+#: codes by value
+CodeOf: TypeAlias = dict[Any, int]
 
 
 def granulate(
-    source: Source, table: DecisionTable, roles: Roles, partitions: int | None, *, small: int, by_columns: int
+    source: DistributedTable,
+    table: DecisionTable,
+    roles: Roles,
+    partitions: int | None,
+    *,
+    small: int,
+    by_columns: int,
 ) -> SparkGranules | Granules:
-    """Granulate rows in parcels, merge their dictionaries, and bring equal granules together in `partitions` pieces.
+    """Granulate rows part by part, merge the dictionaries, and bring equal granules together in `partitions` pieces.
 
     If they take at most `small` bytes, they are collected; if they are at most `by_columns`, they are laid out so.
     """
     token = uuid4().hex
-    made = granulate_parts(source, roles, token, long=LONG, small=small)
+    parts = granulate_parts(source, roles, token, long=MAX_VALUES_OF_PART, small=small)
     try:
         with explained("read the table"):
-            reports = made.map(lambda parcel: parcel.report).collect()
+            reports = parts.map(lambda part: part.report).collect()
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
-        here = [report for report in reports if isinstance(report, Granules)]
-        if len(here) < len(reports) and sum(report.nbytes for report in reports) <= small:
-            with explained("read the table"):
-                here = made.map(lambda parcel: parcel.load(remove=True)).collect()
-        text = table.source.text
-        if len(here) == len(reports):
-            granules = together(here, roles.n_values)
-            _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
-            made.unpersist()
-            return replace(granules, names=table.names, text=text)
-        facts = [report_on(report, LONG) if isinstance(report, Granules) else report for report in reports]
-        n = int(partitions or max(made.context.defaultParallelism, source.n_parts))
-        found = _in_one_coding(made, facts, table, roles, n, in_order=source.can_be_read_again)
-        if small and len(roles.conditions) < WIDE:
-            whole = _collected(found, small, text=text)
-            if whole is not None:
-                return whole
-        n_rows = sum(fact.n_rows for fact in facts)
-        return found.computed(n_rows if n_rows <= by_columns else None)
+        small_parts = _collected_parts(parts, reports, small)
+        if small_parts is not None:
+            granules = together(small_parts, roles.n_values)
+            _check_values(granules.n_missing, granules.dictionaries, roles, text=table.source.text)
+            parts.unpersist()
+            return replace(granules, names=table.names, text=table.source.text)
+        part_reports = [
+            report_on(report, MAX_VALUES_OF_PART) if isinstance(report, Granules) else report for report in reports
+        ]
+        n_pieces = int(partitions or max(parts.context.defaultParallelism, source.n_parts))
+        on_cluster = _in_one_coding(parts, part_reports, table, roles, n_pieces, in_order=source.can_be_read_again)
+        return _collected_or_computed(
+            on_cluster, small=small, by_columns=by_columns, n_rows=sum(report.n_rows for report in part_reports)
+        )
     except BaseException:
-        made.unpersist()
-        remove_files(made.context, token)
+        parts.unpersist()
+        remove_files(parts.context, token)
         raise
 
 
+def _collected_parts(
+    parts: RDD[PartGranules], reports: Sequence[PartReport | Granules], small: int
+) -> list[Granules] | None:
+    """The granules of all parts if they are small, in part from their reports; else None."""
+    whole = [report for report in reports if isinstance(report, Granules)]
+    if len(whole) == len(reports):
+        return whole
+    if sum(report.nbytes for report in reports) > small:
+        return None
+    with explained("read the table"):
+        return parts.map(lambda part: part.load(remove=True)).collect()
+
+
+def _collected_or_computed(
+    granules: SparkGranules, *, small: int, by_columns: int, n_rows: int
+) -> SparkGranules | Granules:
+    """Collect granules if they are small once equal ones are merged; else compute them where they are."""
+    try:
+        if small and len(granules.conditions) < WIDE_CONDITIONS:
+            collected = _collected(granules, small)
+            if collected is not None:
+                return collected
+    except BaseException:
+        granules.unpersist()
+        raise
+    return granules.computed(n_rows if n_rows <= by_columns else None)
+
+
 def _in_one_coding(
-    made: RDD[PartGranules], facts: Sequence[PartReport], table: DecisionTable, roles: Roles, n: int, *, in_order: bool
+    parts: RDD[PartGranules],
+    reports: Sequence[PartReport],
+    table: DecisionTable,
+    roles: Roles,
+    n_pieces: int,
+    *,
+    in_order: bool,
 ) -> SparkGranules:
-    """Merge the dictionaries; the pieces are not computed yet."""
-    found = sum((Counter(fact.n_missing) for fact in facts), Counter[str]())
-    lacking = {name: found[name] for name in (*roles.conditions, *roles.decision) if name in found}
-    books = [_one_dictionary(column) for column in zip(*(fact.values for fact in facts), strict=True)]
-    known = tuple(None if book is None else list(book) for book in books)
-    _check_values(lacking, known, roles, text=table.source.text)
-    sizes: dict[int, int] = {}
-    joined: RDD[Any] = made.glom().map(lambda held: (held, []))
-    if long := [j for j, book in enumerate(books) if book is None]:
-        answers, sizes = _numbered_on_cluster(made, long, n)
-        joined = made.glom().zip(answers)
-    *cardinalities, n_decisions = (sizes[j] if book is None else len(book) for j, book in enumerate(books))
-    coding = Cardinalities(tuple(cardinalities), n_decisions)
-    shared = made.context.broadcast(books)
-    recoded = joined.flatMap(partial(_recoded, books=shared, coding=coding))
-    if in_order and not _overlap([fact.keys for fact in facts]):
-        pieces = recoded.glom().map(lambda held: concat_partitions(held, coding))
+    """Merge the dictionaries, code all parts alike, and bring equal granules together; nothing is computed yet."""
+    code_of = [_merged_dictionary(of_column) for of_column in zip(*(report.values for report in reports), strict=True)]
+    values = tuple(None if codes is None else list(codes) for codes in code_of)
+    n_missing = _missing_in_all(reports, roles)
+    _check_values(n_missing, values, roles, text=table.source.text)
+
+    sent, recoded, coding = _recoded_parts(parts, code_of, n_pieces)
+    if in_order and not _overlap([report.keys for report in reports]):
+        pieces = recoded.glom().map(lambda of_task: concat_partitions(of_task, coding))
     else:
-        pieces = shuffle_by_conditions(recoded, coding, n)
-    some_values = [facts[0].values[j][0] if book is None else book for j, book in enumerate(known)]
-    samples = dict(zip(roles.conditions, some_values, strict=False))
-    samples |= dict(zip(roles.decision, zip(*some_values[-1], strict=True), strict=True))
+        pieces = shuffle_by_conditions(recoded, coding, n_pieces)
 
     cuts = cuts_of(roles)
-    n_values = {name: n for name, n in zip(roles.conditions, cardinalities, strict=True) if name not in cuts}
-    profiles = merged_profiles([fact.profiles for fact in facts], {**n_values, **roles.n_values})
+    n_values = {name: n for name, n in zip(roles.conditions, coding.cardinalities, strict=True) if name not in cuts}
 
     def release() -> None:
-        made.unpersist()
-        shared.destroy()
+        parts.unpersist()
+        sent.destroy()
 
     return SparkGranules(
         conditions=roles.conditions,
@@ -140,152 +166,229 @@ def _in_one_coding(
         names=table.names,
         pieces=pieces,
         coding=coding,
-        n_missing=lacking,
-        hashed=add_fingerprints(fact.fingerprint for fact in facts),
+        n_missing=n_missing,
+        hashed=add_fingerprints(report.fingerprint for report in reports),
         cuts=cuts,
-        dictionaries=known[:-1],
-        samples=samples,
+        dictionaries=values[:-1],
+        samples=_samples(values, reports[0], roles),
         text=table.source.text,
-        n_rows=sum(fact.n_rows_read for fact in facts),
-        profiles=profiles,
+        n_rows=sum(report.n_rows_read for report in reports),
+        profiles=merged_profiles([report.profiles for report in reports], {**n_values, **roles.n_values}),
         release=release,
     )
 
 
-def _collected(found: SparkGranules, small: int, *, text: bool) -> Granules | None:
+def _missing_in_all(reports: Sequence[PartReport], roles: Roles) -> dict[str, int]:
+    """How many objects have a missing value, by condition and decision, where there are any."""
+    counts = Counter[str]()
+    for report in reports:
+        counts.update(report.n_missing)
+    return {name: counts[name] for name in (*roles.conditions, *roles.decision) if name in counts}
+
+
+def _samples(values: Sequence[Sequence[Any] | None], first: PartReport, roles: Roles) -> dict[str, Sequence[Any]]:
+    """Values of conditions and decisions: all that the driver knows, else those that the first part reports."""
+    *conditions, decisions = (
+        reported if known is None else known for known, (reported, _) in zip(values, first.values, strict=True)
+    )
+    samples: dict[str, Sequence[Any]] = dict(zip(roles.conditions, conditions, strict=True))
+    samples.update(zip(roles.decision, zip(*decisions, strict=True), strict=True))
+    return samples
+
+
+def _recoded_parts(
+    parts: RDD[PartGranules], code_of: Sequence[CodeOf | None], n_pieces: int
+) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[GranulePartition], Cardinalities]:
+    """Code all parts alike: the codes as they are broadcast, the pieces that result, and how they are coded."""
+    sizes = {j: len(codes) for j, codes in enumerate(code_of) if codes is not None}
+    long = [j for j, codes in enumerate(code_of) if codes is None]
+    with_codes: RDD[tuple[list[PartGranules], list[tuple[int, CodeOf]]]]
+    if long:
+        answers, sizes_of_long = _numbered_on_cluster(parts, long, n_pieces)
+        sizes |= sizes_of_long
+        with_codes = parts.glom().zip(answers)
+    else:
+        with_codes = parts.glom().map(lambda of_task: (of_task, []))
+    *cardinalities, n_decisions = (sizes[j] for j in range(len(code_of)))
+    coding = Cardinalities(tuple(cardinalities), n_decisions)
+    sent = parts.context.broadcast(code_of)
+    return sent, with_codes.flatMap(partial(_recoded, code_of=sent, coding=coding)), coding
+
+
+def _collected(granules: SparkGranules, small: int) -> Granules | None:
     """Collect the pieces if they are small once equal granules are merged; else leave them where they are."""
-    decisions = tuple(list(found.samples[name]) for name in found.decision)
-    if any(values is None for values in found.dictionaries) or len(decisions[0]) < found.n_decisions:
+    decisions = tuple(list(granules.samples[name]) for name in granules.decision)
+    if any(values is None for values in granules.dictionaries) or len(decisions[0]) < granules.n_decisions:
         return None
-    pieces = found.pieces.persist(StorageLevel.MEMORY_AND_DISK)
+    pieces = granules.pieces.persist(StorageLevel.MEMORY_AND_DISK)
     share = small // pieces.getNumPartitions()
     with explained("granulate the table"):
         collected = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
-    here = [piece for piece in collected if piece is not None]
-    if len(here) < len(collected):
+    small_pieces = [piece for piece in collected if piece is not None]
+    if len(small_pieces) < len(collected):
         return None
-    found.unpersist()
-    whole = concat_partitions(here, found.coding)
+    granules.unpersist()
+    whole = concat_partitions(small_pieces, granules.coding)
     return Granules(
-        conditions=found.conditions,
-        columns=whole.columns(found.coding),
-        dictionaries=tuple(values or () for values in found.dictionaries),
-        decision=found.decision,
+        conditions=granules.conditions,
+        columns=whole.columns(granules.coding),
+        dictionaries=tuple(values or () for values in granules.dictionaries),
+        decision=granules.decision,
         decision_codes=whole.decision_codes,
         decision_values=decisions,
         counts=whole.counts,
         n_objects=int(whole.counts.sum()),
-        names=found.names,
-        cuts=found.cuts,
-        text=text,
-        n_rows=found.n_rows,
-        profiles=found.profiles,
+        names=granules.names,
+        cuts=granules.cuts,
+        text=granules.text,
+        n_rows=granules.n_rows,
+        profiles=granules.profiles,
     )
 
 
 def _check_values(
-    lacking: Mapping[str, int], values: Sequence[Sequence[Any] | None], roles: Roles, *, text: bool
+    n_missing: Mapping[str, int], values: Sequence[Sequence[Any] | None], roles: Roles, *, text: bool
 ) -> None:
     """Refuse missing values where they are an error, and warn of numbers spelled in several ways."""
     policies = dict(zip((*roles.conditions, *roles.decision), roles.policies(), strict=True))
-    refused = {name: n_objects for name, n_objects in lacking.items() if policies[name] == "error"}
+    refused = {name: n_objects for name, n_objects in n_missing.items() if policies[name] == "error"}
     if refused:
         raise missing_values(refused, "missing" if roles.missing == "error" else "missing_decision")
     if text and roles.bins is None:
-        named = zip(roles.conditions, values, strict=False)
-        warn_of_spellings({name: known for name, known in named if known is not None and name not in roles.numeric})
+        named = dict(zip(roles.conditions, values, strict=False))
+        warn_of_spellings(
+            {
+                name: of_column
+                for name, of_column in named.items()
+                if of_column is not None and name not in roles.numeric
+            }
+        )
 
 
 @spark_call
 def ship(granules: Granules, context: SparkContext, partitions: int | None) -> SparkGranules:
     """Ship granules from this machine to the cluster, for the rows layout."""
     cores = context.defaultParallelism
-    n = int(partitions or cores * -(-max(granules.nbytes, 1) // (_PIECE * cores)))
+    pieces_per_core = -(-max(granules.nbytes, 1) // (_MAX_PIECE_BYTES * cores))
+    n = int(partitions or cores * pieces_per_core)
     coding = Cardinalities(granules.cardinalities, granules.n_decisions)
     whole = pack_codes(granules.columns, granules.decision_codes, granules.counts, coding)
     records = list(split_by_hash(whole, coding, n))
     # shuffled, although each bucket is whole already: else every later task would carry its share of the data
     pieces = concat_buckets(context.parallelize(records, max(1, len(records))), coding, n)
-    facts = granules.conditions, granules.decision, granules.names
-    values = tuple(granules.dictionaries)
-    return SparkGranules(*facts, pieces, coding, granules.n_missing, dictionaries=values).computed()
+    return SparkGranules(
+        conditions=granules.conditions,
+        decision=granules.decision,
+        names=granules.names,
+        pieces=pieces,
+        coding=coding,
+        n_missing=granules.n_missing,
+        dictionaries=tuple(granules.dictionaries),
+    ).computed()
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
 def _recoded(
-    joined: tuple[list[PartGranules], list[tuple[int, dict[Any, int]]]], books: Any, coding: Cardinalities
+    parts_and_answers: tuple[list[PartGranules], list[tuple[int, CodeOf]]],
+    code_of: Broadcast[Sequence[CodeOf | None]],
+    coding: Cardinalities,
 ) -> Iterator[GranulePartition]:
-    """Recode parcels with the merged dictionaries."""
-    held, answers = joined
-    complete = [{} if book is None else book for book in books.value]
-    for j, book in answers:
-        complete[j].update(book)
-    for parcel in held:
-        granules = parcel.load(remove=True)
-        coded = zip((*granules.columns, granules.decision_codes), dictionaries_of(granules), complete, strict=True)
-        *columns, classes = (
-            smallest_codes(np.fromiter((book[value] for value in values), np.uint32, len(values)), len(book))[codes]
-            for codes, values, book in coded
+    """Code the granules of parts alike; the answers are codes of values that are numbered on the cluster."""
+    parts, answers = parts_and_answers
+    complete = [{} if codes is None else codes for codes in code_of.value]
+    for j, codes_of_some in answers:
+        complete[j].update(codes_of_some)
+    for part in parts:
+        granules = part.load(remove=True)
+        columns = (*granules.columns, granules.decision_codes)
+        *conditions, decision_codes = (
+            _recode(codes, values, codes_of_values)
+            for codes, values, codes_of_values in zip(columns, dictionaries_of(granules), complete, strict=True)
         )
-        yield pack_codes(columns, classes, granules.counts, coding)
+        yield pack_codes(conditions, decision_codes, granules.counts, coding)
+
+
+def _recode(codes: Codes, values: Sequence[Any], code_of: CodeOf) -> Codes:
+    new_codes = np.fromiter((code_of[value] for value in values), np.uint32, len(values))
+    return smallest_codes(new_codes, len(code_of))[codes]
 
 
 def _overlap(keys: Sequence[Hashes | None]) -> bool:
     """Whether rows of different parts may have equal conditions, judging by their hashes."""
-    known = [np.unique(part) for part in keys if part is not None]
-    return len(known) < len(keys) or len(np.unique(np.concatenate(known))) < sum(map(len, known))
+    distinct_keys = [np.unique(part) for part in keys if part is not None]
+    if len(distinct_keys) < len(keys):
+        return True
+    return len(np.unique(np.concatenate(distinct_keys))) < sum(map(len, distinct_keys))
 
 
 # -- dictionaries ------------------------------------------------------------------------------------------
 
 
-def _one_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> dict[Any, int] | None:
+def _merged_dictionary(parts: Iterable[tuple[Sequence[Any], bool]]) -> CodeOf | None:
     """Merge the dictionaries of a column; None if the result is too long for the driver."""
-    book: dict[Any, int] = {}
-    for values, whole in parts:
-        if not whole or len(book) > LONG_IN_ALL:
+    code_of: CodeOf = {}
+    for values, are_all in parts:
+        if not are_all or len(code_of) > MAX_VALUES_ON_DRIVER:
             return None
         for value in values:
-            book.setdefault(value, len(book))
-    return book
+            code_of.setdefault(value, len(code_of))
+    return code_of
 
 
-def _numbered_on_cluster(made: RDD[PartGranules], long: list[int], n: int) -> tuple[RDD[Any], dict[int, int]]:
+class _Question(NamedTuple):
+    """Values of a column whose codes a part needs."""
+
+    partition: int
+    column: int
+    values: list[Any]
+
+
+def _numbered_on_cluster(
+    parts: RDD[PartGranules], long: list[int], n: int
+) -> tuple[RDD[list[tuple[int, CodeOf]]], dict[int, int]]:
     """Number the values of long dictionaries: the codes each partition needs, and the number of values by column."""
-    asked = made.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
-    shares = asked.partitionBy(n, int).mapPartitions(_share)
+    questions = parts.mapPartitionsWithIndex(partial(_ask, long=long, n=n))
+    shares = questions.partitionBy(n, int).mapPartitions(_number_share)
     with explained("number the values"):
-        sizes = shares.map(lambda share: {j: len(book) for j, book in share[1].items()}).collect()
+        sizes = shares.map(lambda share: {j: len(numbers) for j, numbers in share[1].items()}).collect()
     # share b is numbered from where share b - 1 ends
     offsets = {j: [0, *accumulate(size.get(j, 0) for size in sizes)] for j in long}
     answers = shares.mapPartitionsWithIndex(partial(_answer, offsets=offsets))
-    count = made.getNumPartitions()
-    return answers.partitionBy(count, int).values().glom(), {j: offsets[j][-1] for j in long}
+    n_values = {j: offsets[j][-1] for j in long}
+    return answers.partitionBy(parts.getNumPartitions(), int).values().glom(), n_values
 
 
-def _ask(partition: int, held: Iterable[PartGranules], long: list[int], n: int) -> Iterator[tuple[int, Any]]:
-    for parcel in held:
-        dictionaries = dictionaries_of(parcel.load())
+def _ask(partition: int, parts: Iterable[PartGranules], long: list[int], n: int) -> Iterator[tuple[int, _Question]]:
+    """Send each value of a long dictionary to the task that numbers it."""
+    for part in parts:
+        dictionaries = dictionaries_of(part.load())
         for j in long:
             values = dictionaries[j]
-            numbers: Hashes = np.fromiter((crc32(written(v)) for v in values), np.uint64, len(values))
-            for bucket, rows in bucket_rows(numbers, n):
-                yield bucket, (partition, j, [values[i] for i in rows.tolist()])
+            hash_of: Hashes = np.fromiter((crc32(written(value)) for value in values), np.uint64, len(values))
+            for bucket, rows in bucket_rows(hash_of, n):
+                yield bucket, _Question(partition, j, [values[i] for i in rows.tolist()])
 
 
-def _share(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[Any], dict[int, dict[Any, int]]]]:
+def _number_share(records: Iterable[tuple[int, _Question]]) -> Iterator[tuple[list[_Question], dict[int, CodeOf]]]:
     """The questions put to a task, and the numbers it gives to its values, by column."""
     questions = [question for _, question in records]
-    found: dict[int, set[Any]] = {}
-    for _, j, values in questions:
-        found.setdefault(j, set()).update(values)
+    values_of: dict[int, set[Any]] = {}
+    for question in questions:
+        values_of.setdefault(question.column, set()).update(question.values)
     # sorted, so that a share that is lost and recomputed gets the same numbers
-    yield questions, {j: {value: i for i, value in enumerate(sorted(found[j], key=written))} for j in found}
+    numbers = {
+        j: {value: number for number, value in enumerate(sorted(values, key=written))}
+        for j, values in values_of.items()
+    }
+    yield questions, numbers
 
 
-def _answer(bucket: int, shares: Iterable[Any], offsets: dict[int, list[int]]) -> Iterator[tuple[int, Any]]:
-    for questions, books in shares:
+def _answer(
+    bucket: int, shares: Iterable[tuple[list[_Question], dict[int, CodeOf]]], offsets: dict[int, list[int]]
+) -> Iterator[tuple[int, tuple[int, CodeOf]]]:
+    """Answer each question with the codes of its values."""
+    for questions, numbers in shares:
         for partition, j, values in questions:
-            yield partition, (j, {value: offsets[j][bucket] + books[j][value] for value in values})
+            yield partition, (j, {value: offsets[j][bucket] + numbers[j][value] for value in values})

@@ -1,6 +1,6 @@
-"""Parcels: the granules a task makes from one part of the rows, with their own dictionaries, and a report on them.
+"""The granules that a task makes from one part of the rows, with their own dictionaries, and a report on them.
 
-A parcel made from a file is kept on the executor's disk for the next job; if it is lost, the part is read again.
+Those made from a file are kept on the executor's disk for the next job; if they are lost, the part is read again.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
 from plar.coding.index_like import Profile
 from plar.engines.spark.partitions import Hashes
-from plar.engines.spark.sources import Source
+from plar.engines.spark.session import errors_in_parts
+from plar.engines.spark.sources import DistributedTable
 from plar.granules.fingerprint import Fingerprint, row_hashes
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
 from plar.input.tables.granules import as_numbers
-from plar.input.tables.source import Source as TableSource
+from plar.input.tables.source import Source
 
 #: from this many conditions on it pays to check whether parts share rows; the local readers then keep row order
-WIDE = 256
+WIDE_CONDITIONS = 256
 #: how many values of a long dictionary the driver sees
-_SAMPLE = 100
+_SAMPLE_VALUES = 100
 
 
 class PartReport(NamedTuple):
-    """What the driver needs to know about a parcel."""
+    """What the driver needs to know about the granules of a part."""
 
     n_rows: int
     nbytes: int
@@ -55,7 +56,7 @@ class PartGranules:
     report: PartReport | Granules
     granules: Granules
     roles: Roles
-    rows: TableSource | None = None
+    rows: Source | None = None
     path: str = ""
 
     def load(self, *, remove: bool = False) -> Granules:
@@ -64,24 +65,28 @@ class PartGranules:
             return self.granules
         try:
             with open(self.path, "rb") as file:
-                *columns, decision_codes, counts = (np.load(file) for _ in range(len(self.granules.conditions) + 2))
+                columns = tuple(np.load(file) for _ in self.granules.conditions)
+                decision_codes = np.load(file)
+                counts = np.load(file)
         except (OSError, EOFError, ValueError):
-            return _granulate(self.rows, self.roles)
+            with errors_in_parts():
+                return _granulate(self.rows, self.roles)
         if remove:
             Path(self.path).unlink(missing_ok=True)
-        return replace(self.granules, columns=tuple(columns), decision_codes=decision_codes, counts=counts)
+        return replace(self.granules, columns=columns, decision_codes=decision_codes, counts=counts)
 
 
-def granulate_parts(source: Source, roles: Roles, token: str, *, long: int, small: int) -> RDD[PartGranules]:
+def granulate_parts(source: DistributedTable, roles: Roles, token: str, *, long: int, small: int) -> RDD[PartGranules]:
     """Granulate every part of the rows; of dictionaries with more than `long` values only a sample is reported.
 
-    File names begin with the token. A parcel of a file within its share of `small` bytes is reported whole.
+    File names begin with the token. Granules of a part of a file within its share of `small` bytes are reported whole.
     """
     # where missing values are an error, the driver counts them all, then raises
     roles = replace(roles, missing=_counted(roles.missing), missing_decision=_counted(roles.missing_decision))
-    # a DataFrame may have more partitions than it says, and several parcels in each
-    name, share = (token, small // max(1, source.n_parts)) if source.can_be_read_again else ("", 0)
-    work = partial(_parcels, long=long, small=share, token=name)
+    if source.can_be_read_again:
+        work = partial(_granules_in_file, long=long, small=small // max(1, source.n_parts), token=token)
+    else:  # a DataFrame may have more partitions than it says, and several parts in each
+        work = partial(_granules_in_memory, long=long)
     return source.run(work, roles).persist(StorageLevel.MEMORY_AND_DISK)
 
 
@@ -91,8 +96,8 @@ def _counted(policy: str) -> str:
 
 
 def report_on(granules: Granules, long: int) -> PartReport:
-    """What the driver needs to know about a parcel."""
-    values = [(d, True) if len(d) <= long else (d[:_SAMPLE], False) for d in dictionaries_of(granules)]
+    """Make the report on the granules of a part; of dictionaries with more than `long` values it has a sample."""
+    values = [(d, True) if len(d) <= long else (d[:_SAMPLE_VALUES], False) for d in dictionaries_of(granules)]
     # the fingerprint is always taken: only tasks see all values, and next to coding them it costs little
     return PartReport(
         n_rows=len(granules),
@@ -107,7 +112,7 @@ def report_on(granules: Granules, long: int) -> PartReport:
 
 
 def _keys(granules: Granules) -> Hashes | None:
-    if len(granules.conditions) < WIDE:
+    if len(granules.conditions) < WIDE_CONDITIONS:
         return None
     named = zip(granules.columns, zip(granules.conditions, granules.dictionaries, strict=True), strict=True)
     return row_hashes(((codes, [column]) for codes, column in named), len(granules))[:, 0]
@@ -119,7 +124,7 @@ def dictionaries_of(granules: Granules) -> list[Sequence[Any]]:
 
 
 def remove_files(context: SparkContext, token: str) -> None:
-    """Remove files of parcels or blocks whose names begin with the token, after a failure."""
+    """Remove files of parts or blocks whose names begin with the token, after a failure."""
 
     def remove(_: int) -> None:
         for path in Path(SparkFiles.getRootDirectory()).glob(f"plar-{token}-*"):
@@ -133,21 +138,25 @@ def remove_files(context: SparkContext, token: str) -> None:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _parcels(rows: TableSource, roles: Roles, long: int, small: int, token: str) -> Iterator[PartGranules]:
+def _granules_in_memory(rows: Source, roles: Roles, long: int) -> Iterator[PartGranules]:
     granules = _granulate(rows, roles)
-    report = granules if granules.nbytes <= small else report_on(granules, long)
-    if not token or report is granules:
-        yield PartGranules(report, granules, roles)
+    yield PartGranules(report_on(granules, long), granules, roles)
+
+
+def _granules_in_file(rows: Source, roles: Roles, long: int, small: int, token: str) -> Iterator[PartGranules]:
+    granules = _granulate(rows, roles)
+    if granules.nbytes <= small:
+        yield PartGranules(granules, granules, roles)
         return
     path = Path(SparkFiles.getRootDirectory(), f"plar-{token}-{uuid4().hex}")
     with path.open("wb") as file:
         for array in (*granules.columns, granules.decision_codes, granules.counts):
             np.save(file, array)
-    none = np.empty(0, np.uint32)
-    bare = replace(granules, columns=(), decision_codes=none, counts=none.astype(np.int64))
-    yield PartGranules(report, bare, roles, rows, str(path))
+    no_rows = np.empty(0, np.uint32)
+    without_rows = replace(granules, columns=(), decision_codes=no_rows, counts=no_rows.astype(np.int64))
+    yield PartGranules(report_on(granules, long), without_rows, roles, rows, str(path))
 
 
-def _granulate(rows: TableSource, roles: Roles) -> Granules:
+def _granulate(rows: Source, roles: Roles) -> Granules:
     granules = rows.granulate(roles)
     return as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules

@@ -5,10 +5,12 @@ Rows with equal conditions are always in one piece, so no class of U/C spans pie
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +25,9 @@ from plar.runtime.jit import jit
 
 Hashes = NDArray[np.uint64]
 
-_TYPES: tuple[Any, ...] = (np.uint8, np.uint16, np.uint32)
+#: types of codes, a matrix for each; and how many values the codes of all but the last distinguish
+_TYPES: tuple[type[np.unsignedinteger[Any]], ...] = (np.uint8, np.uint16, np.uint32)
+_MOST_VALUES = (1 << 8, 1 << 16)
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,13 @@ class Cardinalities:
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
         """Matrix and row of the matrix, by attribute."""
-        rows = count(), count(), count()
-        widths = [(n > 1 << 8) + (n > 1 << 16) for n in self.cardinalities]
-        return tuple((width, next(rows[width])) for width in widths)
+        n_rows = [0] * len(_TYPES)
+        places = []
+        for n in self.cardinalities:
+            matrix = bisect_left(_MOST_VALUES, n)
+            places.append((matrix, n_rows[matrix]))
+            n_rows[matrix] += 1
+        return tuple(places)
 
     @cached_property
     def halves(self) -> tuple[list[int], list[int]]:
@@ -70,8 +78,8 @@ class GranulePartition(NamedTuple):
 
     def column(self, coding: Cardinalities, attribute: int) -> Codes:
         """Codes of an attribute."""
-        width, row = coding.places[attribute]
-        codes: Codes = self.matrices[width][row]
+        matrix, row = coding.places[attribute]
+        codes: Codes = self.matrices[matrix][row]
         return codes
 
     def columns(self, coding: Cardinalities) -> tuple[Codes, ...]:
@@ -86,8 +94,8 @@ class GranulePartition(NamedTuple):
     def rows(self, rows: NDArray[Any]) -> GranulePartition:
         """Select granules by a mask or by position."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        taken = tuple(np.take(matrix, places, axis=1) for matrix in self.matrices)  # far faster than indexing
-        return GranulePartition(taken, self.decision_codes[places], self.counts[places])
+        matrices = tuple(np.take(matrix, places, axis=1) for matrix in self.matrices)  # far faster than indexing
+        return GranulePartition(matrices, self.decision_codes[places], self.counts[places])
 
 
 def pack_codes(
@@ -96,26 +104,30 @@ def pack_codes(
     """Pack columns of codes into a piece.
 
     >>> coding = Cardinalities((2, 300), n_decisions=2)
-    >>> one = pack_codes([np.array([0, 1]), np.array([299, 0])], np.array([1, 0]), np.array([1, 1]), coding)
-    >>> one.column(coding, 1).tolist(), one.matrices[1].dtype
+    >>> piece = pack_codes([np.array([0, 1]), np.array([299, 0])], np.array([1, 0]), np.array([1, 1]), coding)
+    >>> piece.column(coding, 1).tolist(), piece.matrices[1].dtype
     ([299, 0], dtype('uint16'))
     """
-    widths = [width for width, _ in coding.places]
-    matrices = [np.empty((widths.count(w), len(counts)), kind) for w, kind in enumerate(_TYPES)]
-    for (width, row), column in zip(coding.places, columns, strict=True):
-        matrices[width][row] = column
+    n_columns = Counter(matrix for matrix, _ in coding.places)
+    matrices = [np.empty((n_columns[number], len(counts)), dtype) for number, dtype in enumerate(_TYPES)]
+    for (matrix, row), column in zip(coding.places, columns, strict=True):
+        matrices[matrix][row] = column
     return GranulePartition(tuple(matrices), decision_codes.astype(np.uint32, copy=False), counts)
 
 
 def concat_partitions(pieces: Sequence[GranulePartition], coding: Cardinalities) -> GranulePartition:
     """Concatenate pieces."""
-    nothing = np.empty(0, np.int64)
-    pieces = pieces or [pack_codes([nothing] * len(coding.cardinalities), nothing, nothing, coding)]
+    if not pieces:
+        no_rows = np.empty(0, np.int64)
+        return pack_codes([no_rows] * len(coding.cardinalities), no_rows, no_rows, coding)
     if len(pieces) == 1:
         return pieces[0]
-    matrices = tuple(np.concatenate(parts, axis=1) for parts in zip(*(p.matrices for p in pieces), strict=True))
-    classes, counts = (np.concatenate([p[i] for p in pieces]) for i in (1, 2))
-    return GranulePartition(matrices, classes, counts)
+    matrices = zip(*(piece.matrices for piece in pieces), strict=True)
+    return GranulePartition(
+        matrices=tuple(np.concatenate(same_type, axis=1) for same_type in matrices),
+        decision_codes=np.concatenate([piece.decision_codes for piece in pieces]),
+        counts=np.concatenate([piece.counts for piece in pieces]),
+    )
 
 
 def project(piece: GranulePartition, coding: Cardinalities, attributes: Sequence[int]) -> GranulePartition:
@@ -138,7 +150,9 @@ def as_granules(piece: GranulePartition, coding: Cardinalities) -> Granules:
     return bare_granules(piece.columns(coding), piece.decision_codes, piece.counts, coding)
 
 
-def bare_granules(columns: Any, decision_codes: Index, counts: NDArray[np.int64], coding: Cardinalities) -> Granules:
+def bare_granules(
+    columns: Sequence[Codes], decision_codes: Index, counts: NDArray[np.int64], coding: Cardinalities
+) -> Granules:
     """Granules without names and values."""
     return Granules(
         conditions=(),
@@ -168,7 +182,7 @@ def hashes(piece: GranulePartition, coding: Cardinalities, attributes: Iterable[
 
 
 def bucket_rows(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
-    """Deal rows into buckets by their hashes; yields each bucket that is not empty, and its rows.
+    """Split rows into buckets by their hashes; yields each bucket that is not empty, and its rows.
 
     >>> [(bucket, rows.tolist()) for bucket, rows in bucket_rows(np.array([5, 4, 7], np.uint64), 2)]
     [(0, [1]), (1, [0, 2])]
@@ -184,7 +198,7 @@ def bucket_rows(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
 def split_by_hash(
     piece: GranulePartition, coding: Cardinalities, n: int, attributes: Iterable[int] | None = None
 ) -> Iterator[tuple[int, GranulePartition]]:
-    """Deal granules into buckets by their values on some attributes, by default all."""
+    """Split granules into buckets by their values on some attributes, by default all."""
     for bucket, rows in bucket_rows(hashes(piece, coding, attributes), n):
         yield bucket, piece.rows(rows)
 
@@ -193,8 +207,8 @@ def concat_buckets(
     records: RDD[tuple[int, GranulePartition]], coding: Cardinalities, partitions: int
 ) -> RDD[GranulePartition]:
     """Gather the granules of each bucket into one piece."""
-    found = records.partitionBy(partitions, int).glom()
-    return found.map(lambda records: concat_partitions([piece for _, piece in records], coding))
+    buckets = records.partitionBy(partitions, int).glom()
+    return buckets.map(lambda bucket: concat_partitions([piece for _, piece in bucket], coding))
 
 
 def shuffle_by_conditions(

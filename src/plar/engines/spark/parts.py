@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from pyspark import SparkContext
 
-from plar.engines.spark.session import explained
+from plar.engines.spark.session import errors_in_parts, explained
 from plar.errors import TableError
 from plar.files.find import Stamp
 from plar.input.tables.frames import FrameSource
@@ -24,13 +24,19 @@ from plar.input.tables.remote import RemoteFiles
 from plar.input.tables.source import Selection, Source
 from plar.input.tables.table import open_source
 from plar.input.tables.text import TextSource
-from plar.input.text.ranges import can_be_divided, divided, scan_range
+from plar.input.text.headers import Header
+from plar.input.text.ranges import Scan, can_be_divided, divided, scan_range
 from plar.input.text.reader import TextFile
 from plar.options import ReadOptions
 from plar.runtime.spark_calls import spark_call
 
-#: minimum and maximum bytes of a part
-_LEAST, _MOST = 1 << 20, 1 << 26
+T = TypeVar("T")
+
+_MIN_PART_BYTES = 1 << 20
+_MAX_PART_BYTES = 1 << 26
+
+#: consecutive byte ranges of a file, each with its scan
+ScannedRanges: TypeAlias = list[tuple[int, int, Scan]]
 
 
 def parts_of(rows: Source, context: SparkContext) -> list[Source]:
@@ -38,7 +44,7 @@ def parts_of(rows: Source, context: SparkContext) -> list[Source]:
     if isinstance(rows, RemoteFiles):
         return rows.parts()
     size = -(-sum(map(_size, rows.files)) // context.defaultParallelism)
-    size = min(max(size, _LEAST), _MOST)
+    size = min(max(size, _MIN_PART_BYTES), _MAX_PART_BYTES)
     if isinstance(rows, TextSource):
         return list(_text_parts(rows, context, size))
     assert isinstance(rows, FrameSource)
@@ -61,27 +67,42 @@ def _text_parts(rows: TextSource, context: SparkContext, size: int) -> Iterator[
     """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
     dialect = text.headers[0].dialect
-    ranges = []
+    scanned = _scanned(text, context, size)
+    parts: list[tuple[Path, Header]] = []
+    sizes: list[int] = []
+    for file, header in zip(text.files, text.headers, strict=True):
+        whole = replace(header, dialect=dialect, stamp=_of_any_copy(header.stamp))
+        for part in divided(whole, scanned[file]) if file in scanned else [whole]:
+            end = _size(file) if part.end is None else part.end
+            parts.append((file, part))
+            sizes.append(end - part.size)
+    for group in _packed(parts, sizes, size):
+        files, headers = zip(*group, strict=True)
+        yield replace(rows, data=replace(text, files=files, headers=headers), files=files)
+
+
+def _scanned(text: TextFile, context: SparkContext, size: int) -> dict[Path, ScannedRanges]:
+    """Have the tasks scan large files in ranges of bytes, to find where rows end."""
+    dialect = text.headers[0].dialect
+    ranges: list[tuple[Path, int, int]] = []
     for file, header in zip(text.files, text.headers, strict=True):
         end = _size(file)
         if end - header.size > 2 * size and can_be_divided(file, text.encoding):
             ends = [*range(header.size, end - size // 2, size), end]
             ranges += [(file, low, high) for low, high in pairwise(ends)]
-    scanned: dict[Path, list[Any]] = {}
-    if ranges:
-        with explained("read the table"):
-            scans = context.parallelize(ranges, len(ranges)).map(lambda one: scan_range(*one, dialect)).collect()
-        for (file, low, high), found in zip(ranges, scans, strict=True):
-            scanned.setdefault(file, []).append((low, high, found))
-    every, sizes = list[Any](), list[int]()
-    for file, header in zip(text.files, text.headers, strict=True):
-        whole = replace(header, dialect=dialect, stamp=_of_any_copy(header.stamp))
-        for part in divided(whole, scanned[file]) if file in scanned else [whole]:
-            every.append((file, part))
-            sizes.append((_size(file) if part.end is None else part.end) - part.size)
-    for group in _packed(every, sizes, size):
-        files, headers = zip(*group, strict=True)
-        yield replace(rows, data=replace(text, files=files, headers=headers), files=files)
+    scanned: dict[Path, ScannedRanges] = {}
+    if not ranges:
+        return scanned
+
+    def scan(of_file: tuple[Path, int, int]) -> Scan:
+        with errors_in_parts():
+            return scan_range(*of_file, dialect)
+
+    with explained("read the table"):
+        scans = context.parallelize(ranges, len(ranges)).map(scan).collect()
+    for (file, low, high), scan_of_range in zip(ranges, scans, strict=True):
+        scanned.setdefault(file, []).append((low, high, scan_of_range))
+    return scanned
 
 
 def _typed_parts(rows: FrameSource, size: int) -> Iterator[Source]:
@@ -89,19 +110,21 @@ def _typed_parts(rows: FrameSource, size: int) -> Iterator[Source]:
     import polars as pl
 
     stamps = dict(zip(rows.files, map(_of_any_copy, rows.stamps), strict=True))
-    every: list[tuple[Any, Path]] = []
+    parts: list[tuple[Any, Path]] = []
     sizes: list[int] = []
     for file, frame in zip(rows.files, rows.frames, strict=True):
         n_bytes = _size(file)
-        ends = _row_ends(rows, file, frame, n_bytes, size) if rows.cells and n_bytes > 2 * size else []
-        pieces = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
-        every += [(piece, file) for piece in pieces]
-        sizes += [n_bytes // len(pieces)] * len(pieces)
-    for group in _packed(every, sizes, size):
+        slices = [frame]
+        if rows.cells and n_bytes > 2 * size:
+            ends = _row_ends(rows, file, frame, n_bytes, size)
+            slices = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
+        parts += [(part, file) for part in slices]
+        sizes += [n_bytes // len(slices)] * len(slices)
+    for group in _packed(parts, sizes, size):
         frames, files = zip(*group, strict=True)
-        together = pl.concat(frames) if len(frames) > 1 else frames[0]
-        own = tuple(dict.fromkeys(files))
-        yield replace(rows, data=together, files=own, frames=(), stamps=tuple(stamps[file] for file in own))
+        data = pl.concat(frames) if len(frames) > 1 else frames[0]
+        own_files = tuple(dict.fromkeys(files))
+        yield replace(rows, data=data, files=own_files, frames=(), stamps=tuple(stamps[file] for file in own_files))
 
 
 def _row_ends(rows: FrameSource, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
@@ -113,23 +136,25 @@ def _row_ends(rows: FrameSource, file: Path, frame: Any, n_bytes: int, size: int
     if file.suffix.lower() != ".parquet":
         n = int(rows.collect(frame.select(pl.len())).item())
         return [n * k // n_parts for k in range(1, n_parts + 1)]
-    found = read_metadata(file)
-    groups = np.cumsum([0, *(found.row_group(number).num_rows for number in range(found.num_row_groups))])
-    wanted = [found.num_rows * k // n_parts for k in range(1, n_parts + 1)]
-    ends: list[int] = np.unique(groups[np.searchsorted(groups, wanted)]).tolist()
+    metadata = read_metadata(file)
+    groups = range(metadata.num_row_groups)
+    group_ends = np.cumsum([0, *(metadata.row_group(number).num_rows for number in groups)])
+    wanted = [metadata.num_rows * k // n_parts for k in range(1, n_parts + 1)]
+    ends: list[int] = np.unique(group_ends[np.searchsorted(group_ends, wanted)]).tolist()
     return ends
 
 
-def _packed(every: Sequence[Any], sizes: Sequence[int], size: int) -> Iterator[list[Any]]:
+def _packed(parts: Sequence[T], sizes: Sequence[int], size: int) -> Iterator[list[T]]:
     """Group neighbours of about `size` in all; a larger one is a group of its own."""
-    group: list[Any] = []
-    held = 0
-    for one, own in zip(every, sizes, strict=True):
-        if group and held + own > size + size // 2:
+    group: list[T] = []
+    group_size = 0
+    for part, part_size in zip(parts, sizes, strict=True):
+        if group and group_size + part_size > size + size // 2:
             yield group
-            group, held = [], 0
-        group.append(one)
-        held += own
+            group = []
+            group_size = 0
+        group.append(part)
+        group_size += part_size
     if group:
         yield group
 
@@ -149,7 +174,8 @@ def write_parts(context: SparkContext, rows: Source, selection: Selection, path:
 
     def write(part: tuple[int, Source]) -> None:
         number, rows = part
-        rows.sink(selection, folder / f"part-{number:05d}{suffix}")
+        with errors_in_parts():
+            rows.sink(selection, folder / f"part-{number:05d}{suffix}")
 
     try:
         folder.mkdir()

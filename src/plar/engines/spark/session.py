@@ -13,32 +13,35 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
-from pathlib import Path
 from time import monotonic
-from typing import IO, Any
-from uuid import uuid4
+from typing import IO, Any, TypeVar
 
 import pyspark
-from pyspark import RDD, SparkConf, SparkContext, SparkFiles, cloudpickle
+from pyspark import RDD, Accumulator, SparkConf, SparkContext, cloudpickle
 from pyspark.sql import SparkSession
 
 from plar import errors
 from plar.engines.job_progress import JobProgress, Watch
-from plar.errors import EngineFailed, EngineUnavailable, ParameterError, TableError
+from plar.errors import EngineFailed, EngineUnavailable, Given, ParameterError, PlarError, TableError
 from plar.files.find import written_so_far
 from plar.measures import OWN, Measure
 from plar.runtime.limits import machine_memory
 from plar.runtime.spark_calls import polled, spark_call
 
+T = TypeVar("T")
+
 #: module that forks the workers of sessions started here
 DAEMON = "plar.spark_daemon"
-#: seconds to wait for a master to answer
-_CONNECT_TIMEOUT = 10.0
+#: how long a master may take to answer
+_CONNECT_SECONDS = 10.0
+#: begins the line of a task's traceback that holds plar's error in whole
+_ERROR_LINE = "plar-error:"
 
 
 def why_unavailable() -> str | None:
@@ -53,11 +56,11 @@ def why_unavailable() -> str | None:
         where = f"JAVA_HOME is {home!r}, which has no bin/java" if home else "no java was found"
         return f"needs Java {needed} or newer and {where}; {remedy}"
     try:
-        found = _java_version(os.path.realpath(java))
+        number = _java_version(os.path.realpath(java))
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"needs Java {needed} or newer, and {java!r} does not run ({error}); {remedy}"
-    if found is not None and found < needed:
-        return f"needs Java {needed} or newer and {java!r} is Java {found}; {remedy}"
+    if number is not None and number < needed:
+        return f"needs Java {needed} or newer and {java!r} is Java {number}; {remedy}"
     return None
 
 
@@ -117,27 +120,31 @@ def start_session(master: str | None, conf: Mapping[str, Any]) -> SparkSession:
             "be changed. Pass session=SparkSession.active() in place of master and conf, or stop it first."
         )
     settings = {**_defaults(master), **conf}
-    given = SparkConf().setMaster(master).setAppName("plar").setAll(list(settings.items()))
-    with tempfile.TemporaryFile() as log:
-        try:
-            jvm_starts = SparkContext._gateway is None
-            with _stderr_to(log) if jvm_starts else nullcontext(), quiet(), _interrupts_later() as pressed:
-                session = SparkSession.builder.config(conf=given).getOrCreate()
-        except Exception as error:
-            text = written_so_far(log).decode(errors="replace")
-            logged = [line.strip() for line in text.splitlines() if line.strip()]
-            reason = _reason(str(error), logged)
-            raise EngineUnavailable(
-                f"Spark cannot start on {master!r}: {reason} Check the master and --conf."
-            ) from None
-    if pressed:
-        session.stop()
-        raise KeyboardInterrupt
+    session = _new_session(master, settings)
     session.sparkContext.setLogLevel("OFF")
     if python := settings.get("spark.pyspark.python"):  # pyspark itself reads it from the environment only
         session.sparkContext.pythonExec = python
     with _engines_lock:
         _engines_using[session.sparkContext] = 1
+    return session
+
+
+def _new_session(master: str, settings: Mapping[str, str]) -> SparkSession:
+    """Start a session; what a JVM that cannot start prints becomes one line."""
+    conf = SparkConf().setMaster(master).setAppName("plar").setAll(list(settings.items()))
+    jvm_starts = SparkContext._gateway is None
+    with tempfile.TemporaryFile() as log:
+        try:
+            with _stderr_to(log) if jvm_starts else nullcontext(), quiet(), _interrupts_later() as interrupts:
+                session = SparkSession.builder.config(conf=conf).getOrCreate()
+        except Exception as error:
+            reason = _reason(str(error), written_so_far(log).decode(errors="replace"))
+            raise EngineUnavailable(
+                f"Spark cannot start on {master!r}: {reason} Check the master and ", Given("conf"), "."
+            ) from None
+    if interrupts:
+        session.stop()
+        raise KeyboardInterrupt
     return session
 
 
@@ -175,7 +182,7 @@ def _check_answers(master: str) -> None:
         if not port.isdigit() or not host:
             raise ParameterError(f"The master {master!r} has no host and port. Write it as spark://host:7077.")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_TIMEOUT).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
             return
         except OSError as error:
             reason = str(error.strerror or error)
@@ -187,13 +194,13 @@ def _check_answers(master: str) -> None:
 @contextmanager
 def _interrupts_later() -> Iterator[list[int]]:
     """Defer Ctrl-C while a JVM starts: an exception now would leave the JVM running forever."""
-    pressed: list[int] = []
+    interrupts: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # only that thread is interrupted
-        yield pressed
+        yield interrupts
         return
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
     try:
-        yield pressed
+        yield interrupts
     finally:  # drop pyspark's handler, which calls the JVM from wherever this thread is; plar cancels its own jobs
         signal.signal(signal.SIGINT, before)
 
@@ -241,10 +248,24 @@ def explained(doing: str) -> Iterator[None]:
         raise _explanation(str(error), doing) from None
 
 
+@contextmanager
+def errors_in_parts() -> Iterator[None]:
+    """In a task: add plar's errors in whole to their tracebacks, all that the driver sees of them."""
+    try:
+        yield
+    except PlarError as error:
+        error.add_note(_ERROR_LINE + b64encode(pickle.dumps(error)).decode())
+        raise
+
+
 def _explanation(text: str, doing: str) -> Exception:
-    ours = re.findall(r"^plar\.[\w.]+\.(\w+): (.+)$", text, re.MULTILINE)
-    if ours:
-        kind, message = ours[-1]
+    whole = re.findall(rf"^{_ERROR_LINE}(\S+)$", text, re.MULTILINE)
+    if whole:
+        raised: PlarError = pickle.loads(b64decode(whole[-1]))  # pickled by a task of this run
+        return raised
+    lines = re.findall(r"^plar\.[\w.]+\.(\w+): (.+)$", text, re.MULTILINE)
+    if lines:
+        kind, message = lines[-1]
         return getattr(errors, kind, TableError)(message)
     missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
     if missing:
@@ -253,17 +274,24 @@ def _explanation(text: str, doing: str) -> Exception:
             "node (pip install 'plar[spark]'), or set PYSPARK_PYTHON before Spark starts, or spark.pyspark.python of a "
             "session that plar starts, to a Python that has it."
         )
-    return EngineFailed(f"Spark could not {doing}: {_reason(text, [])}")
+    return EngineFailed(f"Spark could not {doing}: {_reason(text)}")
 
 
-def _reason(text: str, logged: list[str]) -> str:
+def _reason(text: str, log: str = "") -> str:
     """The most informative line of an error and a log."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    naming = [line for line in logged + lines if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
-    caused = [line for line in logged + lines if line.startswith("Caused by: ")]
-    line = (caused or naming or lines or logged or ["no reason was given"])[-1 if caused else 0]
-    line = re.sub(r"^Caused by: ", "", line)
+    logged = _lines(log)
+    raised = _lines(text)
+    causes = [line for line in logged + raised if line.startswith("Caused by: ")]
+    exceptions = [line for line in logged + raised if re.match(r"[\w.$]*(Exception|Error)\b.*: ", line)]
+    if causes:
+        line = causes[-1].removeprefix("Caused by: ")
+    else:
+        line = [*exceptions, *raised, *logged, "no reason was given"][0]
     return line if line.endswith(".") else line + "."
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 # -- jobs --------------------------------------------------------------------------------------------------
@@ -273,6 +301,7 @@ def _reason(text: str, logged: list[str]) -> str:
 class _Sent(Measure):
     """A measure that is unpickled to one object per worker, shared by all tasks, so that θ is compiled once."""
 
+    #: the measure itself
     pickled: bytes = b""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -289,57 +318,49 @@ def sent_once(measure: Measure) -> Measure:
     """Prepare a user's measure for the tasks; they already have the built-in ones."""
     if measure.kind != OWN or isinstance(measure, _Sent):
         return measure
-    parts = measure.name, measure.theta, measure.normaliser, measure.drop_pure, measure.kind
-    dumps: Any = cloudpickle.dumps
-    return _Sent(*parts, pickled=dumps(measure))
+    dumps: Callable[[Measure], bytes] = cloudpickle.dumps
+    return _Sent(
+        name=measure.name,
+        theta=measure.theta,
+        normaliser=measure.normaliser,
+        drop_pure=measure.drop_pure,
+        kind=measure.kind,
+        pickled=dumps(measure),
+    )
 
 
 @spark_call
 def run_watched(
-    rdd: RDD[Any], function: Any, tasks: Sequence[int], watch: Watch | None = None, candidates: int = 0
-) -> list[Any]:
+    rdd: RDD[Any],
+    function: Callable[[Iterable[Any]], Iterable[T]],
+    tasks: Sequence[int],
+    watch: Watch | None = None,
+    candidates: int = 0,
+) -> list[T]:
     """Run a function on the records of some partitions; the waiting thread reports progress."""
-    context = rdd.context
     if watch is None:
-        return _ran(rdd, function, tasks)
-    ended, total, began = context.accumulator(0), len(tasks), monotonic()
+        return _run(rdd, function, tasks)
+    ended = rdd.context.accumulator(0)
+    total = len(tasks)
+    began = monotonic()
 
     def look() -> None:
         done = min(ended.value, total)  # a task that ran twice counts twice
-        left = (monotonic() - began) / done * (total - done) if done else None
-        watch(JobProgress(done, total, candidates, None, left))
+        seconds_left = (monotonic() - began) / done * (total - done) if done else None
+        watch(JobProgress(done, total, candidates, None, seconds_left))
 
     with polled(look):
-        return _ran(rdd, partial(_counted, function=function, ended=ended), tasks)
+        return _run(rdd, partial(_counted, function=function, ended=ended), tasks)
 
 
-def on_one_machine(context: SparkContext) -> bool:
-    """Whether the tasks run beside the driver, where they can read and write its files."""
-    return str(context.master).startswith("local[") or context.master == "local"
-
-
-def _ran(rdd: RDD[Any], function: Any, tasks: Sequence[int]) -> list[Any]:
-    n = rdd.getNumPartitions()
-    if len(tasks) < n:
+def _run(rdd: RDD[Any], function: Callable[[Iterable[Any]], Iterable[T]], tasks: Sequence[int]) -> list[T]:
+    if len(tasks) < rdd.getNumPartitions():
         return list(rdd.context.runJob(rdd, function, tasks))
-    if not on_one_machine(rdd.context):  # naming all tasks would take a call to the JVM each
-        return list(rdd.mapPartitions(function).collect())
-    # before `collect` the JVM parses its largest class files, for 8 ms; not so before `collectAsync`, which takes 40 ms
-    # to return more than a few kB
-    with tempfile.TemporaryDirectory(dir=SparkFiles.getRootDirectory(), ignore_cleanup_errors=True) as folder:
-        written: Any = rdd.mapPartitionsWithIndex(partial(_written, function=function, folder=folder))
-        written._jrdd.collectAsync().get()
-        return [answer for i in range(n) for answer in pickle.loads(Path(folder, str(i)).read_bytes())]
+    return list(rdd.mapPartitions(function).collect())  # naming all tasks would take a call to the JVM each
 
 
-def _written(number: int, records: Iterable[Any], function: Any, folder: str) -> Iterator[Any]:
-    """Run a task and write its answers to a file."""
-    path = Path(folder, f"{number}-{uuid4().hex}")  # two attempts at a task do not disturb each other
-    path.write_bytes(pickle.dumps(list(function(records))))
-    path.replace(Path(folder, str(number)))
-    return iter(())
-
-
-def _counted(records: Iterable[Any], function: Any, ended: Any) -> Iterator[Any]:
+def _counted(
+    records: Iterable[Any], function: Callable[[Iterable[Any]], Iterable[T]], ended: Accumulator[int]
+) -> Iterator[T]:
     yield from function(records)
     ended.add(1)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pyspark import RDD, SparkContext
+from pyspark import RDD, Broadcast, SparkContext
 
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
-from plar.engines.spark.blocks import ColumnBlocks, Group, StoredBlock, store, write
+from plar.engines.spark.blocks import ColumnBlocks, Group, SentPartition, StoredBlock, store, write
 from plar.engines.spark.partitions import Cardinalities
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
@@ -33,36 +32,39 @@ class ShippedBlocks(ColumnBlocks):
     def __init__(self, granules: Granules, context: SparkContext) -> None:
         coding = Cardinalities(granules.cardinalities, granules.n_decisions)
         super().__init__(context, coding, len(granules))
-        self._granules, self._sent = granules, list[Any]()
-        self.shared = context.broadcast((granules.decision_codes, granules.counts))
+        self._granules = granules
+        #: blocks of tasks that do not see this disk
+        self._sent: list[Broadcast[list[StoredBlock]]] = []
         cells = len(granules) * lanes.LANES
-        files = list(in_threads(lambda group: write(group, self._columns(group), self.token), self.groups, cells))
-        dealt = [[StoredBlock(share, files[share.group.number]) for share in shares] for shares in self.shares]
+        #: by number of the group
+        self._files = list(in_threads(lambda group: write(group, self._columns(group), self.token), self.groups, cells))
+        dealt = [[StoredBlock(share, self._files[share.group.number]) for share in shares] for shares in self.shares]
         self.stored = context.parallelize(dealt, len(dealt)).flatMap(iter)
-        self._files = files
+        self.decisions_and_counts = context.broadcast((granules.decision_codes, granules.counts))
 
     def _columns(self, group: Group) -> list[Array]:
         columns = [self._granules.columns[a] for a in group.attributes]
         return [lanes.as_rows(columns)] if group.in_lanes else columns
 
-    def remade(self) -> RDD[StoredBlock]:
+    def remade(self) -> RDD[Any]:
         """Broadcast the blocks, and use them from now on."""
         parts = []
         for task, shares in enumerate(self.shares):
-            self._sent.append(
-                self.context.broadcast([StoredBlock(share, self._columns(share.group)) for share in shares])
-            )
-            parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=self._sent[-1])))
+            sent = self.context.broadcast([StoredBlock(share, self._columns(share.group)) for share in shares])
+            self._sent.append(sent)
+            parts.append(self.context.parallelize([task], 1).flatMap(partial(_received, sent=sent)))
         self.stored = self.context.union(parts).map(partial(store, token=self.token)).cache()
         return self.stored
 
     def unpersist(self) -> None:
         """Remove the local files as well."""
-        super().unpersist()
-        for path in chain.from_iterable(self._files):
-            Path(path).unlink(missing_ok=True)
-        for sent in self._sent:
-            sent.destroy()
+        try:
+            super().unpersist()
+        finally:
+            for file in self._files:
+                Path(file.path).unlink(missing_ok=True)
+            for sent in self._sent:
+                sent.destroy()
 
 
 class ShippedEvaluation(LocalEvaluation):
@@ -75,12 +77,13 @@ class ShippedEvaluation(LocalEvaluation):
     with_each = spark_call(LocalEvaluation.with_each)
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
-        g = self._granules
-        scorer = partial(Scorer, self._measure, g.n_objects, g.n_decisions)
-        scores, _ = self._shipped.scored(wanted, (self._now, self._found_runs()), scorer, self.watch, offer=False)
+        granules = self._granules
+        runs = self._found_runs()
+        partition = SentPartition(self._now.order, self._now.starts, runs.begins, runs.first)
+        scorer = partial(Scorer, self._measure, granules.n_objects, granules.n_decisions)
+        scores, _ = self._shipped.scored(wanted, partition, scorer, self.watch, offer=False)
         return scores
 
 
-def _received(_: int, sent: Any) -> list[StoredBlock]:
-    blocks: list[StoredBlock] = sent.value
-    return blocks
+def _received(_: int, sent: Broadcast[list[StoredBlock]]) -> list[StoredBlock]:
+    return sent.value

@@ -9,39 +9,41 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pyspark import RDD, SparkContext
 from pyspark.sql import DataFrame
 
 from plar.coding.assemble import BadWeight
-from plar.engines.spark.blocks import forget_removed
-from plar.engines.spark.session import explained, quiet
+from plar.engines.spark.session import errors_in_parts, explained, quiet
 from plar.errors import NoRows
 from plar.input.roles import Roles
-from plar.input.tables.frames import FrameSource as PolarsSource
-from plar.input.tables.source import Source as TableSource
+from plar.input.tables.frames import FrameSource
+from plar.input.tables.source import Source
 from plar.input.tables.spark import plain, select_places
 from plar.runtime.parallel import threads
 
 #: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
-Work: TypeAlias = Callable[[TableSource, Roles], Iterator[Any]]
+Work: TypeAlias = Callable[[Source, Roles], Iterator[Any]]
 
 #: up to this many columns Spark groups the rows of a DataFrame first, so that fewer reach Python
-_NARROW = 100
-_COUNT = "\0count"
+_MAX_COLUMNS_TO_GROUP = 100
+#: the column of their counts
+_COUNT_NAME = "\0count"
 #: a task takes about this many cells of a DataFrame at a time
-_CELLS = 1 << 24
+_CELLS_PER_CHUNK = 1 << 24
 
 
-class FileSource:
+class DistributedFiles:
     """Files, in parts that the tasks read."""
 
     #: whether a task can read a part again by itself
     can_be_read_again = True
 
-    def __init__(self, parts: Sequence[TableSource], context: SparkContext) -> None:
-        self._parts, self.context, self.n_parts = parts, context, len(parts)
+    def __init__(self, parts: Sequence[Source], context: SparkContext) -> None:
+        self._parts = parts
+        self.context = context
+        self.n_parts = len(parts)
 
     def run(self, work: Work, roles: Roles) -> RDD[Any]:
         """Run `work` on every part; cores that would be idle become extra threads."""
@@ -50,13 +52,15 @@ class FileSource:
         return self.context.parallelize(self._parts, self.n_parts).flatMap(task)
 
 
-class FrameSource:
+class DistributedFrame:
     """A Spark DataFrame; its rows pass through the JVM."""
 
     can_be_read_again = False
 
     def __init__(self, frame: DataFrame, names: Sequence[str]) -> None:
-        self._frame, self._names, self.context = frame, names, frame.sparkSession.sparkContext
+        self._frame = frame
+        self._names = names
+        self.context = frame.sparkSession.sparkContext
         with explained("read the table"):
             self.n_parts = frame.rdd.getNumPartitions()
 
@@ -65,13 +69,13 @@ class FrameSource:
         names = list(roles.read)
         with explained("read the table"), quiet():
             used = self._used(names)
-            if roles.weights is None and len(names) <= _NARROW:
+            if roles.weights is None and len(names) <= _MAX_COLUMNS_TO_GROUP:
                 used = used.groupBy(*used.columns).count()
-                roles = replace(roles, weights=_COUNT, weights_count_rows=True)
-                names.append(_COUNT)
+                roles = replace(roles, weights=_COUNT_NAME, weights_count_rows=True)
+                names.append(_COUNT_NAME)
             task = partial(_on_batches, work=work, roles=roles, names=names)
-            found: RDD[Any] = used.mapInArrow(task, "found binary").rdd
-        return found.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
+            pickled: RDD[Any] = used.mapInArrow(task, "result binary").rdd
+        return pickled.map(lambda row: pickle.loads(row[0]))  # pickled by a task of this run
 
     def _used(self, names: Sequence[str]) -> DataFrame:
         """The columns of these names, numbered, with their values as they compare."""
@@ -79,18 +83,18 @@ class FrameSource:
         numbered = used.toDF(*(f"c{j}" for j in range(len(names))))
         # grouping by a collation would merge spellings and keep that of any row
         columns = [plain(numbered[field.name], field.dataType).alias(field.name) for field in numbered.schema.fields]
-        return cast(DataFrame, numbered.select(*columns))
+        return numbered.select(*columns)
 
 
-#: all rows of a table, on a cluster
-Source: TypeAlias = FileSource | FrameSource
+#: all rows of a table, for the tasks of a cluster
+DistributedTable: TypeAlias = DistributedFiles | DistributedFrame
 
 
-def _on_part(rows: TableSource, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
-    forget_removed()
+def _on_part(rows: Source, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
-    with threads(n_threads), warnings.catch_warnings(action="ignore"):  # the driver warns, for the whole table
+    # the driver warns, for the whole table
+    with errors_in_parts(), threads(n_threads), warnings.catch_warnings(action="ignore"):
         try:
             yield from work(rows, roles)
         except NoRows:
@@ -108,18 +112,20 @@ def _on_batches(batches: Iterable[Any], work: Work, roles: Roles, names: Sequenc
 
     for chunk in _chunks(batches, len(names)):
         frame = pl.DataFrame(pa.Table.from_batches(chunk).rename_columns(names))
-        for found in _on_part(PolarsSource(frame, tuple(names)), work, roles, 1):
-            yield pa.RecordBatch.from_pydict({"found": [pickle.dumps(found, 5)]})
+        for result in _on_part(FrameSource(frame, tuple(names)), work, roles, 1):
+            yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result, 5)]})
 
 
 def _chunks(batches: Iterable[Any], width: int) -> Iterator[list[Any]]:
-    held: list[Any] = []
-    rows = 0
+    """Gather batches of `width` columns until there are enough cells."""
+    chunk: list[Any] = []
+    n_rows = 0
     for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        if rows * width >= _CELLS:
-            yield held
-            held, rows = [], 0
-    if rows:
-        yield held
+        chunk.append(batch)
+        n_rows += batch.num_rows
+        if n_rows * width >= _CELLS_PER_CHUNK:
+            yield chunk
+            chunk = []
+            n_rows = 0
+    if n_rows:
+        yield chunk

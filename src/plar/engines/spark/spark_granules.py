@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Thread
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -20,12 +20,14 @@ from plar.engines.base import Engine
 from plar.engines.spark.columns import GatheredBlocks
 from plar.engines.spark.partitions import Cardinalities, GranulePartition, project, shuffle_by_conditions
 from plar.engines.spark.session import explained
-from plar.errors import TableError
+from plar.errors import Given, TableError
 from plar.granules.equal_columns import equal_columns
 from plar.granules.fingerprint import Fingerprint
-from plar.grouping.partition import count_distinct
+from plar.grouping.partition import Codes, count_distinct
 from plar.input.roles import Roles
 from plar.runtime.spark_calls import spark_call
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -82,12 +84,14 @@ class SparkGranules:
         try:
             if by_columns is not None:
                 self.blocks = GatheredBlocks(self.pieces, self.coding, by_columns)
-                self.sizes, self.n_objects = self.blocks.sizes, int(self.blocks.counts.sum())
+                self.sizes = self.blocks.sizes
+                self.n_objects = int(self.blocks.counts.sum())
             else:
                 with explained("granulate the table"):
                     pieces = self.pieces.persist(StorageLevel.MEMORY_AND_DISK)
                     sizes = pieces.map(lambda piece: (piece.n_rows, int(piece.counts.sum()))).collect()
-                self.sizes, self.n_objects = [n for n, _ in sizes], sum(objects for _, objects in sizes)
+                self.sizes = [n_rows for n_rows, _ in sizes]
+                self.n_objects = sum(n_objects for _, n_objects in sizes)
             check_objects(self.n_objects)
         except BaseException:
             self.unpersist()
@@ -96,10 +100,9 @@ class SparkGranules:
 
     def __repr__(self) -> str:
         """The sizes on one line, without values."""
-        sizes = (
-            f"{len(self)} distinct of {self.n_objects} rows in {len(self.sizes)} pieces, {len(self.conditions)} columns"
-        )
-        return f"<SparkGranules: {sizes}, decision {', '.join(map(repr, self.decision))}>"
+        rows = f"{len(self)} distinct of {self.n_objects} rows in {len(self.sizes)} pieces"
+        decision = ", ".join(map(repr, self.decision))
+        return f"<SparkGranules: {rows}, {len(self.conditions)} columns, decision {decision}>"
 
     def __len__(self) -> int:
         """Return the number of granules."""
@@ -151,9 +154,10 @@ class SparkGranules:
     @spark_call
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to a renaming of their values; see `Granules.equal_columns`."""
-        coding, pieces = self.coding, self.pieces
+        coding = self.coding
+        pieces = self.pieces
 
-        def ask(function: Any) -> list[Any]:
+        def ask(function: Callable[[tuple[Codes, ...]], T]) -> list[T]:
             return pieces.map(lambda piece: function(piece.columns(coding))).collect()
 
         with explained("compare the columns"):
@@ -162,11 +166,12 @@ class SparkGranules:
     @spark_call
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> SparkGranules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C, on the cluster."""
-        kept, fine = self.positions(attributes), self.coding
-        coding = fine.of(kept)
-        conditions = tuple(self.conditions[a] for a in kept)
-        names = *conditions, *self.decision
-        projections = self.pieces.map(lambda piece: project(piece, fine, kept))
+        positions = self.positions(attributes)
+        fine_coding = self.coding
+        coding = fine_coding.of(positions)
+        conditions = tuple(self.conditions[a] for a in positions)
+        names = (*conditions, *self.decision)
+        projections = self.pieces.map(lambda piece: project(piece, fine_coding, positions))
         coarse = replace(
             self,
             conditions=conditions,
@@ -175,7 +180,7 @@ class SparkGranules:
             n_missing={name: self.n_missing[name] for name in names if name in self.n_missing},
             hashed=None,
             cuts={name: self.cuts[name] for name in names if name in self.cuts},
-            dictionaries=tuple(self.dictionaries[a] for a in kept),
+            dictionaries=tuple(self.dictionaries[a] for a in positions),
             profiles={name: self.profiles[name] for name in conditions if name in self.profiles},
             release=None,
         )
@@ -187,7 +192,8 @@ class SparkGranules:
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
         """Number of distinct combinations of values of some attributes: the classes of U/P."""
         if self.blocks is not None:
-            positions, columns = self.positions(attributes), self.blocks.columns
+            positions = self.positions(attributes)
+            columns = self.blocks.columns
             columns.fetch(positions)
             return count_distinct([(columns[a], self.cardinalities[a]) for a in positions], len(self))
         coarse = self.coarsen(attributes)  # equal ones are never in two pieces
@@ -206,7 +212,7 @@ class SparkGranules:
         }
         for option, is_given in late.items():
             if is_given:
-                raise TableError(f"The table is already granulated. Pass {option}= when granulating it.")
+                raise TableError("The table is already granulated. Pass ", Given(option), " when granulating it.")
         return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
 
     def check_usable(self) -> None:
@@ -219,13 +225,14 @@ class SparkGranules:
         self.is_released = True
         while self.coarse:
             self.coarse.pop().unpersist()
-        with suppress(Exception):  # a cluster that has shut down has freed them already
-            if self.blocks is not None:
-                self.blocks.unpersist()
-            for rdd in (*self.moved, self.pieces):
-                rdd.unpersist()
-            if self.release is not None:
-                self.release()
+        frees: list[Callable[[], object]] = [rdd.unpersist for rdd in (*self.moved, self.pieces)]
+        if self.blocks is not None:
+            frees.insert(0, self.blocks.unpersist)
+        if self.release is not None:
+            frees.append(self.release)
+        for free in frees:
+            with suppress(Exception):  # a cluster that has shut down has freed it already
+                free()
         if self.engine is not None:
             self.engine.close()
 

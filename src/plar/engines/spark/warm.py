@@ -14,12 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 from weakref import WeakSet
 from zipimport import zipimporter
 
 import numba
 import numpy as np
+from pyspark import SparkContext
 
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
@@ -37,10 +37,10 @@ from plar.engines.spark.session import DAEMON, explained
 from plar.measures import MEASURES
 
 #: contexts whose workers are warm
-_warm: WeakSet[Any] = WeakSet()
+_warm: WeakSet[SparkContext] = WeakSet()
 
 
-def warm_workers(context: Any) -> None:
+def warm_workers(context: SparkContext) -> None:
     """Have every worker load what it will need, once per session; workers that plar's daemon forks have it already."""
     if context in _warm or context.getConf().get("spark.python.daemon.module") == DAEMON:
         return
@@ -86,16 +86,19 @@ def _run_kernels(n_values: int) -> None:
         evaluation.select(1)
         scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
         order = np.argsort(granules.decision_codes, kind="stable").astype(np.uint32)
-        over = Pass(scorer, granules.decision_codes, granules.counts, order, np.array([0, len(order)], np.uint32))
+        starts = np.array([0, len(order)], np.uint32)
+        scoring = Pass(scorer, granules.decision_codes, granules.counts, order, starts)
         for a in (0, 2):
-            over.column(granules.columns[a], coding.cardinalities[a])
-        over.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))
+            scoring.column(granules.columns[a], coding.cardinalities[a])
+        scoring.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))
 
 
 def _once_per_machine(compile_all: Callable[[], None]) -> None:
     """Let the first process on a machine compile; the others wait, then load what it has compiled."""
-    key = blake2b("|".join([__file__, numba.__version__, np.__version__]).encode(), digest_size=8).hexdigest()
-    mark = Path(tempfile.gettempdir(), f"plar-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}-{key}")
+    versions = "|".join([__file__, numba.__version__, np.__version__])
+    key = blake2b(versions.encode(), digest_size=8).hexdigest()
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    mark = Path(tempfile.gettempdir(), f"plar-kernels-{user}-{key}")
     done = mark.with_suffix(".done")
     with suppress(ImportError, OSError):  # Windows has no such lock, and the folder may not be writable
         import fcntl

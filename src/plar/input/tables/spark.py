@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,12 +15,20 @@ from plar.coding.codes import Column
 from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.numerals import NUMBER
-from plar.errors import TableError
+from plar.errors import Given, TableError
 from plar.files.write import output_format
 from plar.input.roles import Roles, assign
 from plar.input.tables.source import Selection, Source
 from plar.options import ReadOptions
 from plar.runtime.spark_calls import spark_call
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructField
+
+#: writes the columns of a selection of some rows into a folder
+Write: TypeAlias = Callable[[Source, Selection, str | os.PathLike[str]], None]
 
 #: Spark's types of text, by name
 _TEXT = ("string", "char", "varchar")
@@ -34,13 +42,17 @@ class ClusterSource(Source):
         """Give the columns their roles; y= is refused."""
         if options.y is not None:
             raise TableError(
-                "The rows are on a Spark cluster, so y= cannot be given separately. Add it as a column: decision=."
+                "The rows are on a Spark cluster, so y= cannot be given separately. Add it as a column: ",
+                Given("decision"),
+                ".",
             )
         return assign(self.names, options)
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Refuse: the columns are coded on the cluster."""
-        raise TableError("The rows are on a Spark cluster. Use engine='spark', or collect them with .toPandas().")
+        raise TableError(
+            "The rows are on a Spark cluster. Use ", Given("engine", "spark"), ", or collect them with .toPandas()."
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +62,20 @@ class SharedFiles(ClusterSource):
     `write` has the tasks write the columns of a selection into a folder.
     """
 
-    write: Any = None
+    write: Write = field(kw_only=True)
 
     @staticmethod
-    def open(rows: Source, write: Any) -> SharedFiles:
+    def open(rows: Source, write: Write) -> SharedFiles:
         """Wrap files that are already opened."""
-        return SharedFiles(rows, rows.names, rows.files, rows.text, rows.int_column_labels, rows.declared, write)
+        return SharedFiles(
+            data=rows,
+            names=rows.names,
+            files=rows.files,
+            text=rows.text,
+            int_column_labels=rows.int_column_labels,
+            declared=rows.declared,
+            write=write,
+        )
 
     def select(self, selection: Selection) -> Any:
         """Read columns on this machine."""
@@ -76,7 +96,7 @@ class SparkSource(ClusterSource):
     kind = "spark"
 
     @staticmethod
-    def open(frame: Any) -> SparkSource:
+    def open(frame: DataFrame) -> SparkSource:
         """Wrap a DataFrame."""
         return SparkSource(frame, check_names(frame.columns, "the Spark DataFrame"))
 
@@ -85,86 +105,94 @@ class SparkSource(ClusterSource):
         roles = super().assign(options, coded_y, label)
         if roles.numeric:
             raise TableError(
-                "A Spark DataFrame declares which columns are numbers, so drop numeric= and cast the column."
+                "A Spark DataFrame declares which columns are numbers, so drop ",
+                Given("numeric"),
+                " and cast the column.",
             )
         return roles
 
-    def select(self, selection: Selection) -> Any:
+    def select(self, selection: Selection) -> DataFrame:
         """Select columns, on the cluster."""
         return select_places(self.data, self.places(selection.kept), selection)
 
     @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Let Spark write a folder, which is complete once it holds _SUCCESS."""
-        place, kind = os.fspath(path), _writer(path)
+        folder = os.fspath(path)
+        kind = _writer(path)
         writer = self.select(selection).write.mode("error").format(kind)
+        if kind == "csv":
+            writer = writer.option("header", True)
         try:
-            (writer.option("header", True) if kind == "csv" else writer).save(place)
+            writer.save(folder)
         except Exception as error:
             if "PATH_ALREADY_EXISTS" not in str(error):
                 raise
-            raise TableError(f"{place!r} already exists and is not overwritten. Choose another name.") from None
+            raise TableError(f"{folder!r} already exists and is not overwritten. Choose another name.") from None
 
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a format that Spark cannot write."""
         _writer(path)
 
 
-def select_places(frame: Any, places: Sequence[int], selection: Selection | None = None) -> Any:
+def select_places(frame: DataFrame, places: Sequence[int], selection: Selection | None = None) -> DataFrame:
     """Select columns by position, cut as the selection says: names may contain dots, or differ only in case."""
-    names, selection = frame.columns, selection or Selection(())
+    names = frame.columns
+    fields = frame.schema.fields
     numbered = frame.toDF(*(f"c{place}" for place in range(len(names))))
-    chosen = [
-        _binned(numbered[f"c{place}"], frame.schema.fields[place], selection)
-        if names[place] in selection.cuts
-        else f"c{place}"
-        for place in places
-    ]
-    return numbered.select(*chosen).toDF(*(names[place] for place in places))
+    columns = []
+    for place in places:
+        column = numbered[f"c{place}"]
+        if selection is not None and names[place] in selection.cuts:
+            column = _binned(column, fields[place], selection)
+        columns.append(column)
+    return numbered.select(*columns).toDF(*(names[place] for place in places))
 
 
-def plain(value: Any, kind: Any) -> Any:
+def plain(value: SparkColumn, kind: DataType) -> SparkColumn:
     """Text by its characters, whatever collation or length its column declares; other values as they are."""
     from pyspark.sql.types import StringType
 
     return value.cast(StringType()) if kind.typeName() in _TEXT else value
 
 
-def _binned(value: Any, field: Any, selection: Selection) -> Any:
+def _binned(value: SparkColumn, field: StructField, selection: Selection) -> SparkColumn:
     """Replace values with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 
     kind = field.dataType.typeName()
     value = plain(value, field.dataType)
-    absent = value.isin(_numbers_of(field.dataType, selection.na))
+    is_missing = value.isin(_missing_numbers(field.dataType, selection.na))
     number = value.cast("double")
     if kind in ("float", "double"):
-        absent = sql.isnan(value) | absent
+        is_missing = sql.isnan(value) | is_missing
     elif kind in _TEXT:
         pointed = sql.translate(value, ".,", "?.") if selection.decimal == "," else value
         number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
         # compared as doubles, which is what bins do
-        numbers = [float(known) for known in selection.na.numbers]
-        absent = value.isin(list(selection.na.texts)) | sql.coalesce(number.isin(numbers), sql.lit(False))
-    said = sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: ")
-    odd = sql.raise_error(sql.concat(said, value)).cast("int")
-    found = sql.when(number.isNotNull(), _tree(number, selection.cuts[field.name], 0)).otherwise(odd)
-    return sql.when(value.isNotNull() & ~absent, found)
+        missing_numbers = [float(missing) for missing in selection.na.numbers]
+        is_missing_number = sql.coalesce(number.isin(missing_numbers), sql.lit(False))
+        is_missing = value.isin(list(selection.na.texts)) | is_missing_number
+    message = sql.lit(f"Column {field.name!r} is cut into bins, but holds a non-number: ")
+    refused = sql.raise_error(sql.concat(message, value)).cast("int")
+    bin_number = sql.when(number.isNotNull(), _bisected(number, selection.cuts[field.name], 0)).otherwise(refused)
+    return sql.when(value.isNotNull() & ~is_missing, bin_number)
 
 
-def _numbers_of(kind: Any, na: MissingSpellings) -> list[Any]:
+def _missing_numbers(kind: DataType, na: MissingSpellings) -> list[Any]:
     """Those of the numbers that mean missing which a Spark type has."""
     from pyspark.sql import functions as sql
+    from pyspark.sql.types import DecimalType
 
     name = kind.typeName()
     if name in ("float", "double"):
         return list(na.floats(np.dtype(np.float32 if name == "float" else np.float64)))
-    if name == "decimal":
-        fitting = (_fitted(number, kind.precision, kind.scale) for number in na.numbers)
-        return [sql.lit(f"{number:f}").cast(kind) for number in fitting if number is not None]
+    if isinstance(kind, DecimalType):
+        decimals = [_fitted(number, kind.precision, kind.scale) for number in na.numbers]
+        return [sql.lit(f"{number:f}").cast(kind) for number in decimals if number is not None]
     if name in ("byte", "short", "integer", "long"):
-        fitting = (_fitted(number, 19, 0) for number in na.numbers)
-        return [int(number) for number in fitting if number is not None and abs(number) < 1 << 63]
+        integers = [_fitted(number, 19, 0) for number in na.numbers]
+        return [int(number) for number in integers if number is not None and abs(number) < 1 << 63]
     return []
 
 
@@ -176,20 +204,22 @@ def _fitted(number: Decimal, precision: int, scale: int) -> Decimal | None:
         return None
 
 
-def _tree(number: Any, cuts: Sequence[float], first: int) -> Any:
-    """Find the bin by bisection: Spark has no function that searches a sorted array."""
+def _bisected(number: SparkColumn, cuts: Sequence[float], first: int) -> SparkColumn:
+    """The bin of a number, by bisection: Spark has no function that searches a sorted array."""
     from pyspark.sql import functions as sql
 
     if not cuts:
         return sql.lit(first)
     half = len(cuts) // 2
-    upper = _tree(number, cuts[half + 1 :], first + half + 1)
-    return sql.when(number <= sql.lit(cuts[half]), _tree(number, cuts[:half], first)).otherwise(upper)
+    lower = _bisected(number, cuts[:half], first)
+    upper = _bisected(number, cuts[half + 1 :], first + half + 1)
+    return sql.when(number <= sql.lit(cuts[half]), lower).otherwise(upper)
 
 
 def _writer(path: str | os.PathLike[str]) -> str:
-    place = os.fspath(path)
-    kind = _WRITERS.get(os.path.splitext(place.rstrip("/"))[1].lower())
-    if kind is None:
-        raise TableError(f"Spark cannot write {place!r}. Choose one of: {' '.join(_WRITERS)}.")
-    return kind
+    """Spark's name for the format of a folder, by the folder's suffix."""
+    folder = os.fspath(path)
+    suffix = os.path.splitext(folder.rstrip("/"))[1].lower()
+    if suffix not in _WRITERS:
+        raise TableError(f"Spark cannot write {folder!r}. Choose one of: {' '.join(_WRITERS)}.")
+    return _WRITERS[suffix]
