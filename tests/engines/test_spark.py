@@ -485,7 +485,9 @@ def test_errors_of_tasks_keep_their_options(spark: Any) -> None:
             raise plar.TableError(*message)
 
     rows = spark.range(1)
-    for run in (rows.rdd.map(fail).collect, rows.mapInArrow(fail, "a int").collect):
+    with session.quiet():
+        runs = rows.rdd.map(fail).collect, rows.mapInArrow(fail, "a int").collect
+    for run in runs:
         with pytest.raises(plar.TableError) as caught, session.explained("fail"):
             run()
         assert caught.value.message == message
