@@ -256,14 +256,14 @@ def test_text_compares_by_its_characters_whatever_its_type(spark: Any, text_type
 def test_bins_of_text_compare_by_its_characters(spark: Any, text_types: list[str], tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,d\n1,0\ngone,1\n3,1\n")
-    found = plar.reduce(path, "d", bins={"a": [1.5]}, na="gone")
+    reduct = plar.reduce(path, "d", bins={"a": [1.5]}, na="gone")
     for kind in text_types:
         rows = spark.createDataFrame([("1", 0), ("gone", 1), ("3", 1)], f"a {kind}, d int")
-        assert [row.a for row in found.transform(rows, output="bins").collect()] == [0, None, 1]
-        assert found.transform(rows).schema == rows.schema
+        assert [row.a for row in reduct.transform(rows, output="bins").collect()] == [0, None, 1]
+        assert reduct.transform(rows).schema == rows.schema
         other = spark.createDataFrame([("Gone", 1)], f"a {kind}, d int")
         with pytest.raises(Exception, match="'a' is cut into bins, but holds a non-number: Gone"):
-            found.transform(other, output="bins").collect()
+            reduct.transform(other, output="bins").collect()
 
 
 @pytest.mark.filterwarnings("ignore:The decision is missing:plar.PlarWarning")
@@ -271,15 +271,15 @@ def test_granules_stay_on_the_cluster_for_all_measures(spark: Any, monkeypatch: 
     # dictionaries of more than 2 values do not fit this driver
     monkeypatch.setattr(granulate, "MAX_VALUES_OF_PART", 2)
     rows = spark.createDataFrame(list(zip(*TYPED.values(), strict=True)), SCHEMA).repartition(3)
-    held: Any = plar.granulate(rows, "d`", engine=SparkEngine(session=spark, layout="columns"))
+    on_cluster: Any = plar.granulate(rows, "d`", engine=SparkEngine(session=spark, layout="columns"))
     frame = pl.DataFrame(TYPED)
-    assert (len(held), held.n_objects, held.n_decisions) == (8, 8, 3)
+    assert (len(on_cluster), on_cluster.n_objects, on_cluster.n_decisions) == (8, 8, 3)
     for measure in ("SCE", "LCE"):
-        assert facts(plar.reduce(held, measure=measure)) == facts(plar.reduce(frame, "d`", measure=measure))
-    coarse = plar.reduce(held, conditions=["A", "w"], engine=SparkEngine(session=spark, layout="rows"))
+        assert facts(plar.reduce(on_cluster, measure=measure)) == facts(plar.reduce(frame, "d`", measure=measure))
+    coarse = plar.reduce(on_cluster, conditions=["A", "w"], engine=SparkEngine(session=spark, layout="rows"))
     assert facts(coarse) == facts(plar.reduce(frame, "d`", conditions=["A", "w"]))
-    assert "8 distinct of 8 rows" in repr(held)
-    held.unpersist()
+    assert "8 distinct of 8 rows" in repr(on_cluster)
+    on_cluster.unpersist()
 
 
 def test_files_that_spark_reads(spark: Any, tmp_path: Path) -> None:
@@ -297,13 +297,13 @@ def test_files_that_spark_reads(spark: Any, tmp_path: Path) -> None:
         frame[20 * k : 20 * k + 20].write_csv(many / f"{k}.csv")
     assert len(frame) == 60
     for path in (text, tmp_path / "t.parquet", tmp_path / "t.ndjson", many, f"file://{many}/*.csv"):
-        held: Any = plar.granulate(path, "x_wins", engine=engine)
+        on_cluster: Any = plar.granulate(path, "x_wins", engine=engine)
         for fact in ("conditions", "decision", "cardinalities", "n_decisions", "n_objects"):
-            assert getattr(held, fact) == getattr(here, fact), (path, fact)
-        assert len(held) == len(here)
-        held.unpersist()
-    found = plar.reduce(text, "x_wins", engine=engine, max_attributes=2)
-    assert facts(found) == facts(plar.reduce(frame, "x_wins", max_attributes=2))
+            assert getattr(on_cluster, fact) == getattr(here, fact), (path, fact)
+        assert len(on_cluster) == len(here)
+        on_cluster.unpersist()
+    reduct = plar.reduce(text, "x_wins", engine=engine, max_attributes=2)
+    assert facts(reduct) == facts(plar.reduce(frame, "x_wins", max_attributes=2))
     bare = tmp_path / "bare.data"
     bare.write_text("\n".join(";".join(row) for row in frame.rows()))
     core = plar.core(engine.read(bare, ReadOptions(header=False)), -1, engine=engine)
@@ -421,11 +421,11 @@ def test_the_clause_finder_leaves_no_broadcast(spark: Any) -> None:
     rows = spark.createDataFrame(cells, "a int, b int, c int, d int").coalesce(1)
     folder = Path(spark.sparkContext._temp_dir)
     engine = SparkEngine(session=spark, layout="rows", partitions=1)
-    with plar.granulate(rows, "d", engine=engine) as held:  # type: ignore[attr-defined]
+    with plar.granulate(rows, "d", engine=engine) as on_cluster:  # type: ignore[attr-defined]
         before = set(folder.iterdir())
-        assert plar.reduce(held, search="smallest", engine=engine).attributes == ("a", "b")
+        assert plar.reduce(on_cluster, search="smallest", engine=engine).attributes == ("a", "b")
         with pytest.raises(plar.ParameterError, match="in every reduct"):
-            plar.reduce(held, search="smallest", exclude=["a", "b"], engine=engine)
+            plar.reduce(on_cluster, search="smallest", exclude=["a", "b"], engine=engine)
         assert set(folder.iterdir()) <= before
 
 

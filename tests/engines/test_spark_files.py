@@ -46,8 +46,8 @@ def engine_of(spark: Any, layout: str = "columns") -> SparkEngine:
 
 def same(spark: Any, path: Any, decision: Any = "d", **options: Any) -> None:
     for layout in ("driver", "columns"):
-        found = plar.reduce(path, decision, engine=engine_of(spark, layout), **options)
-        assert facts(found) == facts(plar.reduce(path, decision, **options)), layout
+        reduct = plar.reduce(path, decision, engine=engine_of(spark, layout), **options)
+        assert facts(reduct) == facts(plar.reduce(path, decision, **options)), layout
 
 
 def test_every_format(spark: Any, tmp_path: Path) -> None:
@@ -167,17 +167,17 @@ def test_partitions_on_other_file_systems(tmp_path: Path, inside: str) -> None:
         remote = RemoteFiles.open(f"memory://{tmp_path}/{inside}", ReadOptions())
         here = open_source(f"{tmp_path}/{inside}", ReadOptions())
         every = Selection(here.names)
-        found: pl.DataFrame = remote.select(every)
+        read: pl.DataFrame = remote.select(every)
     finally:
         memory.rm(str(tmp_path), recursive=True)
     assert remote.names == here.names
-    assert found.equals(here.select(every))
-    assert found.schema == here.select(every).schema
+    assert read.equals(here.select(every))
+    assert read.schema == here.select(every).schema
     if inside == "h":
-        assert found.schema["y/ear"] == pl.Int64
-        assert found.schema["c"] == pl.String
-        assert found["y/ear"].unique(maintain_order=True).to_list() == [-7, 2020, None]
-        assert found["c"].unique(maintain_order=True).to_list() == ["05", "a b", "x"]
+        assert read.schema["y/ear"] == pl.Int64
+        assert read.schema["c"] == pl.String
+        assert read["y/ear"].unique(maintain_order=True).to_list() == [-7, 2020, None]
+        assert read["c"].unique(maintain_order=True).to_list() == ["05", "a b", "x"]
 
 
 def test_partitions_that_only_some_files_have(tmp_path: Path) -> None:
@@ -266,9 +266,9 @@ def test_a_file_that_disappears(spark: Any, tmp_path: Path, monkeypatch: pytest.
         engine, divide = engine_of(spark), parts.parts_of
 
         def gone(rows: Any, context: Any, path: Path = path, divide: Any = divide) -> Any:
-            found = divide(rows, context)
+            divided = divide(rows, context)
             os.unlink(path)
-            return found
+            return divided
 
         monkeypatch.setattr("plar.engines.spark.engine.parts_of", gone)
         with pytest.raises(plar.TableError, match=rf"^Cannot read '.*t\.{suffix}'[^\n]*No such file[^\n]*$"):
@@ -283,9 +283,9 @@ def test_a_file_that_becomes_shorter(spark: Any, tmp_path: Path, monkeypatch: py
     rows = path.read_bytes().splitlines(keepends=True)
 
     def shortened(rows_to_read: Any, context: Any) -> Any:
-        found = divide(rows_to_read, context)
+        divided = divide(rows_to_read, context)
         path.write_bytes(b"".join(rows[:200]))
-        return found
+        return divided
 
     monkeypatch.setattr("plar.engines.spark.engine.parts_of", shortened)
     monkeypatch.setattr(parts, "_MIN_PART_BYTES", 1 << 20)  # one part, whose end is that of the file
@@ -317,11 +317,11 @@ def test_minus_zero_is_zero_in_every_partition(spark: Any, monkeypatch: pytest.M
     monkeypatch.setattr(granulate, "MAX_VALUES_OF_PART", 2)  # so that values are numbered on the cluster
     values = [0.0, 1.0, 2.0, 3.0, -0.0, 1.0, 2.0, 3.0]
     rows = spark.createDataFrame([(v, i % 2) for i, v in enumerate(values)], "a double, d int").repartition(4)
-    held: Any = plar.granulate(rows, "d", engine=engine_of(spark))
+    on_cluster: Any = plar.granulate(rows, "d", engine=engine_of(spark))
     here = plar.granulate({"a": values, "d": [i % 2 for i in range(8)]}, "d")
-    assert held.cardinalities == here.cardinalities == (4,)
-    assert len(held) == len(here)
-    held.unpersist()
+    assert on_cluster.cardinalities == here.cardinalities == (4,)
+    assert len(on_cluster) == len(here)
+    on_cluster.unpersist()
 
 
 def test_types_that_do_not_compare_are_one_line(spark: Any) -> None:

@@ -136,11 +136,11 @@ def test_a_time_limit_ends_a_pass_on_spark(spark: Any, layout: str, monkeypatch:
     before, files = set(spark.sparkContext._jsc.getPersistentRDDs()), Path(SparkFiles.getRootDirectory())
     names = {path.name for path in files.iterdir()}
     with SparkEngine(session=spark, layout=layout, watch=watch) as engine:
-        found = plar.reduce(table(100, 12), "d", measure=measure, engine=engine, time_limit=10)
+        reduct = plar.reduce(table(100, 12), "d", measure=measure, engine=engine, time_limit=10)
     assert clock.now == 10
     assert set(spark.sparkContext._jsc.getPersistentRDDs()) <= before
     assert {path.name for path in files.iterdir()} == names
-    assert (found.steps, found.complete) == ((), False)
+    assert (reduct.steps, reduct.complete) == ((), False)
     assert_idle(spark)
 
 
@@ -185,8 +185,8 @@ def test_ctrl_c_in_the_shell(tmp_path: Path) -> None:
     out, err = child.communicate(timeout=300)
     assert err == f"The steps are saved in {checkpoint}; run the same command again to continue.\nInterrupted.\n"
     assert child.returncode == 130
-    found = json.loads(out)
-    assert (len(found["steps"]), found["complete"]) == (2 - len(found["core"]), False)
+    result = json.loads(out)
+    assert (len(result["steps"]), result["complete"]) == (2 - len(result["core"]), False)
     assert all_facts(plar.reduce(table(100, 12), "d", checkpoint=checkpoint)) == all_facts(
         plar.reduce(table(100, 12), "d")
     )
@@ -210,8 +210,8 @@ def test_ctrl_c_while_spark_starts() -> None:
         with _interrupts_later() as pressed:
             done(pressed)
 
-    found: list[list[int]] = []
-    thread = threading.Thread(target=elsewhere, args=(found.append,))
+    interrupts: list[list[int]] = []
+    thread = threading.Thread(target=elsewhere, args=(interrupts.append,))
     thread.start()
     thread.join()
-    assert found == [[]]
+    assert interrupts == [[]]
