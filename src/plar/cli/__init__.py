@@ -22,7 +22,7 @@ import typer
 
 import plar
 from plar.cli.commands import COMMANDS
-from plar.cli.options import flat
+from plar.cli.options import expand_groups
 from plar.cli.shell_words import line_of
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
 from plar.files.find import written_so_far
@@ -37,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command, _example in COMMANDS.items():
-    app.command(epilog=f"Example: {_example}")(flat(_command))
+    app.command(epilog=f"Example: {_example}")(expand_groups(_command))
 
 
 @app.callback(invoke_without_command=True)

@@ -50,7 +50,7 @@ def on_spark(data: Any) -> bool:
     return type(data).__module__.startswith(("pyspark.sql", "plar.engines.spark"))
 
 
-def as_engine(engine: str | Engine, n_jobs: int | None = None, data: Any = None) -> Engine:
+def as_engine(engine: object, n_jobs: int | None = None, data: Any = None) -> Engine:
     """Make the engine of that name; an engine object is taken as it is.
 
     Examples

@@ -17,7 +17,7 @@ _FRAGILE: Final = frozenset({"numba", "llvmlite", "weakref", "_weakrefset"})
 #: Python's import system, by its names before and after it is imported itself
 _IMPORTING: Final = frozenset({"importlib", "_frozen_importlib", "_frozen_importlib_external"})
 #: modules that an exception must not leave halfway, or a `with` block would not be entered or left
-_ENTERING: Final = frozenset({__name__, "contextlib"})
+_ENTERING: Final = frozenset({__name__, "contextlib", "plar.session.session"})
 
 
 class SafeInterrupts:
@@ -93,8 +93,8 @@ def _newest_safe(frame: FrameType | None) -> FrameType | None:
     """The innermost of the running functions that neither is fragile nor was called by one that is."""
     safe = frame
     importer: FrameType | None = None
-    if frame is not None and frame.f_globals.get("__name__") in _ENTERING:
-        safe = frame.f_back
+    while safe is not None and safe.f_globals.get("__name__") in _ENTERING:
+        safe = safe.f_back
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if package in _FRAGILE or frame.f_code.co_name == "__del__":

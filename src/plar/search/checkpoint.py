@@ -39,7 +39,7 @@ _LARGEST = 1 << 192
 _THETA_SLACK = 1e-9
 
 
-class Journal:
+class Checkpoint:
     """The core and the steps of one or several searches, as they are found; without a path, in memory only.
 
     An existing file is read; `begin` then checks that it belongs to the search.

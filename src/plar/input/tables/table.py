@@ -113,6 +113,10 @@ class DecisionTable:
         self.source.check_output(path)
         self.source.sink(selection, path)
 
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a file that `sink` cannot write."""
+        self.source.check_output(path)
+
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
         decision = () if self.roles.coded_y is not None else self.decision
         return _selection(self.source, by_label(names, self.source.int_column_labels), decision, cuts, self.options)

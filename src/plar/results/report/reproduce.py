@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import NO_NA, Options, ReadOptions
+from plar.options import NO_NA, ReadOptions, SearchOptions
 from plar.results.report.words import MEASURES
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: settings with their defaults: those of reading, and of the search
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
-_SEARCH = {field.name: field.default for field in fields(Options)}
+_SEARCH = {field.name: field.default for field in fields(SearchOptions)}
 #: the longest call on one line
 _WIDTH = 100
 
