@@ -27,7 +27,7 @@ from plar.measures import OWN, Measure
 from plar.options import Options
 from plar.results.reduct import Certificate, Reduct, Step
 from plar.runtime.parallel import in_threads, usable_cores
-from plar.search.checkpoint import Journal
+from plar.search.checkpoint import Checkpoint
 from plar.session.progress import OnStep, Progress
 
 #: candidates tested against chance at a time
@@ -53,7 +53,7 @@ class Search:
     progress: Progress | None = None
     #: called after every greedy step
     on_step: OnStep | None = None
-    journal: Journal = field(default_factory=Journal)
+    journal: Checkpoint = field(default_factory=Checkpoint)
     deadline: float = math.inf
     watch: Watch | None = None
     #: whether to find the conditions that carry the same information

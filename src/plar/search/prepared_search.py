@@ -16,7 +16,7 @@ from plar.measures import as_measure
 from plar.options import Options, ReadOptions
 from plar.results.reduct import Reduct
 from plar.runtime.limits import as_bytes, as_seconds, memory_limited
-from plar.search.checkpoint import Journal
+from plar.search.checkpoint import Checkpoint
 from plar.session.progress import followed
 from plar.session.session import Prepared, costs_by_name, prepared
 from plar.session.warnings import warn_after, warn_before, warn_supervised_bins
@@ -63,7 +63,7 @@ def searching(given: Mapping[str, Any]) -> Iterator[Searching]:
             raise ParameterError(f"The {name!r} parameter must be a function. Got {given[name]!r} instead.")
     seconds: dict[str, float] = {}
     where, include = (given["data"], reading, given["engine"], given["n_jobs"]), given["include"]
-    journal = Journal(given["checkpoint"])
+    journal = Checkpoint(given["checkpoint"])
     with (
         memory_limited(as_bytes(given["memory_limit"])),
         followed(given["verbose"], progress, on_step) as (notify, notify_step, display),
