@@ -19,6 +19,7 @@ from plar import datasets
 from plar.engines import LocalEngine
 from plar.reduct_search.hitting_sets import HittingSets
 from support import oracle
+from support.checkpoints import read_search
 from support.environment import TIC_TAC_TOE, TURNS, nightly
 from support.real import HERE, paper
 from support.real import granules as granulated
@@ -312,11 +313,11 @@ def test_resumes_with_the_clauses_found(tmp_path: Path) -> None:
     some = interrupted.value.reduct
     assert not some.complete
     assert plar.verify(proof_of(some), table)
-    kept = json.loads(path.read_text())["state"][0]["clauses"]
+    kept = read_search(path)["clauses"]
     assert len(kept) > 5
     again = plar.reduce(table, "d", search="smallest", checkpoint=path)
     assert (again.attributes, again.bounds) == (whole.attributes, whole.bounds)
-    after = json.loads(path.read_text())["state"][0]["clauses"]
+    after = read_search(path)["clauses"]
     assert after[: len(kept)] == kept
     assert len({tuple(attributes) for attributes, _, _ in after}) == len(after)
     with pytest.raises(plar.TableError, match="is of another run: costs"):
