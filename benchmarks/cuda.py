@@ -32,8 +32,6 @@ from plar.engines import CudaEngine, LocalEngine
 from plar.engines.cuda.kernels import grid, interleave
 from plar.granules.granules import Granules
 from plar.measures import SCE, Measure
-from plar.options import Options
-from plar.search.greedy import find_reduct
 
 RESULTS: list[dict[str, Any]] = []
 REPEAT = 20
@@ -130,10 +128,9 @@ def measures() -> None:
 
 def iterations() -> None:
     _, _, granules = sdss()
-    options = Options(max_attributes=5)
-    find_reduct(granules, SCE, CudaEngine(), options)
-    found = find_reduct(granules, SCE, CudaEngine(), options)
-    expected = find_reduct(granules, SCE, LocalEngine(), options)
+    plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=5)
+    found = plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=5)
+    expected = plar.reduce(granules, measure=SCE, engine=LocalEngine(), max_attributes=5)
     assert facts(found) == facts(expected)
     for i, step in enumerate(found.steps):
         report(f"SDSS shape, whole iteration {i + 1}, host time included", 1e3 * step.seconds, 10.0)
@@ -156,14 +153,13 @@ def copying() -> None:
     speed = f"{x.size / whole / 1e6:.1f} GB/s"
     report("SDSS shape, copying the columns to the device, at once", whole, None, note=speed)
     report("SDSS shape, copying the columns to the device, one by one", single)
-    options = Options(max_attributes=10)
-    find_reduct(granules, SCE, CudaEngine(), options)
+    plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=10)
     times = []
     for _ in range(3):
         began = time.perf_counter()
-        found = find_reduct(granules, SCE, CudaEngine(), options)
+        found = plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=10)
         times.append(1e3 * (time.perf_counter() - began))
-    assert facts(found) == facts(find_reduct(granules, SCE, LocalEngine(), options))
+    assert facts(found) == facts(plar.reduce(granules, measure=SCE, engine=LocalEngine(), max_attributes=10))
     assert len(found.attributes) == 10
     phases = ", ".join(f"{phase} {1e3 * seconds:.0f}" for phase, seconds in found.seconds.items())
     note = f"{phases}; core of {len(found.core)}"
@@ -175,11 +171,11 @@ def copying() -> None:
 def gisette() -> None:
     granules = granules_of(*datasets.gisette_like())
     for engine in (CudaEngine(), LocalEngine()):
-        find_reduct(granules, SCE, engine, Options())
+        plar.reduce(granules, measure=SCE, engine=engine)
         times = []
         for _ in range(3):
             began = time.perf_counter()
-            found = find_reduct(granules, SCE, engine, Options())
+            found = plar.reduce(granules, measure=SCE, engine=engine)
             times.append(1e3 * (time.perf_counter() - began))
         if engine.name == "cuda":
             expected = facts(found)

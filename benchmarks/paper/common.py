@@ -24,9 +24,6 @@ import plar
 from plar import datasets
 from plar.baselines.spark import SparkSystem
 from plar.engines import SparkEngine
-from plar.measures import as_measure
-from plar.options import Options
-from plar.search.greedy import find_reduct
 
 __all__ = [
     "HERE",
@@ -123,7 +120,7 @@ def session() -> Any:
         X, y = datasets.random_table(200, 3)
         with SparkSystem("warm", True, 8, spark) as system:
             for _ in range(3):
-                find_reduct(plar.granulate(X, y=y), as_measure("SCE"), system, Options())
+                plar.reduce(plar.granulate(X, y=y), engine=system)
     return _SESSION[0].spark()
 
 
@@ -140,7 +137,7 @@ def on_system(system: Any, table: Table, measure: str, most: int | None, tree: b
     expected = plar.reduce(table.granules, measure=measure)
     reset_peak(tree)
     sampled = Sampled(system, most)
-    found = find_reduct(table.granules, as_measure(measure), sampled, Options())
+    found = plar.reduce(table.granules, measure=measure, engine=sampled)
     assert (found.attributes, found.core, found.theta) == (expected.attributes, expected.core, expected.theta)
     return {
         **table.about,

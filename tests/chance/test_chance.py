@@ -30,7 +30,7 @@ from plar.chance.p_value import _drawn, p_value
 from plar.engines import LocalEngine
 from plar.grouping.partition import smallest_codes
 from plar.measures import as_measure
-from plar.search.greedy import _best_first
+from plar.search.ties import best_first
 from plar.uncertainty.strata import CrossTab
 from support import oracle
 from support.checkpoints import begun
@@ -633,7 +633,7 @@ def test_order_of_testing_by_the_definition() -> None:
         while left:
             expected.append(next(a for a, theta in left.items() if theta <= min(left.values()) + bound))
             del left[expected[-1]]
-        assert _best_first(theta_of, bound) == expected
+        assert best_first(theta_of, bound) == expected
 
 
 @cache
@@ -687,7 +687,7 @@ def test_out_of_time(seconds: float) -> None:
 def test_out_of_time_while_candidates_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("plar.search.greedy.perf_counter", lambda: now[0])
-    monkeypatch.setattr("plar.search.prepared_search.perf_counter", lambda: now[0])
+    monkeypatch.setattr("plar.session.session.perf_counter", lambda: now[0])
 
     def late(*args: Any, **kwargs: Any) -> float:
         now[0] += 10.0

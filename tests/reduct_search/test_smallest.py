@@ -294,7 +294,7 @@ def test_more_refusals() -> None:
         with pytest.raises(plar.ParameterError, match=f"The '{name}' parameter"):
             plar.reducts(XOR, "d", **limits)
     with pytest.raises(plar.ParameterError, match="Leave search= out"):
-        plar.relevant(XOR, "d", search="smallest")
+        plar.relevant(XOR, "d", search="smallest")  # type: ignore[call-arg]
     assert plar.reduce(XOR, "d", costs={}).proof is None
 
 

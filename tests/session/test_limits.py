@@ -186,20 +186,20 @@ import sys, time
 import plar.search.greedy
 from plar.cli import main
 
-step, steps = plar.search.greedy._Search._step, []
+step, steps = plar.search.greedy.GreedySearch._step, []
 def slow(*given):
     steps.append(given)
     if len(steps) == {wait_in}:
         print("step", file=sys.stderr, flush=True)
         time.sleep(600)
     return step(*given)
-plar.search.greedy._Search._step = slow
+plar.search.greedy.GreedySearch._step = slow
 if {certificate}:
-    redundant = plar.search.greedy._redundant
+    redundant = plar.search.greedy.redundant_among
     def certificate(*given):
         print("certificate", file=sys.stderr, flush=True)
         time.sleep(600)
-    plar.search.greedy._redundant = certificate
+    plar.search.greedy.redundant_among = certificate
 main()
 """
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from plar.coding.column_names import ColumnName, by_label
-from plar.errors import Given, Parameter, ParameterError, Part, invalid, unknown_name
+from plar.errors import Given, Parameter, ParameterError, Part, invalid
 from plar.options.checks import (
     check_alpha,
     check_amount,
@@ -156,7 +157,9 @@ def read_options(decision: Any, y: Any, reading: ReadingOptions) -> ReadOptions:
     known = [declared.name for declared in fields(ReadOptions)]
     for name in reading:
         if name not in known:
-            raise TypeError(str(unknown_name("option", name, known)))
+            near = get_close_matches(name, OPTIONS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"unexpected keyword argument {name!r}.{hint}")
     return ReadOptions(decision, y, **reading)
 
 

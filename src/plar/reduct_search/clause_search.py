@@ -46,7 +46,7 @@ class ClauseSearch(Search):
         self.exclude = frozenset(self.granules.positions(self.options.exclude))
         self.costs = [int(costs.get(name, 1)) for name in names]
         self.clause_finder = self.session.engine.clause_finder(self.granules, self.measure)
-        saved = [FoundClause(clause, tuple(row), tuple(other)) for clause, row, other in self.checkpoint.clauses]
+        saved = self.checkpoint.clauses
         self._check_saved(saved)
         #: by clause, in the order of the rows of `hitting.holds`
         self.answers = {answer.attributes: answer for answer in saved}
