@@ -9,7 +9,6 @@ from inspect import signature
 from typing import Any, cast
 
 from plar.bins import Spec
-from plar.chance.p_value import LEVEL
 from plar.coding.column_names import ColumnName as Column
 from plar.engines import as_engine
 from plar.engines.base import Engine
@@ -17,7 +16,7 @@ from plar.errors import NoDecision, ParameterError, TableError
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
-from plar.options import Options, ReadOptions, shows_reading
+from plar.options import DEFAULT_ALPHA, Options, ReadOptions, shows_reading
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.runtime.interrupts import SafeInterrupts
@@ -196,7 +195,7 @@ def reduce(
         return result
 
 
-def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEVEL, **options: Any) -> Relevant:
+def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = DEFAULT_ALPHA, **options: Any) -> Relevant:
     """Find all columns that beat chance; parameters are those of `reduce`.
 
     `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated without the
@@ -226,7 +225,9 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEV
 
 # the parameters of `reduce`, with another default of alpha
 relevant.__signature__ = signature(reduce).replace(  # type: ignore[attr-defined]
-    parameters=[p.replace(default=LEVEL) if p.name == "alpha" else p for p in signature(reduce).parameters.values()],
+    parameters=[
+        p.replace(default=DEFAULT_ALPHA) if p.name == "alpha" else p for p in signature(reduce).parameters.values()
+    ],
     return_annotation="Relevant",
 )
 

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from plar.api import relevant
 from plar.bins import Spec
-from plar.chance.p_value import LEVEL
 from plar.engines.base import Engine
 from plar.granules.granules import Granules
 from plar.measures import Measure
+from plar.options import DEFAULT_ALPHA
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.sklearn.reduct_selector import ReductSelector
@@ -64,7 +64,7 @@ class RelevantSelector(ReductSelector):
         decision_bins: str | Sequence[float] | None = None,
         numeric: str | int | Iterable[str | int] = (),
         minimal: bool = False,
-        alpha: float = LEVEL,
+        alpha: float = DEFAULT_ALPHA,
         start: str | None = None,
         output: str = "values",
         n_jobs: int | None = None,
