@@ -26,7 +26,7 @@ import plar
 from plar import baselines
 from plar.chance import p_value as chance
 from plar.chance.association import association
-from plar.chance.p_value import _drawn, p_value
+from plar.chance.p_value import _drawn, _margins_of, p_value
 from plar.engines import LocalEngine
 from plar.grouping.partition import smallest_codes
 from plar.measures import as_measure
@@ -276,7 +276,9 @@ def test_no_order_and_no_codes_matter(seed: int) -> None:
             assert association(other) == association(first)
             assert p_value(other, 3) == p_value(first, 3)
             if most < 400 and association(first).variance > 0:
-                drawn = [_drawn(table, association(first).mean, 1, 1.0, math.inf) for table in (first, other)]
+                drawn = [
+                    _drawn(_margins_of(table), association(first).mean, 1, 1.0, math.inf) for table in (first, other)
+                ]
                 assert drawn[0] == drawn[1]
 
 
@@ -334,19 +336,19 @@ def test_draws_follow_the_exact_law(
     each: list[tuple[tuple[int, ...], tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every W that is possible, those that equal it counted."""
-    monkeypatch.setattr(chance, "_DRAWS", 10_000)
+    monkeypatch.setattr(chance, "_MIN_DRAWS", 10_000)
     classes = [next(iter(as_cells(*one))) for one in each]
     law = reduce(together, map(law_by_margins, classes))
     table = as_table(classes)
     possible = sorted(law)
     for statistic in possible[:: 1 + len(possible) // 40] + possible[-3:]:
         exact = tail(law, statistic)
-        found = _drawn(table, float(statistic), 1, 1.0, math.inf)
+        found = _drawn(_margins_of(table), float(statistic), 1, 1.0, math.inf)
         assert found == pytest.approx(exact, abs=sampling_error(exact))
     # ten thousand draws, or until it is clear
     likely = min(possible, key=lambda w: abs(tail(law, w) - 0.5))
-    assert _drawn(table, float(likely), 1, 0.05, math.inf) == pytest.approx(tail(law, likely), rel=0.25)
-    assert _drawn(table, float(likely), 1_000, 0.05, math.inf) > 100
+    assert _drawn(_margins_of(table), float(likely), 1, 0.05, math.inf) == pytest.approx(tail(law, likely), rel=0.25)
+    assert _drawn(_margins_of(table), float(likely), 1_000, 0.05, math.inf) > 100
 
 
 def as_cells(sizes: Sequence[int], decided: Sequence[int]) -> Iterable[Cells]:
@@ -388,9 +390,11 @@ def test_rare_decisions_among_many_objects(n: int, n_positive: int, size: int, b
     exact = rare_tail(n, n_positive, size, both)
     table = as_table([rare(n, n_positive, size, both)])
     statistic = association(table).statistic
-    assert _drawn(table, 0.999 * statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
+    assert _drawn(_margins_of(table), 0.999 * statistic, 1, 1.0, math.inf) == pytest.approx(
+        exact, abs=sampling_error(exact)
+    )
     # what equals it has reached it
-    assert _drawn(table, statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
+    assert _drawn(_margins_of(table), statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
     least = math.ceil(0.08 / exact)
     assert p_value(table, least) > 0.05
 

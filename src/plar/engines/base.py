@@ -84,7 +84,7 @@ class Engine(ABC):
         """Prepare the granules for one search; `watch`, if given, replaces the engine's own."""
 
     def clause_finder(self, granules: Any, measure: Measure) -> ClauseFinder:
-        """Prepare an oracle that answers questions about sets of attributes, by default on this machine."""
+        """Prepare to answer which sets of attributes preserve Θ, by default on this machine."""
         return LocalClauseFinder(granules, measure)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
@@ -97,9 +97,12 @@ class Engine(ABC):
 
     def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
         """Values of a condition or decision of a granulated table: all, or enough to judge their type."""
-        names, values = (*granules.conditions, *granules.decision), (*granules.dictionaries, *granules.decision_values)
-        found: Iterable[Any] = values[names.index(name)]
-        return found
+        values: Iterable[Any]
+        if name in granules.conditions:
+            values = granules.dictionaries[granules.conditions.index(name)]
+        else:
+            values = granules.decision_values[granules.decision.index(name)]
+        return values
 
     def memory_need(self, granules: Granules) -> int | None:
         """Bytes that an evaluation needs beside the granules; None if unknown."""

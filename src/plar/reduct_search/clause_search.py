@@ -7,7 +7,7 @@ from random import Random
 from time import perf_counter
 from typing import Any, TypedDict
 
-from plar.engines.clauses import FoundClause, Question
+from plar.engines.clauses import ClauseQuestion, FoundClause
 from plar.errors import ParameterError
 from plar.granules.fingerprint import spelled
 from plar.reduct_search.hitting_sets import HittingSets
@@ -139,7 +139,7 @@ class ClauseSearch(Search):
         self._turn += 1
         return Random(self._turn).sample(range(self.n), self.n)
 
-    def _ask(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+    def _ask(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         answers = self.clause_finder.find(questions)
         new: dict[tuple[int, ...], FoundClause] = {}
         for one in answers:

@@ -21,7 +21,7 @@ from pyspark import RDD, SparkContext, SparkFiles
 
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
-from plar.engines.local.scoring import Pass
+from plar.engines.local.scoring import CandidatePass
 from plar.engines.spark.partitions import Cardinalities
 from plar.engines.spark.session import explained, on_one_machine, run_watched
 from plar.engines.spark.warm import forget_zip_files
@@ -237,9 +237,9 @@ class _Kept:
         #: files that are mapped into memory; every block has its own file names
         self.mapped: dict[str, Array] = {}
         #: the pass of the current iteration, shared by the tasks
-        self.passes: dict[Any, Pass] = {}
+        self.passes: dict[Any, CandidatePass] = {}
         #: a buffer for rows of a block, reused by later iterations: the first touch of fresh memory is slow
-        self.room: lanes.Rows | None = None
+        self.room: lanes.LaneMatrix | None = None
 
 
 _kept = _Kept()
@@ -291,7 +291,7 @@ def _columns(group: Group, arrays: Sequence[Array], attributes: Collection[int])
             yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
 
 
-def _room(n_rows: int) -> lanes.Rows:
+def _room(n_rows: int) -> lanes.LaneMatrix:
     room = _kept.room
     if room is None or len(room) < n_rows:
         room = lanes.aligned(n_rows)
@@ -306,17 +306,21 @@ def _scores(
     if token not in _kept.passes:
         _kept.passes.clear()
         classes, counts = shared.value
-        _kept.passes[token] = Pass(scorer(), classes, counts, *now.value)
-    over, group = _kept.passes[token], share.group
-    part = over.part(share.low, share.high, share.of)
+        _kept.passes[token] = CandidatePass(scorer(), classes, counts, *now.value)
+    scoring, group = _kept.passes[token], share.group
+    part = scoring.part(share.low, share.high, share.of)
     if part.stop - part.start == 1:  # no class begins there
         return []
-    if group.in_lanes and over.takes_blocks:
-        thetas = zip(group.attributes, over.block(arrays[0], max(group.n_values), _room(over.room), part), strict=False)
+    if group.in_lanes and scoring.takes_blocks:
+        thetas = zip(
+            group.attributes,
+            scoring.block(arrays[0], max(group.n_values), _room(scoring.buffer_rows), part),
+            strict=False,
+        )
         scores = [(a, theta) for a, theta in thetas if a in wanted]
     else:
         n_values = {a: n for a, n in zip(group.attributes, group.n_values, strict=True) if a in wanted}
         columns = _columns(group, arrays, n_values)
-        scores = [(a, over.column(codes, n_values[a], part)) for a, codes in columns]
+        scores = [(a, scoring.column(codes, n_values[a], part)) for a, codes in columns]
     best = [min(scores, key=lambda score: (score[1], score[0]))[0]] if offer and scores else []
     return [(scores, list(_columns(group, arrays, best)))]

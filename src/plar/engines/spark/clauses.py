@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plar.engines.clauses import FoundClause, Question, RowClauseFinder, decisions_of, encoded, with_values
+from plar.engines.clauses import ClauseQuestion, FoundClause, RowClauseFinder, decisions_of, encoded, with_values
 from plar.engines.spark.partitions import Cardinalities, GranulePartition, as_granules, concat_partitions, split_by_hash
 from plar.engines.spark.session import explained
 from plar.errors import TableError
@@ -50,7 +50,7 @@ class SparkClauseFinder:
         return [all(answers) for answers in self._ask(asked, lambda finder, i: finder.preserves(asked[i]))]
 
     @spark_call
-    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+    def find(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         """For each set, a clause that it does not hit, or None if it preserves Θ."""
         asked = [(tuple(held), tuple(order)) for held, order in questions]
         ranks = self._held.pieces.context.broadcast(self._ranks)

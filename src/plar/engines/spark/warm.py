@@ -23,7 +23,7 @@ import numpy as np
 
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
-from plar.engines.local.scoring import Pass, Scorer
+from plar.engines.local.scoring import CandidatePass, Scorer
 from plar.engines.spark.partitions import (
     Cardinalities,
     as_granules,
@@ -86,10 +86,12 @@ def _run_kernels(n_values: int) -> None:
         evaluation.select(1)
         scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
         order = np.argsort(granules.decision_codes, kind="stable").astype(np.uint32)
-        over = Pass(scorer, granules.decision_codes, granules.counts, order, np.array([0, len(order)], np.uint32))
+        scoring = CandidatePass(
+            scorer, granules.decision_codes, granules.counts, order, np.array([0, len(order)], np.uint32)
+        )
         for a in (0, 2):
-            over.column(granules.columns[a], coding.cardinalities[a])
-        over.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))
+            scoring.column(granules.columns[a], coding.cardinalities[a])
+        scoring.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))
 
 
 def _once_per_machine(compile_all: Callable[[], None]) -> None:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
-from threading import Thread
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -26,8 +24,8 @@ from plar.granules.granules import Granules
 from plar.input.roles import Roles
 from plar.input.tables.source import Selection, Source, assembled, sink_frame
 from plar.runtime.lazy_polars import pl
-from plar.runtime.limits import check_memory
-from plar.runtime.parallel import in_threads
+from plar.runtime.limits import check_memory, check_memory_used
+from plar.runtime.parallel import in_threads, run_polled
 
 T = TypeVar("T")
 _WIDE = 200  # grouping by more columns than this is slower than coding each
@@ -178,19 +176,8 @@ def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -
 
 def _watched(read: Callable[[], T]) -> T:
     """Let polars read in a thread: it cannot be stopped, but we can stop waiting if memory runs out."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(read())
-        except BaseException as error:
-            done.set_exception(error)
-
-    check_memory("Reading the table")
-    Thread(target=run, daemon=True).start()  # not of a pool: Python waits for pool threads at exit
-    while wait([done], _TICK).not_done:
-        check_memory("Reading the table")
-    return done.result()
+    check_memory_used("Reading the table")
+    return run_polled(read, lambda: check_memory_used("Reading the table"), _TICK)
 
 
 def common_type(types: Sequence[Any]) -> Any:
