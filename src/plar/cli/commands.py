@@ -172,7 +172,7 @@ def _found(
         with messages.shown() as display:
             data = replace(opened(), path=table.file)  # - for stdin, wherever it was copied to
             if writing.output:
-                data.source.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
+                data.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
             interrupted = False
             try:
                 found = find(
