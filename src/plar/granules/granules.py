@@ -306,40 +306,6 @@ class Granules:
         check_objects(self.n_objects + other.n_objects)
         return together([self, other])
 
-    def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
-        """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
-
-        `source` (granules, the path of a granule file, or a DecisionTable) holds the same rows with at least Q.
-        Attributes that are already here change nothing.
-
-        Examples
-        --------
-        >>> import plar
-        >>> fine = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
-        >>> len(fine.coarsen([]).refine(["a"], fine))
-        2
-        """
-        found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
-        if not isinstance(found, Granules) and not hasattr(found, "granulate"):
-            raise TableError(
-                f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
-                "pass it through plar.granulate first."
-            )
-        fine: Granules = found if isinstance(found, Granules) else found.granulate()
-        more = [fine.conditions[j] for j in fine.positions(attributes)]
-        finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
-        same = finer.decision == self.decision and finer.n_objects == self.n_objects
-        if same:
-            # the same multiset of rows: merged, every count doubles
-            both = together([self, finer.coarsen(self.conditions)])
-            same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
-        if not same:
-            raise TableError(
-                f"The source ({fine.n_objects} objects) is not the data of these granules ({self.n_objects} "
-                "objects). Refine from the table or the finer granules that they came from."
-            )
-        return finer
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file: a column per attribute and decision, and one of counts; the roles are metadata.
 
