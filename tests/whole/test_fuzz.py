@@ -1,6 +1,7 @@
 """Damaged files of every format: each ends in a right result or in one clear line, see fuzzing.py.
 
-The cases of a format run in a process of their own. A crash or a hang of it names the case and is one failed test.
+The cases of a format run in a process of their own. A crash or a hang of it names the case and is one failed test;
+few Arrow files may end it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ def run(kind: str, first: int, last: int) -> dict[int, str]:
         watch.cancel()
         code = worker.wait()
     assert not hung, f"{kind}, case {now} hangs"
+    if code != 0 and fuzzing.FORMATS[kind].may_end_process:
+        found[now] = f"ended its process with {code}"
+        return found | run(kind, now + 1, last)
     assert code == 0, f"{kind}, case {now} ended its process with {code}"
     return found
 
@@ -66,6 +70,7 @@ def test_damaged_files(kind: str) -> None:
     # neither all refused nor all taken: then nothing would have been tried
     outcomes = [line.split()[0] for line in found.values()]
     assert outcomes.count("refused") > 5
+    assert outcomes.count("ended") <= CASES // 100
     if kind not in SEALED:
         assert outcomes.count("right") > 5
 

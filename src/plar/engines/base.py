@@ -5,22 +5,16 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self
 
 from plar.engines.clauses import ClauseFinder, LocalClauseFinder
 from plar.engines.job_progress import Watch
+from plar.granules.granule_set import GranuleSet as GranuleSet
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
 from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.uncertainty.strata import CrossTab
-
-if TYPE_CHECKING:
-    from plar.engines.spark.spark_granules import SparkGranules
-
-
-#: granules on this machine or on a cluster
-GranuleSet: TypeAlias = "Granules | SparkGranules"
 
 
 class LeaveOneOut(NamedTuple):

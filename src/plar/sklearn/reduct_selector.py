@@ -21,7 +21,7 @@ from plar.errors import EngineUnavailable, TableError
 from plar.granules.granules import Granules
 from plar.input.tables.arrays import check_unmasked
 from plar.input.tables.source import Selection
-from plar.input.tables.table import open_source
+from plar.input.tables.table import open_source, selectable
 from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, RunOptions, SearchOptions, wants_bins
 from plar.results.reduct import Reduct
@@ -210,7 +210,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         fitted_names = {source.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
         known_cuts = reduct.cuts if wants_bins(self.output) else {}
         cuts = {name: known_cuts[fitted] for name, fitted in fitted_names.items() if fitted in known_cuts}
-        selected = source.select(Selection(tuple(fitted_names), cuts, options.spellings))
+        selected = selectable(source).select(Selection(tuple(fitted_names), cuts, options.spellings))
         wanted = _get_output_config("transform", self)["dense"]
         if wanted == "default":
             return selected if library is None else check_array(selected, dtype=None, ensure_all_finite=False)

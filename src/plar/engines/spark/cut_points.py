@@ -16,8 +16,8 @@ from plar.engines.spark.session import explained
 from plar.engines.spark.sources import Source
 from plar.grouping.factorize import factorized
 from plar.input.roles import Roles
-from plar.input.tables.source import Source as TableSource
-from plar.input.tables.source import encode_beside
+from plar.input.tables.source import RowSource as TableSource
+from plar.input.tables.source import encode_decision_and_weights
 
 #: columns whose numbers meet in one task
 _COLUMNS = 64
@@ -71,7 +71,7 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 
 def _counted(rows: TableSource, roles: Roles) -> tuple[list[Column], Any]:
     """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
-    beside = encode_beside(rows, roles)
+    beside = encode_decision_and_weights(rows, roles)
     counts = np.ones(len(beside[0].codes), np.int64)
     if roles.weights is not None:
         counts = row_weights(beside.pop(), counts)

@@ -47,7 +47,7 @@ from plar.engines.spark.sources import Source
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.errors import NoRows
 from plar.granules.fingerprint import add_fingerprints, written
-from plar.granules.granules import Granules, together
+from plar.granules.granules import Granules, merge_granules
 from plar.grouping.partition import smallest_codes
 from plar.input.roles import Roles
 from plar.input.tables import DecisionTable
@@ -81,7 +81,7 @@ def granulate(
                 here = made.map(lambda parcel: parcel.load(remove=True)).collect()
         text = table.source.text
         if len(here) == len(reports):
-            granules = together(here, roles.n_values)
+            granules = merge_granules(here, roles.n_values)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=text)
             made.unpersist()
             return replace(granules, names=table.names, text=text)

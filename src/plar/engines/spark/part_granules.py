@@ -23,7 +23,7 @@ from plar.granules.fingerprint import Fingerprint, row_hashes
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
 from plar.input.tables.granules import as_numbers
-from plar.input.tables.source import Source as TableSource
+from plar.input.tables.source import RowSource as TableSource
 
 #: from this many conditions on it pays to check whether parts share rows; the local readers then keep row order
 WIDE = 256

@@ -20,7 +20,7 @@ from plar.engines.spark.session import explained, quiet
 from plar.errors import NoRows
 from plar.input.roles import Roles
 from plar.input.tables.frames import FrameSource as PolarsSource
-from plar.input.tables.source import Source as TableSource
+from plar.input.tables.source import RowSource as TableSource
 from plar.input.tables.spark import plain, select_places
 from plar.runtime.parallel import threads
 

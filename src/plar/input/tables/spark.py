@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from plar.coding.codes import Column
 from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.numerals import NUMBER
-from plar.errors import TableError
+from plar.errors import Given, TableError
 from plar.files.write import output_format
+from plar.granules.granules import Granules
 from plar.input.roles import Roles, assign
-from plar.input.tables.source import Selection, Source
+from plar.input.tables.source import RowSource, Selectable, Selection
 from plar.options import ReadOptions
 from plar.runtime.spark_calls import spark_call
 
@@ -27,20 +28,28 @@ _TEXT = ("string", "char", "varchar")
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 
-class ClusterSource(Source):
+class ClusterSource(Selectable):
     """Rows that only a cluster's tasks read."""
 
-    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Give the columns their roles; y= is refused."""
         if options.y is not None:
             raise TableError(
-                "The rows are on a Spark cluster, so y= cannot be given separately. Add it as a column: decision=."
+                "The rows are on a Spark cluster, so y= cannot be given separately. Add it as a column: ",
+                Given("decision"),
+                ".",
             )
         return assign(self.names, options)
 
-    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
-        """Refuse: the columns are coded on the cluster."""
-        raise TableError("The rows are on a Spark cluster. Use engine='spark', or collect them with .toPandas().")
+    def granulate(self, roles: Roles) -> Granules:
+        """Refuse: only the engine that runs on the cluster can."""
+        raise TableError(
+            "The rows are on a Spark cluster. Use ", Given("engine", "spark"), ", or collect them with .toPandas()."
+        )
+
+
+#: writes the columns of a selection into a folder
+WriteParts = Callable[[RowSource, Selection, str | os.PathLike[str]], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,12 +59,21 @@ class SharedFiles(ClusterSource):
     `write` has the tasks write the columns of a selection into a folder.
     """
 
-    write: Any = None
+    data: RowSource
+    write: WriteParts = field(kw_only=True)
 
     @staticmethod
-    def open(rows: Source, write: Any) -> SharedFiles:
+    def open(rows: RowSource, write: WriteParts) -> SharedFiles:
         """Wrap files that are already opened."""
-        return SharedFiles(rows, rows.names, rows.files, rows.text, rows.int_column_labels, rows.declared, write)
+        return SharedFiles(
+            rows,
+            rows.names,
+            rows.files,
+            rows.text,
+            rows.int_column_labels,
+            rows.declared_decision,
+            write=write,
+        )
 
     def select(self, selection: Selection) -> Any:
         """Read columns on this machine."""
@@ -80,18 +98,20 @@ class SparkSource(ClusterSource):
         """Wrap a DataFrame."""
         return SparkSource(frame, check_names(frame.columns, "the Spark DataFrame"))
 
-    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Give the columns their roles; their types say which are numbers."""
-        roles = super().assign(options, coded_y, label)
+        roles = super().assign(options, coded_y, y_name)
         if roles.numeric:
             raise TableError(
-                "A Spark DataFrame declares which columns are numbers, so drop numeric= and cast the column."
+                "A Spark DataFrame declares which columns are numbers, so drop ",
+                Given("numeric"),
+                " and cast the column.",
             )
         return roles
 
     def select(self, selection: Selection) -> Any:
         """Select columns, on the cluster."""
-        return select_places(self.data, self.places(selection.kept), selection)
+        return select_places(self.data, self.places(selection.names), selection)
 
     @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
