@@ -37,7 +37,7 @@ def test_curve_starts_before_the_first_step_and_ends_at_the_level_of_all() -> No
     assert curve.get_ydata()[0] == pytest.approx(plar.theta(TIC_TAC_TOE, [], decision="x_wins"), abs=1e-9)
     assert curve.get_ydata()[-1] == level.get_ydata()[0] == found.theta_all
     assert list(by_chance.get_xdata()) == [8]
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["chance does as well"]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["no better than chance"]
     assert [patch.get_facecolor()[3] for patch in right.patches[:8]] == [1.0] * 7 + [0.0]
     assert "Θ = 0 with all 9 columns" in [text.get_text() for text in left.texts]
     assert [label.get_text() for label in right.get_yticklabels()] == list(found.attributes)

@@ -149,13 +149,16 @@ def steps_of(p_values: list[float | None], **changed: Any) -> plar.Reduct:
         ([0.0], "The only step beats chance."),
         ([0.0, 0.05], "Both steps beat chance."),
         ([0.0] * 7, "All 7 steps beat chance."),
-        ([0.06], "No step beats chance: a random decision would do as well."),
-        ([0.0] * 4 + [1.0] * 13, "4 of 17 steps beat chance; from step 5 on, a random decision would do as well."),
-        ([0.0, 1.0], "1 of 2 steps beats chance; in step 2, a random decision would do as well."),
-        ([1.0, 0.0], "In step 1, a random decision would do as well. 1 later step beats chance."),
+        ([0.06], "No step beats chance: none is better than with a shuffled target."),
+        (
+            [0.0] * 4 + [1.0] * 13,
+            "4 of 17 steps beat chance; from step 5 on, they are no better than with a shuffled target.",
+        ),
+        ([0.0, 1.0], "1 of 2 steps beats chance; step 2 is no better than with a shuffled target."),
+        ([1.0, 0.0], "Step 1 is no better than with a shuffled target. 1 later step beats chance."),
         (
             [0.0, 0.0, 1.0, 0.0, 1.0, 0.0],
-            "The first 2 of 6 steps beat chance; in step 3, a random decision would do as well. "
+            "The first 2 of 6 steps beat chance; step 3 is no better than with a shuffled target. "
             "2 later steps beat chance.",
         ),
     ],
@@ -178,9 +181,9 @@ def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
 @pytest.mark.parametrize(
     ("bins", "words"),
     [
-        ("quantile:2", "What was tested is the binned table."),
-        ("mdlp", "cut points by mdlp depend on the decision: p-values are too small."),
-        ({"c0": "mdlp"}, "p-values are too small."),
+        ("quantile:2", "The p-values are for the binned columns."),
+        ("mdlp", "too small, since mdlp chose the cut points by the target."),
+        ({"c0": "mdlp"}, "and too small, since mdlp"),
     ],
 )
 def test_bins_and_chance(bins: Any, words: str) -> None:
@@ -201,13 +204,13 @@ def test_alpha() -> None:
 
 def test_what_was_not_tested() -> None:
     pair = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "c": [0, 1, 1] * 12, "d": [0, 1, 1, 0] * 9}
-    assert "Taken untested: 2 core columns and 1 asked for." in told(plar.reduce(pair, "d", include=["c"]))
+    assert "2 core columns and 1 asked for were included without a test." in told(plar.reduce(pair, "d", include=["c"]))
     nothing = plar.reduce(pair, "d", alpha=0.05)
     assert "None of the 3 columns beats chance at 0.05." in str(nothing)
     for words in ("No column beats chance", "The search did not begin with them.", "core, left out"):
         assert words in told(nothing)
     asked = plar.reduce(pair, "d", alpha=0.05, include=["a"])
-    assert "Taken untested: 1 column asked for." in told(asked)
+    assert "1 column asked for was included without a test." in told(asked)
 
 
 def test_what_chance_would_do_as_well_is_passed_over() -> None:
@@ -255,7 +258,7 @@ def test_every_column_has_a_role() -> None:
     table |= {"a": rng.integers(0, 2, 200), "b": rng.integers(0, 2, 200), "one": [7] * 200}
     table |= {"copy": 1 - table["a"], "d": table["a"] + table["b"] + (rng.random(200) < 0.1)}
     found = plar.reduce(table, "d", alpha=0.05, equivalent=True)
-    roles = {row["name"]: (row["role"], row["of"]) for row in ranked(found)}
+    roles = {column.name: (column.role, column.of) for column in ranked(found)}
     assert list(roles)[:2] == list(found.attributes)
     assert set(roles) == set(found.conditions)
     assert roles["copy"] == ("same as", "a")
@@ -277,7 +280,7 @@ def test_columns_without_a_cut_are_neither_constant_nor_equal(tmp_path: Path) ->
     assert found.equivalent == (("same", "again"),)
     found.save(tmp_path / "r.json")
     for result in (found, plar.load(tmp_path / "r.json")):
-        roles = {row["name"]: row["role"] for row in ranked(result)}
+        roles = {column.name: column.role for column in ranked(result)}
         assert roles == {
             "x": "core",
             "n1": "no useful cut",
@@ -292,7 +295,7 @@ def test_columns_without_a_cut_are_neither_constant_nor_equal(tmp_path: Path) ->
     # all numbers on one side of the given points
     given = plar.reduce(table, "d", bins={"x": [2.0], "n1": [99.0], "n2": [99.0]}, equivalent=True)
     assert given.equivalent == (("same", "again"),)
-    assert {row["role"] for row in ranked(given) if row["name"] in ("n1", "n2")} == {"no useful cut"}
+    assert {column.role for column in ranked(given) if column.name in ("n1", "n2")} == {"no useful cut"}
 
 
 def test_the_core_is_ranked_by_gain() -> None:
@@ -307,10 +310,10 @@ def test_the_core_is_ranked_by_gain() -> None:
         gains = found.core_significances
         by_gain = sorted(gains, key=lambda name: -gains[name])
         assert tuple(by_gain) != found.core
-        shown = [row["name"] for row in ranked(found) if row["name"] in gains]
+        shown = [column.name for column in ranked(found) if column.name in gains]
         assert shown == by_gain
         steps = [step.attribute for step in found.steps]
-        assert [row["name"] for row in ranked(found) if row["role"].startswith("step")] == steps
+        assert [column.name for column in ranked(found) if column.role.startswith("step")] == steps
 
 
 def test_the_gain_of_the_core_is_shown_in_the_terminal() -> None:
@@ -504,7 +507,7 @@ def test_hostile_names_are_shown_and_do_nothing(browser: Browser, hostile: plar.
             "return [...document.querySelectorAll('#columns-table tbody th')]"
             ".map(th => (th.querySelector('details > bdi') || th.querySelector('bdi')).textContent)"
         )
-        assert shown == [visible(row["name"]) for row in ranked(hostile)]
+        assert shown == [visible(column.name) for column in ranked(hostile)]
         assert browser.js("return getComputedStyle(document.querySelector('bdi')).unicodeBidi") == "isolate"
     assert "<script>alert(1)</script>" in browser.cells("columns-table", 1)
     assert "</pre><script>alert(3)</script>" in browser.js("return document.querySelector('pre').textContent")
@@ -530,7 +533,7 @@ def test_the_page_says_the_same_without_scripts(browser: Browser, hostile: plar.
 
 def test_columns_sort_by_number_and_by_name(browser: Browser, wide: plar.Reduct) -> None:
     browser.open(page(wide))
-    sizes = [row["values"] for row in ranked(wide)]
+    sizes = [column.n_values for column in ranked(wide)]
     assert browser.cells("columns-table", 5) == [str(n) for n in sizes[:50]]
     for way, expected in (("descending", sorted(sizes, reverse=True)), ("ascending", sorted(sizes))):
         browser.click("#columns-table [data-sort=values]")
@@ -548,7 +551,7 @@ def test_all_rows_can_be_shown_and_searched(browser: Browser, wide: plar.Reduct)
     status = "return document.getElementById('columns-table-status').textContent"
     assert browser.js(status) == "The first 50 of 120."
     browser.click("[data-all=columns-table]")
-    assert browser.cells("columns-table", 1) == [row["name"] for row in ranked(wide)]
+    assert browser.cells("columns-table", 1) == [column.name for column in ranked(wide)]
     browser.click("#columns-table [data-sort=place]")
     browser.driver.find_element("css selector", "[data-find=columns-table]").send_keys("C11")
     assert browser.cells("columns-table", 1) == ["c11", *(f"c11{k}" for k in range(10))]
