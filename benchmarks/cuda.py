@@ -90,11 +90,11 @@ def granules_of(x: Any, y: Any) -> Granules:
     )
 
 
-def assert_same(granules: Granules, measure: Measure, by: int, candidates: Sequence[int], found: list[int]) -> None:
+def assert_same(granules: Granules, measure: Measure, by: int, candidates: Sequence[int], thetas: list[int]) -> None:
     """Compare Θ of candidates, after one attribute was selected, with the local engine's."""
     local = LocalEngine().open(granules, measure)
     local.select(by)
-    assert local.with_each(candidates) == found
+    assert local.with_each(candidates) == thetas
 
 
 def with_each() -> None:
@@ -132,19 +132,19 @@ def iterations() -> None:
     _, _, granules = sdss()
     options = Options(max_attributes=5)
     find_reduct(granules, SCE, CudaEngine(), options)
-    found = find_reduct(granules, SCE, CudaEngine(), options)
+    reduct = find_reduct(granules, SCE, CudaEngine(), options)
     expected = find_reduct(granules, SCE, LocalEngine(), options)
-    assert facts(found) == facts(expected)
-    for i, step in enumerate(found.steps):
+    assert facts(reduct) == facts(expected)
+    for i, step in enumerate(reduct.steps):
         report(f"SDSS shape, whole iteration {i + 1}, host time included", 1e3 * step.seconds, 10.0)
 
 
 def facts(reduct: plar.Reduct) -> dict[str, Any]:
     """Everything but the times and the engine."""
-    found = reduct.to_dict()
-    for step in found["steps"]:
+    fields = reduct.to_dict()
+    for step in fields["steps"]:
         step.pop("seconds")
-    return {name: value for name, value in found.items() if name not in ("seconds", "engine")}
+    return {name: value for name, value in fields.items() if name not in ("seconds", "engine")}
 
 
 def copying() -> None:
@@ -161,12 +161,12 @@ def copying() -> None:
     times = []
     for _ in range(3):
         began = time.perf_counter()
-        found = find_reduct(granules, SCE, CudaEngine(), options)
+        reduct = find_reduct(granules, SCE, CudaEngine(), options)
         times.append(1e3 * (time.perf_counter() - began))
-    assert facts(found) == facts(find_reduct(granules, SCE, LocalEngine(), options))
-    assert len(found.attributes) == 10
-    phases = ", ".join(f"{phase} {1e3 * seconds:.0f}" for phase, seconds in found.seconds.items())
-    note = f"{phases}; core of {len(found.core)}"
+    assert facts(reduct) == facts(find_reduct(granules, SCE, LocalEngine(), options))
+    assert len(reduct.attributes) == 10
+    phases = ", ".join(f"{phase} {1e3 * seconds:.0f}" for phase, seconds in reduct.seconds.items())
+    note = f"{phases}; core of {len(reduct.core)}"
     report(
         "SDSS shape, granules in host memory → ten attributes, core, certificate", median(times), 4 * whole, note=note
     )
@@ -179,13 +179,13 @@ def gisette() -> None:
         times = []
         for _ in range(3):
             began = time.perf_counter()
-            found = find_reduct(granules, SCE, engine, Options())
+            reduct = find_reduct(granules, SCE, engine, Options())
             times.append(1e3 * (time.perf_counter() - began))
         if engine.name == "cuda":
-            expected = facts(found)
-        assert facts(found) == expected
+            expected = facts(reduct)
+        assert facts(reduct) == expected
         threads = f", {os.cpu_count()} threads" if engine.name == "local" else ""
-        note = f"{len(found.attributes)} attributes, core of {len(found.core)}"
+        note = f"{len(reduct.attributes)} attributes, core of {len(reduct.core)}"
         report(
             f"Gisette shape, whole reduct with core and certificate, {engine.name}{threads}", median(times), note=note
         )

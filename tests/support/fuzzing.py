@@ -1,8 +1,8 @@
 """Damaged files of every format that plar reads, and what must come of each: a right result, or one clear line.
 
 `PYTHONPATH=tests python tests/support/fuzzing.py FORMAT FIRST LAST` runs cases one by one in a process of its own,
-telling each before it begins, so that whoever started it knows which one crashed or hung. `tests/whole/test_fuzz.py`
-does that.
+telling each before it begins, so that whoever started it knows which one crashed or hung.
+`tests/whole/test_damaged_files.py` does that.
 """
 
 from __future__ import annotations
