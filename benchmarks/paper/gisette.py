@@ -84,7 +84,7 @@ def _sampled(held: Any, granules: plar.Granules, level: int, n: int, chosen: tup
     truth = LocalEngine().open(granules, SCE)
     if chosen:
         truth.select(*chosen)
-    held.level = level
+    held.n_jobs = level
     began = time.perf_counter()
     answers = held.judge([(*chosen, a) for a in some])
     seconds = (time.perf_counter() - began) * len(rest) / len(some)
