@@ -3,8 +3,8 @@
 Only Arrow files may end the process: polars allocates whatever size they claim.
 
 `PYTHONPATH=tests python tests/support/fuzzing.py FORMAT FIRST LAST` runs cases one by one in a process of its own,
-telling each before it begins, so that whoever started it knows which one crashed or hung. `tests/whole/test_fuzz.py`
-does that.
+telling each before it begins, so that whoever started it knows which one crashed or hung.
+`tests/whole/test_damaged_files.py` does that.
 """
 
 from __future__ import annotations

@@ -155,6 +155,6 @@ def test_search_works_from_disk(site: Path) -> None:
         field = browser.find_element("css selector", "input.md-search__input")
         field.click()
         field.send_keys("glossary")
-        found = "return [...document.querySelectorAll('.md-search-result__item h1')].map(title => title.textContent)"
-        titles = wait(browser, 60).until(lambda _: browser.execute_script(found))
+        script = "return [...document.querySelectorAll('.md-search-result__item h1')].map(title => title.textContent)"
+        titles = wait(browser, 60).until(lambda _: browser.execute_script(script))
     assert "Glossary" in titles

@@ -141,14 +141,14 @@ def _base(entry: str, case: Case) -> Options:
 # -- what comes out ------------------------------------------------------------------------------------------
 
 
-def _plain(found: Any) -> Any:
+def _plain(result: Any) -> Any:
     """The result as JSON has it, without the seconds and what only repeats the options."""
-    if isinstance(found, Mapping):
+    if isinstance(result, Mapping):
         beside = ("seconds", "settings", "source", "measure", "alpha")
-        return {name: _plain(value) for name, value in found.items() if name not in beside}
-    if isinstance(found, (list, tuple)):
-        return [_plain(value) for value in found]
-    return found
+        return {name: _plain(value) for name, value in result.items() if name not in beside}
+    if isinstance(result, (list, tuple)):
+        return [_plain(value) for value in result]
+    return result
 
 
 def _granules(granules: Any) -> Any:

@@ -92,28 +92,28 @@ def test_whole_numbers_are_labels_in_every_option() -> None:
 def test_transform_reads_as_the_fit_did(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("0;1,5;x\n1;2,5;y\n2;?;y\n3;4,5;x\n")
-    found = plar.reduce(
+    reduct = plar.reduce(
         path, -1, header=False, separator=";", decimal=",", na="?", bins={1: [2.0]}, include=[1], weights=None
     )
-    assert found.transform(path, output="bins").rows() == [
+    assert reduct.transform(path, output="bins").rows() == [
         ("0", 0, "x"),
         ("1", 1, "y"),
         ("2", None, "y"),
         ("3", 1, "x"),
     ]
-    assert found.settings["bins"] == {"x1": [2.0]}
+    assert reduct.settings["bins"] == {"x1": [2.0]}
     scope: dict[str, Any] = {}
-    exec(python_call(found), scope)
-    assert scope["r"].attributes == found.attributes
-    command = shell_command(found)
+    exec(python_call(reduct), scope)
+    assert scope["r"].attributes == reduct.attributes
+    command = shell_command(reduct)
     assert command is not None
     assert "--no-header --separator ';' --decimal , --na '?' --bins x1=2.0" in command
 
 
 def test_na_counts_where_bins_are_applied() -> None:
     frame = pd.DataFrame({"a": [0.5, "?", 3.0, 9], "d": [0, 1, 1, 0]})
-    found = plar.reduce(frame, "d", na="?", bins={"a": [1.0]}, include=["a"])
-    assert found.transform(frame, output="bins")["a"].isna().tolist() == [False, True, False, False]
+    reduct = plar.reduce(frame, "d", na="?", bins={"a": [1.0]}, include=["a"])
+    assert reduct.transform(frame, output="bins")["a"].isna().tolist() == [False, True, False, False]
     sklearn = pytest.importorskip("plar.sklearn")
     selector = sklearn.ReductSelector(na="?", bins={"a": [1.0]}, include=["a"], output="bins").fit(
         frame[["a"]], frame["d"]
@@ -124,11 +124,11 @@ def test_na_counts_where_bins_are_applied() -> None:
 def test_a_number_in_na_counts_where_bins_are_applied(tmp_path: Path) -> None:
     numbers = [-999, 1, 5, -999]
     frame = pd.DataFrame({"a": numbers, "d": list("xyyx")})
-    found = plar.reduce(frame, "d", na=-999.0, bins={"a": [2.0]}, include=["a"])
-    assert (found.missing, found.cuts) == ({"a": 2}, {"a": (2.0,)})
-    found.save(tmp_path / "r.json")
+    reduct = plar.reduce(frame, "d", na=-999.0, bins={"a": [2.0]}, include=["a"])
+    assert (reduct.missing, reduct.cuts) == ({"a": 2}, {"a": (2.0,)})
+    reduct.save(tmp_path / "r.json")
     again = plar.load(tmp_path / "r.json")
-    assert again == found
+    assert again == reduct
     expected = [None, 0, 1, None]
     tables: list[Any] = [frame, pl.DataFrame(frame), pl.DataFrame(frame).to_arrow(), pl.DataFrame(frame).lazy()]
     tables += [{"a": np.array(numbers, kind), "d": frame["d"]} for kind in ("i2", "i8", "f4", "O")]
@@ -169,14 +169,14 @@ def test_what_means_missing_can_be_reproduced(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b,d\nNA,-999,x\n?,-999.0,y\nnone,,x\nz,1,y\n")
-    found = plar.reduce(path, "d", na=na)
-    assert found.missing == missing
-    found.save(tmp_path / "r.json")
-    assert plar.load(tmp_path / "r.json").settings["na"] == found.settings["na"]
+    reduct = plar.reduce(path, "d", na=na)
+    assert reduct.missing == missing
+    reduct.save(tmp_path / "r.json")
+    assert plar.load(tmp_path / "r.json").settings["na"] == reduct.settings["na"]
     scope: dict[str, Any] = {}
-    exec(python_call(found), scope)
+    exec(python_call(reduct), scope)
     assert scope["r"].missing == missing
-    command = shell_command(found)
+    command = shell_command(reduct)
     if said is None:  # --na none has another meaning
         assert command is None
         return
@@ -329,8 +329,8 @@ def test_columns_with_commas_and_outputs_in_the_shell(tmp_path: Path) -> None:
 def test_granule_files_keep_their_source(tmp_path: Path) -> None:
     path = tmp_path / "g.parquet"
     plar.granulate({"a": [0.5, 1.5, 2.5], "d": [0, 0, 1]}, "d").save(path)
-    found = plar.reduce(path, bins={0: [1.0]})
-    assert (found.source, found.settings["bins"]) == (str(path), {"a": [1.0]})
+    reduct = plar.reduce(path, bins={0: [1.0]})
+    assert (reduct.source, reduct.settings["bins"]) == (str(path), {"a": [1.0]})
 
 
 def test_outputs_keep_permissions_and_links(tmp_path: Path) -> None:

@@ -123,10 +123,6 @@ class DecisionTable:
         """Refuse a place where `sink` could not write, before any work is done."""
         selectable(self.source).check_output(path)
 
-    def check_output(self, path: str | os.PathLike[str]) -> None:
-        """Refuse a file that `sink` cannot write."""
-        self.source.check_output(path)
-
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
         decision = () if self.roles.coded_y is not None else self.decision
         return _selection(self.source, by_label(names, self.source.int_column_labels), decision, cuts, self.options)

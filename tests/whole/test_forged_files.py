@@ -1,4 +1,4 @@
-"""Results and checkpoints that somebody has written by hand: read rightly, or refused in one line."""
+"""Results, checkpoints, proofs and granules that somebody has written by hand: read rightly, or refused in one line."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_forged_results() -> None:
     for way in places(saved):
         for value in ODD:
             try:
-                found = from_dict(forged(saved, way, value))
+                reduct = from_dict(forged(saved, way, value))
             except plar.TableError:
                 continue
             accepted += 1
-            assert str(found), (way, value)
-            assert found._repr_html_(), (way, value)
-            assert page(found), (way, value)
+            assert str(reduct), (way, value)
+            assert reduct._repr_html_(), (way, value)
+            assert page(reduct), (way, value)
     assert 0 < accepted < 1000
 
 
@@ -96,13 +96,13 @@ def test_forged_checkpoints(tmp_path: Path) -> None:
         for value in ODD:
             write_records(path, forged(records, way, value))
             try:
-                found = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
+                reduct = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
             except plar.TableError:
                 continue
-            assert set(found.attributes) <= set(right.conditions), (way, value)
-            assert len(set(found.attributes)) == len(found.attributes), (way, value)
-            assert found.settings == right.settings, (way, value)
-            assert str(found), (way, value)
+            assert set(reduct.attributes) <= set(right.conditions), (way, value)
+            assert len(set(reduct.attributes)) == len(reduct.attributes), (way, value)
+            assert reduct.settings == right.settings, (way, value)
+            assert str(reduct), (way, value)
 
 
 #: the decision is the exclusive or of a and b; c is a copy of neither, and not needed
@@ -388,12 +388,12 @@ def test_options_of_spark_that_are_none(option: str, value: Any, said: str) -> N
 
 
 def test_paths_of_no_sense() -> None:
-    found = plar.reduce(TABLE, "d")
+    reduct = plar.reduce(TABLE, "d")
     for path in (b"x", 3):
         with pytest.raises(plar.ParameterError, match="path must be text"):
             plar.load(path)  # type: ignore[arg-type]
         with pytest.raises(plar.ParameterError, match="path must be text"):
-            found.save(path)  # type: ignore[arg-type]
+            reduct.save(path)  # type: ignore[arg-type]
 
 
 def _forge(path: Path, frame: pl.DataFrame, roles: Any) -> None:

@@ -1,91 +1,21 @@
-"""Tables of unusual size, whose reducts are known by how they are made; and what is too large, which is refused."""
+"""Files that are refused: in little memory, whatever size they unpack to or claim, and without being kept open."""
 
 from __future__ import annotations
 
 import gzip
-import math
+import os
 import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 
 import plar
 from plar.input.text.chunks import MAX_LINE
 from plar.input.text.reader import MAX_COLUMNS
-from support import oracle
-from support.comparing import assert_agrees
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_hundred_thousand_columns(tmp_path: Path, suffix: str) -> None:
-    n = 100_000
-    rows = np.arange(50)
-    table = np.zeros((50, n + 1), np.uint8)
-    table[:, 5] = table[:, 60_000] = rows % 2
-    table[:, 50_000] = rows // 2 % 5
-    table[:, n] = rows % 10
-    frame = pl.DataFrame(table, schema=[*(f"c{j}" for j in range(n)), "d"])
-    path = tmp_path / f"wide{suffix}"
-    frame.write_csv(path) if suffix == ".csv" else frame.write_parquet(path)
-    found = plar.reduce(path, "d", equivalent=True)
-    assert (found.core, found.attributes) == (("c50000",), ("c50000", "c5"))
-    assert found.steps[0].ties == ("c5", "c60000")
-    assert found.certificate.minimal
-    assert len(str(found)) < 2000
-    assert ("c5", "c60000") in (found.equivalent or ())
-    if suffix == ".parquet":
-        found.save(tmp_path / "r.json")
-        assert plar.load(tmp_path / "r.json") == found
-        assert found.transform(path).columns == ["c5", "c50000", "d"]
-
-
-def test_a_million_values_in_several_columns() -> None:
-    n = 1_000_000
-    row = np.arange(n)
-    table = {"low": row % 2, "first": row * 7919 % n, "second": row[::-1] + 2**40, "third": row / 3, "d": row // 2 % 2}
-    with pytest.warns(plar.PlarWarning, match="'first' is different in nearly every row"):
-        found = plar.reduce(table, "d", measure="LCE")
-    # every other column tells d; `low` halves the classes, and so the pairs that d parts
-    assert (found.core, found.attributes, found.theta) == ((), ("first",), 0.0)
-    assert found.steps[0].ties == ("first", "second", "third")
-    assert found.steps[0].candidates["low"] == 0.25
-    assert (found.n_granules, found.n_decisions) == (n, 2)
-    assert list(found.cardinalities.values()) == [2, n, n, n]
-
-
-@pytest.mark.parametrize("measure", oracle.MEASURES)
-def test_counts_beyond_32_bits(measure: str) -> None:
-    columns = {
-        "a": [0, 0, 1, 1, 2, 2],
-        "b": [0, 1, 0, 1, 0, 1],
-        "d": [0, 1, 1, 0, 0, 0],
-        "w": [2**33, 2**33 + 1, 2**32 - 1, 2**38, 3, 2**39],
-    }
-    table = oracle.table(columns, "d", "w")
-    assert table.n_objects > 2**39
-    found = plar.reduce(columns, "d", weights="w", measure=measure)
-    assert_agrees(found, oracle.search(table, measure), table, measure)
-    assert found.core == ("a", "b")
-
-
-def test_ten_thousand_decisions() -> None:
-    row = np.arange(30_000)
-    table = {"a": row % 100, "noise": row // 10_000, "b": row // 100 % 100, "d": row % 10_000}
-    with pytest.warns(plar.PlarWarning, match="The decision 'd' holds 10,000 different numbers"):
-        found = plar.reduce(table, "d")
-    assert (found.core, found.attributes, found.theta) == (("a", "b"), ("a", "b"), 0.0)
-    assert found.n_decisions == 10_000
-    # of the hundred decisions that `a` leaves open each is as frequent
-    assert plar.theta(table, ["a"], decision="d") == pytest.approx(math.log(100), rel=1e-9)
-    assert plar.theta(table, [], decision="d", measure="LCE") == pytest.approx(1 - 1 / 10_000, rel=1e-12)
-
-
-# ------------------------------------------------------------------------------------------------- too large
 
 told = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the memory held")
 
@@ -132,8 +62,8 @@ def test_gzip_bombs(tmp_path: Path, head: bytes, filling: bytes, message: str) -
 
 def test_a_dull_gzip_file_is_no_bomb(tmp_path: Path) -> None:
     path = packed(tmp_path / "dull.csv.gz", b"a,d\n", b"0,0\n", b"1,1\n", size=1 << 25)
-    found = plar.reduce(path, "d")
-    assert (found.attributes, found.n_objects) == (("a",), (1 << 23) + 1)
+    reduct = plar.reduce(path, "d")
+    assert (reduct.attributes, reduct.n_objects) == (("a",), (1 << 23) + 1)
 
 
 @told
@@ -177,3 +107,26 @@ def test_an_arrow_file_with_batches_beyond_its_end(tmp_path: Path, compression: 
     for place in (blocks[0], blocks[-1]):
         path.write_bytes(good[: place + 16] + (1 << 40).to_bytes(8, "little") + good[place + 24 :])
         assert "Cannot read" in refused(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not tell the open files")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", 'a,"b"x,d\n1,2,3\n'),
+        ("t.csv", "a,b\rc,d\n1,2\n"),
+        ("t.csv", 'a,b,d\n1,"2"x,3\n' + "1,2,3\n" * 5000),
+        ("t.csv", "a,d\n1,2\n1\n1,2\n"),
+        ("t.csv", "a,d\n1,\udcff\n1,2\n"),
+        ("t.arff", "@relation t\n@attribute a nonsense\n@data\n1\n"),
+        ("t.arff", "@relation t\n@nonsense\n@data\n1\n"),
+        ("t.ndjson", '{"a": 1, "d": 1}\n[]\n{"a": 1, "d": 1}\n'),
+    ],
+)
+def test_a_refused_file_is_not_kept_open(tmp_path: Path, name: str, content: str) -> None:
+    path = tmp_path / name
+    path.write_text(content, errors="surrogateescape")
+    with pytest.raises(plar.TableError) as kept:  # with the traceback, and so with every local variable on the way
+        plar.reduce(path, -1)
+    opened = [os.path.realpath(file) for file in Path("/proc/self/fd").iterdir()]
+    assert os.path.realpath(path) not in opened, kept.value
