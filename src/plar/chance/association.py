@@ -7,12 +7,12 @@ decisions or classes, to the last bit.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.partition import Ints, Runs
+from plar.grouping.partition import Index, Ints, Runs
 from plar.runtime.jit import jit
 from plar.uncertainty.strata import CrossTab
 
@@ -126,7 +126,9 @@ def deviation_of(k: int, size: int, n_decided: int, n: int) -> float:
 
 
 @jit
-def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, buffers: ClassBuffers) -> tuple[int, int]:
+def count_class(
+    values: Index, weights: Ints, begins: Index, low: np.int64, high: np.int64, buffers: ClassBuffers
+) -> tuple[int, int]:
     """Count the objects of a class, given by its runs, by value and by decision; return numbers of values, objects."""
     by_value, cells, squares = buffers.by_value, buffers.of_decision, buffers.squares
     present, decided = buffers.present, buffers.decided
@@ -152,7 +154,7 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, bu
 
 
 @jit
-def _moments(values: Any, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
+def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
     """Add up the statistic, mean and variance of all classes."""
     by_value, squares, present, sizes, decided = (
         buffers.by_value,
@@ -192,7 +194,14 @@ def _moments(values: Any, runs: Runs, buffers: ClassBuffers, inverses: Ints, sum
 
 @jit
 def _add_statistic(
-    values: Any, weights: Ints, begins: Any, low: Any, n_decisions: Any, n: int, buffers: ClassBuffers, sums: Ints
+    values: Index,
+    weights: Ints,
+    begins: Index,
+    low: np.int64,
+    n_decisions: np.int64,
+    n: int,
+    buffers: ClassBuffers,
+    sums: Ints,
 ) -> None:
     # the cell of value v and decision j adds (k − s·n_j/N)²/s, and all cells of j without an object n_j²·Σs/N²
     by_value, of_decision, decided = buffers.by_value, buffers.of_decision, buffers.decided
@@ -215,7 +224,7 @@ def _add_statistic(
 
 @jit
 def _add_small_class(
-    n_values: int, n_decisions: Any, n: int, buffers: ClassBuffers, inverses: Ints, sums: Ints
+    n_values: int, n_decisions: np.int64, n: int, buffers: ClassBuffers, inverses: Ints, sums: Ints
 ) -> None:
     """W, mean and variance of a small class, in whole numbers, which are exact in any order of summation."""
     by_value, squares, present, decided = buffers.by_value, buffers.squares, buffers.present, buffers.decided
@@ -246,7 +255,7 @@ def _add_small_class(
 
 
 @jit
-def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n: float, sums: Ints) -> None:
+def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: np.int64, n: float, sums: Ints) -> None:
     """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
     n_values, two = np.float64(n_sizes), n * (n - 1)
     pairs, unequal_pairs, inverse, inner = 0.0, 0.0, 0.0, 0.0
@@ -273,7 +282,7 @@ def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any,
 
 
 @jit
-def sort_first(numbers: Ints, n: Any) -> None:
+def sort_first(numbers: Ints, n: int | np.int64) -> None:
     """Sort the first n in place, by Shell's method, which compiles quickly."""
     gap = np.int64(1)
     while gap < n // 3:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.chance.association import ClassBuffers, association, class_buffers, count_class, deviation_of, sort_first
 from plar.grouping.factorize import mix
-from plar.grouping.partition import Ints, Runs
+from plar.grouping.partition import Index, Ints, Runs
 from plar.options import DEFAULT_ALPHA
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads, usable_cores
@@ -140,7 +140,9 @@ def _gamma_tail(shape: float, x: float) -> float:
 
 
 @jit
-def _margins(values: Any, runs: Runs, buffers: ClassBuffers, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
+def _margins(
+    values: Index, runs: Runs, buffers: ClassBuffers, flat: Ints, bounds: Index
+) -> tuple[int, np.int64, float]:
     """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
     by_value, squares, present, sizes, decided = (
         buffers.by_value,
@@ -195,7 +197,7 @@ def _uniform(state: NDArray[np.uint64]) -> float:
 
 
 @jit
-def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any) -> None:
+def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: NDArray[np.bool_]) -> None:
     """Whether W of table number `first` and of the following ones reaches `least`; each has its own random numbers."""
     state, left = np.empty(1, np.uint64), np.empty(len(margins), np.int64)
     for t in range(len(reached)):

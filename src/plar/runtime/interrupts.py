@@ -10,7 +10,10 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 #: packages whose Python code is called by C code: numba's dispatcher, the callbacks of weak references
 _FRAGILE: Final = frozenset({"numba", "llvmlite", "weakref", "_weakrefset"})
@@ -32,7 +35,7 @@ class SafeInterrupts:
         #: where the interrupt is to be raised, if it waits
         self._safe_frame: FrameType | None = None
         #: a debugger's, which gets its place back
-        self._tracer_before: Any = None
+        self._tracer_before: TraceFunction | None = None
 
     def __enter__(self) -> None:
         is_main = threading.current_thread() is threading.main_thread()
@@ -70,7 +73,7 @@ class SafeInterrupts:
             safe_frame.f_trace_opcodes = True
             sys.settrace(_trace_no_other)
 
-    def _raise_at_last(self, _frame: FrameType, _event: str, _argument: Any) -> None:
+    def _raise_at_last(self, _frame: FrameType, _event: str, _argument: object) -> None:
         if self._is_waiting:
             self._stop_waiting()
             raise KeyboardInterrupt
@@ -85,7 +88,7 @@ class SafeInterrupts:
             self._safe_frame = None
 
 
-def _trace_no_other(_frame: FrameType, _event: str, _argument: Any) -> None:
+def _trace_no_other(_frame: FrameType, _event: str, _argument: object) -> None:
     """Leave functions that are called meanwhile untraced."""
 
 
