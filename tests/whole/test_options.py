@@ -24,22 +24,50 @@ import plar
 from plar.cli.options import TableOptions
 from plar.coding.column_names import check_names, resolve_all
 from plar.engines import as_engine
-from plar.options import ReadOptions
+from plar.options import ReadingOptions, ReadOptions, RunOptions, SearchOptions
 from plar.results.report.reproduce import python_call, shell_command
+from support.signatures import default_of, options_of
 
 READING = {field.name: field.default for field in fields(ReadOptions)}
 
 
-@pytest.mark.parametrize("name", ["reduce", "core", "theta", "significance", "granulate", "read_table"])
+FUNCTIONS = ["reduce", "relevant", "reducts", "core", "theta", "significance", "granulate", "read_table", "verify"]
+#: how every function runs
+RUNNING = {"engine", "n_jobs", "memory_limit", "verbose", "progress"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_have_the_options_of_reading(name: str) -> None:
-    parameters = inspect.signature(getattr(plar, name)).parameters
-    beside = {"y"} if name == "read_table" else set()
-    assert {key: parameters[key].default for key in READING.keys() - beside} == {
-        key: value for key, value in READING.items() if key not in beside
-    }
-    first = {"reduce": ("decision", "y"), "core": ("decision", "y"), "granulate": ("decision", "y")}
-    for key in READING.keys() - {*first.get(name, ("decision",) if name == "read_table" else ())} - beside:
-        assert parameters[key].kind is inspect.Parameter.KEYWORD_ONLY
+    function = getattr(plar, name)
+    assert READING.keys() - {"y"} <= {*options_of(function)}
+    for option, parameter in inspect.signature(function).parameters.items():
+        if option in READING:
+            assert parameter.default == READING[option]
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "read_table"])
+def test_functions_run_alike(name: str) -> None:
+    function = getattr(plar, name)
+    assert {*options_of(function)} >= RUNNING
+    for option in RUNNING:
+        assert default_of(function, option) == default_of(plar.reduce, option)
+
+
+def test_the_options_by_keyword_are_those_of_reading() -> None:
+    assert [*ReadingOptions.__annotations__] == [name for name in READING if name not in ("decision", "y")]
+
+
+def test_reduce_has_every_option() -> None:
+    declared = [ReadOptions, SearchOptions, RunOptions]
+    defaults = {field.name: field.default for kind in declared for field in fields(kind)}
+    parameters = inspect.signature(plar.reduce).parameters
+    assert {name: parameters[name].default for name in defaults} == defaults
+    assert parameters.keys() - defaults.keys() == {"data", "measure", "verbose", "progress", "on_step"}
+
+
+def test_unknown_options_are_refused_as_python_does() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sepaator'. Did you mean 'separator'\?"):
+        plar.core({"a": [1], "d": [1]}, "d", sepaator=",")  # type: ignore[call-arg]
 
 
 def test_the_shell_has_the_options_of_reading() -> None:

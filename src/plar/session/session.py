@@ -110,6 +110,7 @@ class Session:
     def keep_granules(self) -> GranuleSet:
         """The distinct rows, for a caller who releases them; with them goes what the session's engine has started."""
         granules = self._granulate()
+        self.reporter.granulated(len(granules), granules.n_objects, memory=None)
         if self._owns_engine:
             self._owns_engine = False
             self.engine.leave_to(granules)
