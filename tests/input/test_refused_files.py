@@ -17,7 +17,9 @@ import plar
 from plar.input.text.chunks import MAX_LINE
 from plar.input.text.reader import MAX_COLUMNS
 
-told = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell the memory held")
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the system does not tell the memory held"
+)
 
 
 def refused(path: Path, most: int = 500 << 20) -> str:
@@ -47,7 +49,7 @@ def packed(path: Path, head: bytes, filling: bytes, tail: bytes, size: int = 1 <
     return path
 
 
-@told
+@needs_proc
 @pytest.mark.parametrize(
     ("head", "filling", "message"),
     [
@@ -66,7 +68,7 @@ def test_a_dull_gzip_file_is_no_bomb(tmp_path: Path) -> None:
     assert (reduct.attributes, reduct.n_objects) == (("a",), (1 << 23) + 1)
 
 
-@told
+@needs_proc
 def test_absurd_headers(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"x" * (100 << 20) + b",d\n1,2\n")
@@ -90,7 +92,7 @@ def test_deep_json(tmp_path: Path) -> None:
         plar.reduce(tmp_path / "t.ndjson", "d")
 
 
-@told
+@needs_proc
 @pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
 def test_an_arrow_file_with_batches_beyond_its_end(tmp_path: Path, compression: Any) -> None:
     path = tmp_path / "t.arrow"

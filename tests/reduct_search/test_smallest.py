@@ -21,6 +21,7 @@ from support.checkpoints import read_search
 from support.environment import TIC_TAC_TOE, TURNS, nightly
 from support.real import HERE, paper
 from support.real import granules as granulated
+from support.shell import run
 from support.smallest import PROVEN, noise, proof_of
 from support.strategies import Sample, large_tables, proportional_tables, small_tables
 
@@ -378,12 +379,9 @@ def test_what_json_says(tmp_path: Path) -> None:
 
 
 def plar_says(*words: str, code: int = 0) -> tuple[str, str]:
-    import subprocess
-    import sys
-
-    run = subprocess.run([sys.executable, "-m", "plar", *words], capture_output=True, text=True)
-    assert run.returncode == code, run.stderr
-    return run.stdout, run.stderr
+    process = run(*words)
+    assert process.returncode == code, process.stderr
+    return process.stdout, process.stderr
 
 
 def test_the_shell(tmp_path: Path) -> None:
