@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from itertools import chain, islice
+from itertools import islice
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -82,7 +82,7 @@ def in_threads(
     cells: float = math.inf,
     stop: Callable[[], None] | None = None,
 ) -> Iterator[T]:
-    """Results of the tasks, in order, some computed at a time; a single task, or few `cells`, is not worth a thread.
+    """Results of the tasks, in order, some computed at a time; with few `cells` a task is not worth a thread.
 
     Results are computed as they are taken, or a little ahead, so that few are in memory. If a task fails or the caller
     is interrupted, the tasks that run are waited for; `stop`, if given, is called first, to tell them to return early.
@@ -91,17 +91,12 @@ def in_threads(
     if cores == 1 or cells < MIN_SHARED_CELLS:
         yield from map(function, tasks)
         return
-    remaining = iter(tasks)
-    first_tasks = list(islice(remaining, 2))
-    if len(first_tasks) < 2:
-        yield from map(function, first_tasks)
-        return
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(cores)
     try:
         # limits are context variables of the call
-        futures = (pool.submit(copy_context().run, _as_task, function, task) for task in chain(first_tasks, remaining))
+        futures = (pool.submit(copy_context().run, _as_task, function, task) for task in tasks)
         waiting = deque(islice(futures, 2 * cores))
         while waiting:
             yield waiting.popleft().result()
