@@ -12,6 +12,7 @@ from plar.engines.job_progress import Watch
 from plar.granules.granule_set import GranuleSet as GranuleSet
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
+from plar.input.tables.source import Source
 from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.uncertainty.strata import CrossTab
@@ -81,7 +82,7 @@ class Engine(ABC):
         """Prepare to answer which sets of attributes preserve Θ, by default on this machine."""
         return LocalClauseFinder(granules, measure)
 
-    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source | None:
         """Read a path where the engine runs; None if plar is to read it on this machine."""
         return None
 

@@ -226,6 +226,9 @@ class TextFile:
 
 def _run_all(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: Chunks) -> None:
     """Run all workers at once, under the caller's limits; an interrupt stops each after its current chunk."""
+    if len(workers) == 1:
+        work(workers[0])
+        return
 
     def stop() -> None:
         chunks.over = True
