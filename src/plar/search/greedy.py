@@ -8,10 +8,8 @@ PLAR, section 4: core by inner significance, then add the attribute of least Θ 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from fractions import Fraction
 from functools import partial
 from time import perf_counter
@@ -24,7 +22,7 @@ from plar.errors import Interrupted
 from plar.measures import OWN, Measure
 from plar.options import SearchOptions
 from plar.results.reduct import Certificate, Reduct, Step
-from plar.runtime.parallel import in_threads, usable_cores
+from plar.runtime.parallel import in_background, in_threads
 from plar.search.certificate import redundant_among, without_redundant
 from plar.search.checkpoint import Checkpoint
 from plar.search.core import Search
@@ -37,11 +35,11 @@ _TESTS_AT_ONCE = 64
 
 
 class Choice(NamedTuple):
-    """The attribute to add, those that were as good, and its p-value, which may still be computed."""
+    """The attribute to add, those that were as good, and its p-value if that is known already."""
 
     best: int
     ties: list[int]
-    p_value: Callable[[], float]
+    p_value: float | None
 
 
 class GreedySearch(Search):
@@ -53,8 +51,6 @@ class GreedySearch(Search):
         super().__init__(session, measure, options, checkpoint)
         #: whether the greedy steps are running; only they stop at the deadline
         self._in_steps = False
-        #: its thread ends with the search
-        self._pool = ThreadPoolExecutor(1)
 
     def run(self) -> Reduct:
         """Find core and reduct; on Ctrl-C, `Interrupted` brings the result so far."""
@@ -157,7 +153,7 @@ class GreedySearch(Search):
         if choice is None:
             return None
         chosen.add(choice.best)
-        theta_after = evaluation.select(choice.best)
+        theta_after, p = self._refine(evaluation, choice, len(candidates))
         falls = [theta_before - theta_after]
         falls += [theta_before - theta for theta in theta_of.values()]
         gain, *gains = self.measure.significances(falls, self.granules.n_objects)
@@ -168,7 +164,7 @@ class GreedySearch(Search):
             ties=self.names_of(choice.ties),
             candidates=dict(zip(self.names_of(candidates), gains, strict=True)),
             active=evaluation.unsettled_objects,
-            p_value=choice.p_value(),
+            p_value=p,
             seconds=perf_counter() - began,
         )
 
@@ -177,9 +173,7 @@ class GreedySearch(Search):
         bound = self.measure.tie_bound(self.granules.n_objects)
         if self.options.alpha is None:
             ties = tied(theta_of, bound)
-            best = ties[0]
-            cross_tab = next(iter(evaluation.cross_tabs([best])))
-            return Choice(best, ties, self._in_background(partial(p_value, cross_tab, len(theta_of))))
+            return Choice(ties[0], ties, None)
         ranked = best_first(theta_of, bound)
         p_values = self._tested(evaluation, ranked, float(self.options.alpha))
         best = next(reversed(p_values))
@@ -188,13 +182,16 @@ class GreedySearch(Search):
             return None
         # those tested before it were no better than chance
         untested = {a: theta for a, theta in theta_of.items() if a == best or a not in p_values}
-        return Choice(best, tied(untested, bound), partial(p_values.__getitem__, best))
+        return Choice(best, tied(untested, bound), p_values[best])
 
-    def _in_background(self, test: Callable[[], float]) -> Callable[[], float]:
-        """Start a test in another thread, if there may be one, while this one refines U/R."""
-        if usable_cores() == 1:
-            return test
-        return self._pool.submit(copy_context().run, test).result
+    def _refine(self, evaluation: Evaluation, choice: Choice, n_candidates: int) -> tuple[int, float]:
+        """Add the chosen attribute to R, and test it meanwhile unless it was tested; Θ(D|R) and the p-value."""
+        if choice.p_value is not None:
+            return evaluation.select(choice.best), choice.p_value
+        cross_tab = next(iter(evaluation.cross_tabs([choice.best])))
+        with in_background(partial(p_value, cross_tab, n_candidates)) as tested:
+            theta = evaluation.select(choice.best)
+            return theta, tested()
 
     def _tested(self, evaluation: Evaluation, candidates: Sequence[int], alpha: float) -> dict[int, float]:
         """The p-values of the candidates, in their order, up to the first that beats chance."""
