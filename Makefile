@@ -104,7 +104,7 @@ release: $(VENV)/.dev
 	    rm -rf $$place; echo "Python $$v: $$file works"; \
 	  done; \
 	done
-	@echo "Left to do by hand: date the section of CHANGELOG.md and set the version in pyproject.toml and src/plar/__init__.py;"
+	@echo "Left to do by hand: date the section of CHANGELOG.md and set the version in src/plar/__init__.py, CITATION.cff and README.md;"
 	@echo "make test-all, make nightly, make bench; tag the commit; upload dist/*; publish site/ (make docs)."
 
 $(VENV)/.base: pyproject.toml

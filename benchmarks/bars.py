@@ -37,10 +37,10 @@ find()
 times = []
 for _ in range(int(sys.argv[2])):
     began = time.perf_counter()
-    found = find()
+    result = find()
     times.append(time.perf_counter() - began)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(json.dumps([min(times), [int(a) for a in found.attrs], peak, version("scikit-rough")]))
+print(json.dumps([min(times), [int(a) for a in result.attrs], peak, version("scikit-rough")]))
 """
 
 

@@ -104,7 +104,8 @@ def fold(name: str, junk: bool, number: int) -> dict[str, tuple[float, int, floa
     x, y, bins = load(name)
     x = with_junk(x) if junk else x
     train, test = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x, y))[number]
-    found, k = {}, 1
+    scores = {}
+    k = 1
     for method, select in selectors(bins):
         if method in ("alpha", "reduct", "relevant"):
             select(x[train], y[train], k)  # compiles
@@ -115,8 +116,8 @@ def fold(name: str, junk: bool, number: int) -> dict[str, tuple[float, int, floa
             k = max(n, 1)
         places = chosen if n else np.arange(x.shape[1]) == 0
         forest = RandomForestClassifier(100, random_state=0).fit(x[train][:, places], y[train])
-        found[method] = float(forest.score(x[test][:, places], y[test])), n, seconds
-    return found
+        scores[method] = float(forest.score(x[test][:, places], y[test])), n, seconds
+    return scores
 
 
 def compare() -> list[dict[str, Any]]:

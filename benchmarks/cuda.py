@@ -32,8 +32,6 @@ from plar.engines import CudaEngine, LocalEngine
 from plar.engines.cuda.kernels import grid, interleave
 from plar.granules.granules import Granules
 from plar.measures import SCE, Measure
-from plar.options import Options
-from plar.search.greedy import find_reduct
 
 RESULTS: list[dict[str, Any]] = []
 REPEAT = 20
@@ -90,11 +88,11 @@ def granules_of(x: Any, y: Any) -> Granules:
     )
 
 
-def assert_same(granules: Granules, measure: Measure, by: int, candidates: Sequence[int], found: list[int]) -> None:
+def assert_same(granules: Granules, measure: Measure, by: int, candidates: Sequence[int], thetas: list[int]) -> None:
     """Compare Θ of candidates, after one attribute was selected, with the local engine's."""
     local = LocalEngine().open(granules, measure)
     local.select(by)
-    assert local.with_each(candidates) == found
+    assert local.with_each(candidates) == thetas
 
 
 def with_each() -> None:
@@ -130,21 +128,20 @@ def measures() -> None:
 
 def iterations() -> None:
     _, _, granules = sdss()
-    options = Options(max_attributes=5)
-    find_reduct(granules, SCE, CudaEngine(), options)
-    found = find_reduct(granules, SCE, CudaEngine(), options)
-    expected = find_reduct(granules, SCE, LocalEngine(), options)
-    assert facts(found) == facts(expected)
-    for i, step in enumerate(found.steps):
+    plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=5)
+    reduct = plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=5)
+    expected = plar.reduce(granules, measure=SCE, engine=LocalEngine(), max_attributes=5)
+    assert facts(reduct) == facts(expected)
+    for i, step in enumerate(reduct.steps):
         report(f"SDSS shape, whole iteration {i + 1}, host time included", 1e3 * step.seconds, 10.0)
 
 
 def facts(reduct: plar.Reduct) -> dict[str, Any]:
     """Everything but the times and the engine."""
-    found = reduct.to_dict()
-    for step in found["steps"]:
+    fields = reduct.to_dict()
+    for step in fields["steps"]:
         step.pop("seconds")
-    return {name: value for name, value in found.items() if name not in ("seconds", "engine")}
+    return {name: value for name, value in fields.items() if name not in ("seconds", "engine")}
 
 
 def copying() -> None:
@@ -156,17 +153,16 @@ def copying() -> None:
     speed = f"{x.size / whole / 1e6:.1f} GB/s"
     report("SDSS shape, copying the columns to the device, at once", whole, None, note=speed)
     report("SDSS shape, copying the columns to the device, one by one", single)
-    options = Options(max_attributes=10)
-    find_reduct(granules, SCE, CudaEngine(), options)
+    plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=10)
     times = []
     for _ in range(3):
         began = time.perf_counter()
-        found = find_reduct(granules, SCE, CudaEngine(), options)
+        reduct = plar.reduce(granules, measure=SCE, engine=CudaEngine(), max_attributes=10)
         times.append(1e3 * (time.perf_counter() - began))
-    assert facts(found) == facts(find_reduct(granules, SCE, LocalEngine(), options))
-    assert len(found.attributes) == 10
-    phases = ", ".join(f"{phase} {1e3 * seconds:.0f}" for phase, seconds in found.seconds.items())
-    note = f"{phases}; core of {len(found.core)}"
+    assert facts(reduct) == facts(plar.reduce(granules, measure=SCE, engine=LocalEngine(), max_attributes=10))
+    assert len(reduct.attributes) == 10
+    phases = ", ".join(f"{phase} {1e3 * seconds:.0f}" for phase, seconds in reduct.seconds.items())
+    note = f"{phases}; core of {len(reduct.core)}"
     report(
         "SDSS shape, granules in host memory → ten attributes, core, certificate", median(times), 4 * whole, note=note
     )
@@ -175,17 +171,17 @@ def copying() -> None:
 def gisette() -> None:
     granules = granules_of(*datasets.gisette_like())
     for engine in (CudaEngine(), LocalEngine()):
-        find_reduct(granules, SCE, engine, Options())
+        plar.reduce(granules, measure=SCE, engine=engine)
         times = []
         for _ in range(3):
             began = time.perf_counter()
-            found = find_reduct(granules, SCE, engine, Options())
+            reduct = plar.reduce(granules, measure=SCE, engine=engine)
             times.append(1e3 * (time.perf_counter() - began))
         if engine.name == "cuda":
-            expected = facts(found)
-        assert facts(found) == expected
+            expected = facts(reduct)
+        assert facts(reduct) == expected
         threads = f", {os.cpu_count()} threads" if engine.name == "local" else ""
-        note = f"{len(found.attributes)} attributes, core of {len(found.core)}"
+        note = f"{len(reduct.attributes)} attributes, core of {len(reduct.core)}"
         report(
             f"Gisette shape, whole reduct with core and certificate, {engine.name}{threads}", median(times), note=note
         )

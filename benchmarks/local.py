@@ -62,7 +62,7 @@ def sdss(weighted: bool = False) -> tuple[Any, Any, Granules]:
 
 
 def with_classes(granules: Granules, n_classes: int) -> Granules:
-    """Add an attribute with this many classes, each of several decisions, so that all stay active."""
+    """Add an attribute with this many classes, each of several decisions, so that all stay unsettled."""
     rank = np.empty(len(granules), np.uint32)
     rank[np.argsort(granules.decision_codes, kind="stable")] = np.arange(len(granules), dtype=np.uint32)
     return Granules(
@@ -100,9 +100,9 @@ def with_each() -> None:
             evaluation = LocalEngine(n_jobs=1).open(granules, SCE)
             evaluation.select(x.shape[1])
             assert evaluation.unsettled_objects == granules.n_objects
-            found = evaluation.with_each(candidates)
+            thetas = evaluation.with_each(candidates)
             for j in (0, 77):
-                assert found[j] == expected_theta(granules, (j, x.shape[1]))
+                assert thetas[j] == expected_theta(granules, (j, x.shape[1]))
             ours = best(partial(evaluation.with_each, candidates), 2) / x.size * 1e9
             what = f"SDSS shape, with_each, {n_classes:>7,} classes"
             if weighted:
@@ -136,10 +136,10 @@ from plar import datasets
 x, y = datasets.sdss_like()
 plar.reduce(x[:1000], y=y[:1000], max_attributes=2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-found = plar.reduce(x, y=y, max_attributes=5)
+reduct = plar.reduce(x, y=y, max_attributes=5)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-assert len(found.attributes) == 5
-print((peak - before) / 1024, x.nbytes / 2**20, sum(found.seconds.values()))
+assert len(reduct.attributes) == 5
+print((peak - before) / 1024, x.nbytes / 2**20, sum(reduct.seconds.values()))
 """
 
 
@@ -160,8 +160,8 @@ def nine_datasets() -> None:
     def run() -> None:
         for name, granules in tables.items():
             for measure in ("PR", "SCE", "LCE", "CCE"):
-                found = plar.reduce(granules, measure=measure)
-                positions = [granules.conditions.index(a) for a in found.attributes]
+                reduct = plar.reduce(granules, measure=measure)
+                positions = [granules.conditions.index(a) for a in reduct.attributes]
                 assert positions == expected[name][measure]["reduct"], (name, measure)
 
     run()

@@ -39,10 +39,10 @@ x = frame(200_000, 300)
 y = (x["c0"] == x["c7"]).to_numpy()
 Path("/proc/self/clear_refs").write_text("5")
 before = status("VmRSS")
-found = find(x, y)
+reduct = find(x, y)
 beyond = status("VmHWM") - before
-assert found.certificate.preserved and len(found.attributes) == 10, found
-assert found.attributes[:3] == ("c20", "c27", "c272"), found
+assert reduct.certificate.preserved and len(reduct.attributes) == 10, reduct
+assert reduct.attributes[:3] == ("c20", "c27", "c272"), reduct
 print(beyond, x.size / 2**20)
 """
 

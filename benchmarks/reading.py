@@ -46,8 +46,8 @@ table = np.load(sys.argv[1])
 x, y = np.array(table[:-1].T, dtype=sys.argv[2], order=sys.argv[3]), table[-1]
 plar.reduce(x[:1000, :50], y=y[:1000], max_attributes=1)
 began = time.perf_counter()
-found = plar.reduce(x, y=y)
-print(time.perf_counter() - began, len(found.attributes), found.certificate.preserved)
+reduct = plar.reduce(x, y=y)
+print(time.perf_counter() - began, len(reduct.attributes), reduct.certificate.preserved)
 """
 
 
@@ -111,8 +111,8 @@ def csv_wide() -> None:
     command = (PLAR, "reduce", path, "-d", "d", "--json")
     strings = (sys.executable, "-c", STRINGS.format(path=path, rows=100_000))
     (ours, peak, out), (reference, theirs, _) = in_turn(command, strings)
-    found = json.loads(out)
-    assert (found["n_objects"], found["certificate"]["preserved"]) == (100_000, True)
+    result = json.loads(out)
+    assert (result["n_objects"], result["certificate"]["preserved"]) == (100_000, True)
     report(f"CSV 100,000 × 2,000, plar reduce ({peak:.0f} MB) : polars reads strings ({theirs:.0f} MB)",
            ours, reference, 0.4)  # fmt: skip
     report("CSV 100,000 × 2,000, plar reduce, peak memory : codes + 500 MB", peak, 191 + 500, 1, "MB")
@@ -123,9 +123,9 @@ def csv_sdss() -> None:
     command = (PLAR, "reduce", path, "-d", "d", "--max-attributes", "10", "--json")
     reference, _, _ = process(sys.executable, "-c", STRINGS.format(path=path, rows=32_000), repeat=1)
     ours, peak, out = process(*command, repeat=1)
-    found = json.loads(out)
-    assert found["n_objects"] == 320_000
-    assert found["certificate"]["preserved"] or len(found["attributes"]) == 10
+    result = json.loads(out)
+    assert result["n_objects"] == 320_000
+    assert result["certificate"]["preserved"] or len(result["attributes"]) == 10
     report(f"CSV of SDSS shape, 3.3 GB, to ten attributes ({peak:.0f} MB) : polars reads a tenth, × 10",
            ours, 10 * reference, 0.4)  # fmt: skip
 
@@ -161,9 +161,9 @@ def kdd99() -> None:
     read = f"import polars; assert polars.read_csv({path!r}, has_header=False).shape == (494021, 42)"
     command = (PLAR, "reduce", path, "--no-header", "--decision", "-1", "--json")
     (ours, peak, out), (reference, _, _) = in_turn(command, (sys.executable, "-c", read), repeat=5)
-    found = json.loads(out)
-    assert found["n_objects"] == 494_021
-    assert found["certificate"]["preserved"]
+    result = json.loads(out)
+    assert result["n_objects"] == 494_021
+    assert result["certificate"]["preserved"]
     report(f"KDD99 10 %, plar reduce, whole process ({peak:.0f} MB) : polars reads it", ours, reference, 2)
 
 
@@ -182,10 +182,10 @@ def weka15360() -> None:
     command = (PLAR, "reduce", str(path), "--decision", "-1", "--json")
     count = (sys.executable, "-c", WEKA_COUNT.format(path=str(path), skip=skip))
     (ours, peak, out), (reference, _, _) = in_turn(command, count)
-    found = json.loads(out)
-    assert (found["n_objects"], found["n_granules"]) == (15_360_000, 1_048_575)
-    assert found["consistent"]
-    assert found["certificate"]["preserved"]
+    result = json.loads(out)
+    assert (result["n_objects"], result["n_granules"]) == (15_360_000, 1_048_575)
+    assert result["consistent"]
+    assert result["certificate"]["preserved"]
     report("WEKA15360, plar reduce, whole process : polars counts its distinct rows", ours, reference, 0.5)
     report("WEKA15360, plar reduce, peak memory : 1 GB", peak, 1024, 1, "MB")
 
@@ -212,8 +212,8 @@ if len(sys.argv) > 1:
     frame.to_csv(data, index=False)
 for bins in (None, "mdlp"):
     began = time.perf_counter()
-    found = plar.reduce(data, "d", bins=bins)
-    print(time.perf_counter() - began, len(found.cuts), found.certificate.preserved)
+    reduct = plar.reduce(data, "d", bins=bins)
+    print(time.perf_counter() - began, len(reduct.cuts), reduct.certificate.preserved)
 """
 
 
@@ -248,9 +248,9 @@ def scikit_rough() -> None:
     times = []
     for _ in range(5):
         peer, attributes, *_ = json.loads(subprocess.check_output([str(python), "-c", PEER, str(path), "5"], text=True))
-        found = plar.reduce(x, y=y)
-        assert found.certificate.preserved
-        assert len(found.attributes) <= len(attributes)
+        reduct = plar.reduce(x, y=y)
+        assert reduct.certificate.preserved
+        assert len(reduct.attributes) <= len(attributes)
         times.append((peer / (ours := best(lambda: plar.reduce(x, y=y), 15)), ours, peer))
     for what, (_, ours, peer), bar in (("median", median_of(times), 12), ("least", min(times), 10)):
         report(f"100,000 × 20 from arrays, {what} of five : scikit-rough, no core", ours, peer, bar, at_least=True)

@@ -31,20 +31,20 @@ def nine() -> None:
     for name, size in NINE.items():
         for measure in ("PR", "SCE", "LCE", "CCE"):
             began = time.perf_counter()
-            found = plar.reduce(granules[name], search="smallest", measure=measure)
+            reduct = plar.reduce(granules[name], search="smallest", measure=measure)
             total += time.perf_counter() - began
-            assert found.bounds == (size, size), (name, measure)
-            assert found.proof is not None
-            assert plar.verify(found.proof, granules[name])
-            largest = max(largest, len(json.dumps(found.proof.to_dict())))
+            assert reduct.bounds == (size, size), (name, measure)
+            assert reduct.proof is not None
+            assert plar.verify(reduct.proof, granules[name])
+            largest = max(largest, len(json.dumps(reduct.proof.to_dict())))
     report("smallest of the nine datasets × 4 measures, proven : 30 s", total, 30, 1)
     report("the largest of their proofs : 1 MB", largest / 1e6, 1, 1, "MB")
 
 
 ALL_KDD = """
 import plar, sys
-found = plar.reducts(sys.argv[1], -1, header=False, measure="LCE")
-assert (len(found), found.complete, found.sizes[8]) == (607, True, 7)
+reducts = plar.reducts(sys.argv[1], -1, header=False, measure="LCE")
+assert (len(reducts), reducts.complete, reducts.sizes[8]) == (607, True, 7)
 """
 
 
@@ -73,9 +73,9 @@ def weka15360() -> None:
     count = (sys.executable, "-c", WEKA_COUNT.format(path=str(path), skip=skip))
     command = (PLAR, "reduce", str(path), "--decision", "-1", "--json", "--search", "smallest")
     (ours, peak, out), (reference, _, _) = in_turn(command, count, repeat=1)
-    found = json.loads(out)
-    assert found["complete"]
-    report(f"WEKA15360, smallest ({len(found['attributes'])}), whole process ({peak:.0f} MB) : polars counts its rows",
+    result = json.loads(out)
+    assert result["complete"]
+    report(f"WEKA15360, smallest ({len(result['attributes'])}), whole process ({peak:.0f} MB) : polars counts its rows",
            ours, reference, 2)  # fmt: skip
 
 
@@ -89,8 +89,8 @@ def letter() -> None:
     sets = {}
 
     def ours() -> None:
-        found = plar.reducts(path, 0, header=False, measure="LCE")
-        sets["plar"] = {tuple(int(a[1:]) for a in one.attributes) for one in found}
+        reducts = plar.reducts(path, 0, header=False, measure="LCE")
+        sets["plar"] = {tuple(int(a[1:]) for a in one.attributes) for one in reducts}
 
     def theirs(name: str) -> None:
         algorithm = getattr(desbordante.fd.algorithms, name)()
@@ -132,11 +132,11 @@ pick = np.random.default_rng(0)
 table = {**{f"a{j}": pick.integers(0, 3, rows) for j in range(columns)}, "d": pick.integers(0, 2, rows)}
 plar.reduce({name: column[:20] for name, column in table.items()}, "d", search="smallest", time_limit=5)
 began, before = time.perf_counter(), reset_peak()
-found = plar.reduce(table, "d", search="smallest", time_limit=20)
+reduct = plar.reduce(table, "d", search="smallest", time_limit=20)
 seconds = time.perf_counter() - began
-assert plar.verify(found.proof, table) and found.certificate.preserved
+assert plar.verify(reduct.proof, table) and reduct.certificate.preserved
 grown = peak() - before
-print(seconds, *found.bounds, grown)
+print(seconds, *reduct.bounds, grown)
 """
 )
 

@@ -137,7 +137,7 @@ def measure_steps(table: str, kind: str, k: int) -> dict[str, Any]:
             searches.append(timed_steps(again, len(granules.conditions)))
     (first, chosen), (second, _), _, (warm, _) = searches
     assert all(same == chosen for _, same in searches)
-    assert all(found.equal for found in inner)
+    assert all(without.equal for without in inner)
     return {
         "start": start,
         "ship": ship,
@@ -158,9 +158,9 @@ def measure_file(table: str, kind: str, k: int) -> dict[str, Any]:
         times, chosen = [], []
         for _ in range(4):
             began = clock()
-            found = plar.reduce(path, -1, engine=engine)
+            reduct = plar.reduce(path, -1, engine=engine)
             times.append(clock() - began)
-            chosen = list(found.attributes)
+            chosen = list(reduct.attributes)
     return {"cold": times[0], "warm": min(times[1:]), "chosen": chosen}
 
 
@@ -171,28 +171,28 @@ def measured(table: str, kind: str, k: int) -> dict[str, Any]:
     command = [sys.executable, "-W", "ignore", __file__, "--one", table, kind, str(k)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
-    found: dict[str, Any] = {"table": table, "kind": kind, "cores": k, **json.loads(ran.stdout.splitlines()[-1])}
-    return found
+    row: dict[str, Any] = {"table": table, "kind": kind, "cores": k, **json.loads(ran.stdout.splitlines()[-1])}
+    return row
 
 
-def seconds(found: dict[str, Any]) -> float:
+def seconds(row: dict[str, Any]) -> float:
     """What is compared: a step or a search once the session is warm."""
-    return float(np.mean(found["warm"] if "warm" in found else found["second"]))
+    return float(np.mean(row["warm"] if "warm" in row else row["second"]))
 
 
-def shown(found: dict[str, Any], one: float | None) -> str:
-    gain = "" if one is None else f", {one / seconds(found):5.2f} × the fewest cores"
-    if "second" in found:
-        more = f"first search {mean(found['first']):.3f} s, second {mean(found['second']):.3f} s"
-        more += f", core {found['core']:.2f} s, laid out in {found['ship']:.1f} s"
+def shown(row: dict[str, Any], one: float | None) -> str:
+    gain = "" if one is None else f", {one / seconds(row):5.2f} × the fewest cores"
+    if "second" in row:
+        more = f"first search {mean(row['first']):.3f} s, second {mean(row['second']):.3f} s"
+        more += f", core {row['core']:.2f} s, laid out in {row['ship']:.1f} s"
     else:
-        more = f"cold {found['cold']:.2f} s"
-    return f"{found['table']:<10} {found['kind']:<10} {found['cores']:>3} cores  {seconds(found):7.3f} s{gain}; {more}"
+        more = f"cold {row['cold']:.2f} s"
+    return f"{row['table']:<10} {row['kind']:<10} {row['cores']:>3} cores  {seconds(row):7.3f} s{gain}; {more}"
 
 
 def fitted(results: list[dict[str, Any]]) -> dict[str, list[float]]:
     """The model of a step, seconds = cells · (a / cores + b) + job, by kind: a and b in ns, the job in ms."""
-    found = {}
+    lines = {}
     for kind in KINDS:
         own = [r for r in results if r["kind"] == kind and r["table"] in SHAPES]
         if len(own) < 5:
@@ -202,8 +202,8 @@ def fitted(results: list[dict[str, Any]]) -> dict[str, list[float]]:
         terms = [cells / cores, cells] + ([np.ones(len(own))] if kind != "local" else [])
         weights = 1 / np.array([seconds(r) for r in own])  # so that all are fitted equally well
         a, b, *job = np.linalg.lstsq((np.array(terms) * weights).T, np.ones(len(own)), rcond=None)[0].tolist()
-        found[kind] = [1e9 * a, 1e9 * b, *(1e3 * j for j in job)]
-    return found
+        lines[kind] = [1e9 * a, 1e9 * b, *(1e3 * j for j in job)]
+    return lines
 
 
 def show_model(results: list[dict[str, Any]]) -> None:
@@ -219,15 +219,15 @@ def draw(results: list[dict[str, Any]]) -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    tables = list(dict.fromkeys(found["table"] for found in results))
+    tables = list(dict.fromkeys(row["table"] for row in results))
     figure, axes = pyplot.subplots(2, len(tables), figsize=(3.4 * len(tables), 5.6), sharex=True, squeeze=False)
     for column, table in enumerate(tables):
         for kind, name in KINDS.items():
             own = sorted((r for r in results if (r["table"], r["kind"]) == (table, kind)), key=lambda r: r["cores"])
             if len(own) < 2:
                 continue
-            cores = [found["cores"] for found in own]
-            gains = [seconds(own[0]) / seconds(found) for found in own]
+            cores = [row["cores"] for row in own]
+            gains = [seconds(own[0]) / seconds(row) for row in own]
             axes[0][column].plot(cores, gains, marker="o", label=name)
             axes[1][column].plot(cores, [g * cores[0] / n for g, n in zip(gains, cores, strict=True)], marker="o")
         for axis, label in ((axes[0][column], "speed-up"), (axes[1][column], "efficiency")):
@@ -275,11 +275,11 @@ def main() -> None:
         for kind in given.kinds.split(","):
             fewest = None
             for k in map(int, given.cores.split(",")):
-                found = measured(table, kind, k)
-                print(shown(found, fewest), flush=True)
-                fewest = fewest or seconds(found)
-                same = {name: found[name] for name in ("table", "kind", "cores")}
-                results = [r for r in results if not same.items() <= r.items()] + [found]
+                row = measured(table, kind, k)
+                print(shown(row, fewest), flush=True)
+                fewest = fewest or seconds(row)
+                same = {name: row[name] for name in ("table", "kind", "cores")}
+                results = [r for r in results if not same.items() <= r.items()] + [row]
                 JSON.write_text(json.dumps({"cores": os.cpu_count(), "results": results}, indent=1) + "\n")
         assert len({tuple(r["chosen"]) for r in results if r["table"] == table}) == 1, table
     show_model(results)

@@ -103,8 +103,8 @@ def _selecting(number: int, part: int) -> int:
     selected = 0
     for i in range(part, TABLES, 10):
         x, y, options = REGIMES[number](np.random.default_rng([number, i]))
-        found = plar.reduce(x, y=y, alpha=ALPHA, max_attributes=1 + len(options), n_jobs=1, **options)
-        selected += len(found.steps) > 0
+        reduct = plar.reduce(x, y=y, alpha=ALPHA, max_attributes=1 + len(options), n_jobs=1, **options)
+        selected += len(reduct.steps) > 0
     return selected
 
 
@@ -121,9 +121,9 @@ def planted() -> None:
     for name, clean in rules.items():
         y = clean ^ (pick.random(6000) < 0.03)
         table = {**{f"b{j}": bits[:3000, j] for j in range(500)}, "id": np.arange(3000)}
-        found = plar.reduce(table, y=y[:3000], alpha=ALPHA)
-        assert "id" not in found.attributes
-        chosen = [int(a[1:]) for a in found.attributes]
+        reduct = plar.reduce(table, y=y[:3000], alpha=ALPHA)
+        assert "id" not in reduct.attributes
+        chosen = [int(a[1:]) for a in reduct.attributes]
         right = len(set(chosen) & set(used.tolist()))
         accuracy = _forest(bits[:3000][:, chosen], y[:3000], bits[3000:][:, chosen], clean[3000:])
         report(f"planted {name}: 7 bits of nine : found", 7, right, 1, "")
@@ -169,8 +169,8 @@ def junk() -> None:
             }
             for how, places in chosen.items():
                 scores[how].append(_forest(x[train][:, places], y[train], x[test][:, places], y[test]))
-            for how, found in sizes.items():
-                found.append(len(chosen[how]))
+            for how, counts in sizes.items():
+                counts.append(len(chosen[how]))
                 assert k not in chosen[how], f"{name}: the id was chosen by {how}"
         means = {how: float(np.mean(some)) for how, some in scores.items()}
         for how in lost:
@@ -182,8 +182,8 @@ def junk() -> None:
         report(f"nine tables with junk, accuracy lost by {how} : allowed", float(np.mean(lost[how])), bar, 1, "")
 
 
-def _places(found: Any) -> list[int]:
-    return sorted(int(a[1:]) for a in found.attributes)
+def _places(result: Any) -> list[int]:
+    return sorted(int(a[1:]) for a in result.attributes)
 
 
 def sdss() -> None:
@@ -196,13 +196,13 @@ def sdss() -> None:
     granules = plar.granulate(x, y=y.astype(np.uint8))
     del x
     names = {granules.conditions[a] for a in used}
-    found = plar.reduce(granules, alpha=ALPHA, max_attributes=10)
-    assert set(found.attributes) == names, found.attributes
+    reduct = plar.reduce(granules, alpha=ALPHA, max_attributes=10)
+    assert set(reduct.attributes) == names, reduct.attributes
     evaluation = LocalEngine().open(granules, SCE)
     times, chosen = timed_steps(evaluation, k, 10)
     assert {granules.conditions[a] for a in chosen} == names
     report("SDSS shape, ten planted attributes, alpha : plain steps to the same ten",
-           sum(step.seconds for step in found.steps), sum(times), 2)  # fmt: skip
+           sum(step.seconds for step in reduct.steps), sum(times), 2)  # fmt: skip
     evaluation, tested = LocalEngine().open(granules, SCE), 0.0
     p_value(next(iter(evaluation.cross_tabs(chosen))), k)  # compiles
     for i, a in enumerate(chosen):

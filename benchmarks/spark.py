@@ -42,8 +42,8 @@ def session() -> Any:
 
 def taken(function: Callable[[], Any]) -> tuple[float, Any]:
     began = time.perf_counter()
-    found = function()
-    return time.perf_counter() - began, found
+    result = function()
+    return time.perf_counter() - began, result
 
 
 # --- the paper's way ------------------------------------------------------------------------------------------
@@ -54,9 +54,9 @@ def paper_theta(rows: Any, by: tuple[int, ...]) -> int:
     counts = rows.map(lambda row: ((bytes(row[0][a] for a in by), row[1]), row[2])).reduceByKey(add, 2)
     sizes: dict[bytes, int] = {}
     total = 0
-    for (key, _), n in (found := counts.collect()):
+    for (key, _), n in (cells := counts.collect()):
         sizes[key] = sizes.get(key, 0) + n
-    for (key, _), n in found:
+    for (key, _), n in cells:
         total += n * (exact_log(sizes[key]) - exact_log(n))
     return total
 
@@ -81,9 +81,9 @@ def gisette() -> None:
     some = candidates[1 :: len(candidates) // 50][:50]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda a: paper_theta(cached, (first, a)), some[:8]))
-        seconds, found = taken(lambda: list(pool.map(lambda a: paper_theta(cached, (first, a)), some)))
+        seconds, results = taken(lambda: list(pool.map(lambda a: paper_theta(cached, (first, a)), some)))
     # the integers of SCE differ from the sum over counts by nothing
-    assert found == [thetas[a] for a in some]
+    assert results == [thetas[a] for a in some]
     cached.unpersist()
     engine.close()
     report("Gisette shape, SCE, one iteration : a job per candidate, 8 at once (50, extrapolated)",
@@ -118,7 +118,7 @@ def sdss() -> None:
         session().sparkContext.parallelize(range(2), 2).count()  # starts the workers
         opening, evaluation = taken(lambda: engine.open(granules, SCE))
         core, inner = taken(evaluation.leave_one_out)
-        assert all(found.equal for found in inner)
+        assert all(without.equal for without in inner)
         first, chosen = five_iterations(evaluation, candidates)
         ours, again = five_iterations(engine.open(granules, SCE), candidates)
         assert chosen == again == expected
@@ -144,15 +144,15 @@ def disk_and_back(columns: Any) -> None:
 def counted(name: str) -> Iterator[list[int]]:
     """Jobs and shuffled bytes of a block of code."""
     context = session().sparkContext
-    found: list[int] = []
+    job_counts: list[int] = []
     context.setJobGroup(name, name)
-    yield found
+    yield job_counts
     context.setLocalProperty("spark.jobGroup.id", None)
     jobs = context.statusTracker().getJobIdsForGroup(name)
     stages = {stage for job in jobs for stage in context.statusTracker().getJobInfo(job).stageIds}
     store = context._jsc.sc().statusStore()
     ran = [attempt for attempt in map(store.lastStageAttempt, stages) if str(attempt.status()) == "COMPLETE"]
-    found += [len(jobs), sum(a.shuffleWriteBytes() + a.shuffleReadBytes() for a in ran)]
+    job_counts += [len(jobs), sum(a.shuffleWriteBytes() + a.shuffleReadBytes() for a in ran)]
 
 
 def jobs() -> None:
@@ -165,11 +165,11 @@ def jobs() -> None:
             counts = []
             for step in range(5):
                 rest = [a for a in range(300) if a not in chosen]
-                with counted(f"{layout} {step}") as found:
+                with counted(f"{layout} {step}") as job_counts:
                     thetas = evaluation.with_each(rest)
                     chosen.append(rest[int(np.argmin(thetas))])
                     evaluation.select(chosen[-1])
-                counts.append(tuple(found))
+                counts.append(tuple(job_counts))
             if layout == "columns":
                 reference = list(chosen)
                 expected.select(*reference)
@@ -206,8 +206,8 @@ def end_to_end(name: str, path: str, repeat: int) -> None:
 
     expected = plar.reduce(path, -1)
     n = group()
-    found = ours()
-    assert (found.attributes, found.n_granules, found.theta) == (expected.attributes, n, expected.theta)
+    reduct = ours()
+    assert (reduct.attributes, reduct.n_granules, reduct.theta) == (expected.attributes, n, expected.theta)
     theirs, mine = [], []
     for _ in range(repeat):  # taking turns, so that both meet the same noise
         theirs.append(taken(group)[0])
@@ -263,11 +263,12 @@ def peak(pid):
 conf = {"spark.driver.memory": "512m"}
 with SparkEngine(master="local-cluster[2,1,1024]", conf=conf, layout="columns") as engine:
     spark = engine.spark()
-    found = plar.reduce(sys.argv[1], "d", engine=engine)
+    reduct = plar.reduce(sys.argv[1], "d", engine=engine)
     jvm = spark.sparkContext._jvm.java.lang
     jvm.System.gc()
     heap = (jvm.Runtime.getRuntime().totalMemory() - jvm.Runtime.getRuntime().freeMemory()) / 2**20
-    print(json.dumps([peak("self"), heap, peak(jvm.ProcessHandle.current().pid()), found.n_granules, found.attributes]))
+    jvm_peak = peak(jvm.ProcessHandle.current().pid())
+    print(json.dumps([peak("self"), heap, jvm_peak, reduct.n_granules, reduct.attributes]))
 """
 
 

@@ -16,7 +16,7 @@ INCLUDE = re.compile(r"<!-- include ([\w.]+)(?: (\w+))? -->")
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the marks on a page by what they ask for."""
-    markdown = INCLUDE.sub(lambda found: included(found[1], found[2]), markdown)
+    markdown = INCLUDE.sub(lambda match: included(match[1], match[2]), markdown)
     return markdown.replace(MARK, command_reference()) if MARK in markdown else markdown
 
 

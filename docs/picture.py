@@ -24,16 +24,16 @@ HEADING, SMALL = 'font-weight="600" font-size="15"', 'font-size="11"'
 def selection() -> str:
     """Left: 30 columns become a few. Right: how a forest predicts on the columns of each selector, and the seconds."""
     table = load_breast_cancer(as_frame=True).frame
-    found = plar.reduce(table, decision="target", bins="mdlp")
-    label = f"{len(found.attributes)} of {len(found.conditions)} columns determine the diagnosis of all 569 tumours"
-    return svg(label, 960, 330, [*falling_bars(found), *measured_rows()])
+    reduct = plar.reduce(table, decision="target", bins="mdlp")
+    label = f"{len(reduct.attributes)} of {len(reduct.conditions)} columns determine the diagnosis of all 569 tumours"
+    return svg(label, 960, 330, [*falling_bars(reduct), *measured_rows()])
 
 
-def falling_bars(found: plar.Reduct) -> Iterator[str]:
+def falling_bars(reduct: plar.Reduct) -> Iterator[str]:
     """The uncertainty that is left after each column, as a share of what there was."""
-    first = found.steps[0].theta + found.steps[0].significance
-    steps = [("no column", first), *((f"+ {step.attribute}", step.theta) for step in found.steps)]
-    yield text(20, 26, f"{len(found.conditions)} columns → {len(found.attributes)}, nothing lost", INK, HEADING)
+    first = reduct.steps[0].theta + reduct.steps[0].significance
+    steps = [("no column", first), *((f"+ {step.attribute}", step.theta) for step in reduct.steps)]
+    yield text(20, 26, f"{len(reduct.conditions)} columns → {len(reduct.attributes)}, nothing lost", INK, HEADING)
     yield text(20, 44, "uncertainty left about the diagnosis; numbers cut by MDLP", SOFT, SMALL)
     for number, (name, theta) in enumerate(steps):
         y, wide = 60 + 31 * number, 180 * theta / first
@@ -79,31 +79,31 @@ def digits() -> str:
     """Which pixels of 1,797 handwritten digits tell them apart, and how the uncertainty falls."""
     table = load_digits(as_frame=True)
     ink = (table.data >= 8).astype(int)
-    found = plar.reduce(ink, y=table.target)
-    label = f"{len(found.attributes)} of {len(found.conditions)} pixels tell 1,797 handwritten digits apart"
-    return svg(label, CURVE + WIDTH + 24, TOP + HEIGHT + 44, [*grid(found, ink.mean()), *curve(found)])
+    reduct = plar.reduce(ink, y=table.target)
+    label = f"{len(reduct.attributes)} of {len(reduct.conditions)} pixels tell 1,797 handwritten digits apart"
+    return svg(label, CURVE + WIDTH + 24, TOP + HEIGHT + 44, [*grid(reduct, ink.mean()), *curve(reduct)])
 
 
-def grid(found: plar.Reduct, shade: dict[str, float]) -> Iterator[str]:
+def grid(reduct: plar.Reduct, shade: dict[str, float]) -> Iterator[str]:
     """The pixels, as dark as they are inked, with the order in which they were chosen."""
-    order = {name: number for number, name in enumerate(found.attributes, 1)}
+    order = {name: number for number, name in enumerate(reduct.attributes, 1)}
     yield text(LEFT, 26, "64 pixels → 20, nothing lost", INK, HEADING)
     yield text(LEFT, 44, "numbered in the order of choice; orange: irreplaceable (the core)", SOFT, SMALL)
-    for number, name in enumerate(found.conditions):
+    for number, name in enumerate(reduct.conditions):
         row, column = divmod(number, 8)
         x, y = LEFT + column * (CELL + GAP), TOP + row * (CELL + GAP)
         grey = 250 - round(70 * shade[name])
         yield rect(
-            x, y, CELL, CELL, AMBER if name in found.core else TEAL if name in order else f"rgb({grey},{grey},{grey})"
+            x, y, CELL, CELL, AMBER if name in reduct.core else TEAL if name in order else f"rgb({grey},{grey},{grey})"
         )
         if name in order:
             yield text(x + CELL / 2, y + CELL / 2 + 5, str(order[name]), "#fff", 'text-anchor="middle"')
 
 
-def curve(found: plar.Reduct) -> Iterator[str]:
+def curve(reduct: plar.Reduct) -> Iterator[str]:
     """The uncertainty that is left after each choice."""
-    first = found.steps[0].theta + found.steps[0].significance
-    thetas = [first, *(step.theta for step in found.steps)]
+    first = reduct.steps[0].theta + reduct.steps[0].significance
+    thetas = [first, *(step.theta for step in reduct.steps)]
     across, down = WIDTH / (len(thetas) - 1), HEIGHT / first
     points = " ".join(f"{CURVE + i * across:.1f},{TOP + HEIGHT - theta * down:.1f}" for i, theta in enumerate(thetas))
     floor = TOP + HEIGHT

@@ -67,7 +67,7 @@ def spark() -> Iterator[Any]:
 
 
 #: modules that make something costly once: a Spark session, a virtual environment, a browser
-SHARED = ("test_install", "test_report")
+SHARED = ("test_install", "test_report_in_browser")
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist looks for the groups in this hook too

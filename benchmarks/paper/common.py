@@ -24,9 +24,6 @@ import plar
 from plar import datasets
 from plar.baselines.spark import SparkSystem
 from plar.engines import SparkEngine
-from plar.measures import as_measure
-from plar.options import Options
-from plar.search.greedy import find_reduct
 
 __all__ = [
     "HERE",
@@ -123,7 +120,7 @@ def session() -> Any:
         X, y = datasets.random_table(200, 3)
         with SparkSystem("warm", True, 8, spark) as system:
             for _ in range(3):
-                find_reduct(plar.granulate(X, y=y), as_measure("SCE"), system, Options())
+                plar.reduce(plar.granulate(X, y=y), engine=system)
     return _SESSION[0].spark()
 
 
@@ -140,11 +137,11 @@ def on_system(system: Any, table: Table, measure: str, most: int | None, tree: b
     expected = plar.reduce(table.granules, measure=measure)
     reset_peak(tree)
     sampled = Sampled(system, most)
-    found = find_reduct(table.granules, as_measure(measure), sampled, Options())
-    assert (found.attributes, found.core, found.theta) == (expected.attributes, expected.core, expected.theta)
+    reduct = plar.reduce(table.granules, measure=measure, engine=sampled)
+    assert (reduct.attributes, reduct.core, reduct.theta) == (expected.attributes, expected.core, expected.theta)
     return {
         **table.about,
-        **result(system.name, found, sampled.seconds, peak_mb(tree)),
+        **result(system.name, reduct, sampled.seconds, peak_mb(tree)),
         "candidates": sampled.asked,
         "timed": sampled.timed,
     }
@@ -157,11 +154,11 @@ def on_plar(name: str, run: Callable[[], plar.Reduct], table: Table, repeat: int
     times = []
     for _ in range(repeat):
         began = time.perf_counter()
-        found = run()
+        reduct = run()
         times.append(time.perf_counter() - began)
-        expected = plar.reduce(table.granules, measure=found.measure)
-        assert (found.attributes, found.core, found.theta) == (expected.attributes, expected.core, expected.theta)
-    return {**table.about, **result(name, found, min(times), peak_mb(tree))}
+        expected = plar.reduce(table.granules, measure=reduct.measure)
+        assert (reduct.attributes, reduct.core, reduct.theta) == (expected.attributes, expected.core, expected.theta)
+    return {**table.about, **result(name, reduct, min(times), peak_mb(tree))}
 
 
 def plar_local(table: Table, measure: str) -> Row:
@@ -183,15 +180,15 @@ def plar_spark(table: Table, measure: str) -> Row:
     return on_plar("plar on Spark", run, table, 2, tree=True)
 
 
-def result(system: str, found: plar.Reduct, seconds: float, peak: float | None) -> Row:
+def result(system: str, reduct: plar.Reduct, seconds: float, peak: float | None) -> Row:
     return {
         "system": system,
-        "measure": found.measure,
+        "measure": reduct.measure,
         "seconds": round(seconds, 4),
         "peak_mb": peak and round(peak),
-        "reduct": list(found.attributes),
-        "size": len(found.attributes),
-        "theta": found.theta,
+        "reduct": list(reduct.attributes),
+        "size": len(reduct.attributes),
+        "theta": reduct.theta,
     }
 
 
@@ -231,15 +228,15 @@ def machine() -> Row:
 
 def _processes(tree: bool) -> list[int]:
     """Ids of this process, optionally with all its descendants: the JVM and Python's workers."""
-    found = [os.getpid()]
+    processes = [os.getpid()]
     if tree:
         parents = {}
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
                 parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-        for process in found:
-            found += [child for child, parent in parents.items() if parent == process]
-    return found
+        for process in processes:
+            processes += [child for child, parent in parents.items() if parent == process]
+    return processes
 
 
 def reset_peak(tree: bool) -> None:

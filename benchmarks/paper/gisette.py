@@ -32,9 +32,9 @@ def rows(quick: bool) -> Iterator[Row]:
         reset_peak(tree := name != "plar local")
         evaluation = engine.open(granules, SCE)
         evaluation.with_each([0])  # lays the columns out, once
-        times, found = _iterations(evaluation, shape[1], steps)
-        chosen = chosen or found
-        assert found == chosen
+        times, attributes = _iterations(evaluation, shape[1], steps)
+        chosen = chosen or attributes
+        assert attributes == chosen
         yield {**about, **_row(name, times, granules, chosen, tree), "level": None}
     with SparkSystem("PLAR", True, 1, session()) as system:
         reset_peak(True)
@@ -84,9 +84,9 @@ def _sampled(held: Any, granules: plar.Granules, level: int, n: int, chosen: tup
     truth = LocalEngine().open(granules, SCE)
     if chosen:
         truth.select(*chosen)
-    held.level = level
+    held.n_jobs = level
     began = time.perf_counter()
-    found = held.judge([(*chosen, a) for a in some])
+    answers = held.judge([(*chosen, a) for a in some])
     seconds = (time.perf_counter() - began) * len(rest) / len(some)
-    assert [judged.theta for judged in found] == truth.with_each(some)
+    assert [judged.theta for judged in answers] == truth.with_each(some)
     return seconds

@@ -69,8 +69,8 @@ def _summary() -> Iterator[str]:
     yield "In short, on one machine with 2 cores unless it says otherwise:"
     yield ""
     if nine := made["effectiveness"]:
-        found = _by(nine["rows"], "dataset", "measure", "system")
-        pairs = [(row, found[key[0], key[1], "plar local"]) for key, row in found.items() if key[2] == "HAR"]
+        row_of = _by(nine["rows"], "dataset", "measure", "system")
+        pairs = [(row, row_of[key[0], key[1], "plar local"]) for key, row in row_of.items() if key[2] == "HAR"]
         ups = [har["seconds"] / ours["seconds"] for har, ours in pairs]
         times = [ours["seconds"] for _, ours in pairs]
         yield (
@@ -94,9 +94,9 @@ def _summary() -> Iterator[str]:
             f"{_range(runs[2])} s on two; on an NVIDIA H200, 5 to 9 ms ([below](#the-cuda-engine-on-one-nvidia-h200))."
         )
     if beside := made["peers"]:
-        found = _by(beside["rows"], "dataset", "system")
+        row_of = _by(beside["rows"], "dataset", "system")
         ups = [
-            row["seconds"] / found[key[0], "plar local"]["seconds"] for key, row in found.items() if "rough" in key[1]
+            row["seconds"] / row_of[key[0], "plar local"]["seconds"] for key, row in row_of.items() if "rough" in key[1]
         ]
         yield f"- **Beside scikit-rough**: {_short(min(ups))} to {_short(max(ups))} times as fast on {len(ups)} tables."
     yield ""
@@ -113,8 +113,8 @@ def _range(values: Sequence[float]) -> str:
 def _made(name: str) -> Made | None:
     for path in (RESULTS / f"{name}.json", RESULTS / "quick" / f"{name}.json"):
         if path.exists():
-            found: Made = json.loads(path.read_text())
-            return found
+            results: Made = json.loads(path.read_text())
+            return results
     return None
 
 
@@ -194,7 +194,7 @@ def _chart(name: str, about: str, drawn: str) -> Iterator[str]:
 
 def effectiveness(made: Made) -> Iterator[str]:
     yield from _opening(made)
-    found = _by(made["rows"], "dataset", "measure", "system")
+    row_of = _by(made["rows"], "dataset", "measure", "system")
     yield "Seconds, the paper's (8 cores) in italics. PLAR at model parallelism level 8; *size* in columns."
     yield ""
     ups: dict[str, dict[str, dict[str, float]]] = {}
@@ -204,7 +204,7 @@ def effectiveness(made: Made) -> Iterator[str]:
         for name, title in TITLES.items():
             paper = EFFECTIVENESS[measure][name]
             har, fspa, dp, plar, local = (
-                found.get((name, measure, s)) for s in ("HAR", "FSPA", "PLAR-DP", "PLAR", "plar local")
+                row_of.get((name, measure, s)) for s in ("HAR", "FSPA", "PLAR-DP", "PLAR", "plar local")
             )
             if har is None or local is None:
                 continue
@@ -236,31 +236,31 @@ def effectiveness(made: Made) -> Iterator[str]:
 
 def distributed(made: Made) -> Iterator[str]:
     yield from _opening(made)
-    found = _by(made["rows"], "dataset", "measure", "system")
+    row_of = _by(made["rows"], "dataset", "measure", "system")
     systems = list(dict.fromkeys(row["system"] for row in made["rows"]))
     panels: dict[str, dict[str, dict[str, float]]] = {}
     for dataset, paper in DISTRIBUTED.items():
         rows = [row for row in made["rows"] if row["dataset"] == dataset]
         if not rows:
             continue
-        one = rows[0]
+        first = rows[0]
         yield (
-            f"**{dataset}**: {one['rows']:,} rows, {one['granules']:,} distinct, {one['conditions']} columns, "
-            f"{one['decisions']} classes ({one['scale']}). Seconds, and times as fast as HadoopAR; the paper's "
+            f"**{dataset}**: {first['rows']:,} rows, {first['granules']:,} distinct, {first['conditions']} columns, "
+            f"{first['decisions']} classes ({first['scale']}). Seconds, and times as fast as HadoopAR; the paper's "
             "speed-ups (16 cores, the whole table) in italics."
         )
         yield ""
         lines = []
         for measure in _measures(made):
-            base = found[dataset, measure, "HadoopAR"]
+            base = row_of[dataset, measure, "HadoopAR"]
             printed = {"SparkAR": paper[measure][0], "PLAR": paper[measure][1]}
             cells = [measure, _seconds(base)]
             for system in systems[1:]:
-                row = found[dataset, measure, system]
+                row = row_of[dataset, measure, system]
                 beside = f" *{printed[system]:g}*" if system in printed else ""
                 cells.append(f"{_seconds(row)} s: {_times(base['seconds'] / row['seconds'])}{beside}")
             lines.append([*cells, f"{base['timed']} of {base['candidates']}", str(base["size"])])
-            panels.setdefault(dataset, {})[measure] = {s: found[dataset, measure, s]["seconds"] for s in systems}
+            panels.setdefault(dataset, {})[measure] = {s: row_of[dataset, measure, s]["seconds"] for s in systems}
         yield from _table(["", "HadoopAR, s", *systems[1:], "Θ timed", "size"], lines)
     yield from _chart("distributed", "Running times on KDD99 and WEKA15360, by measure", charts.bars(panels, "seconds"))
     yield (
@@ -277,12 +277,12 @@ def distributed(made: Made) -> Iterator[str]:
 
 def grc(made: Made) -> Iterator[str]:
     yield from _opening(made)
-    found = _by(made["rows"], "dataset", "measure", "system")
+    row_of = _by(made["rows"], "dataset", "measure", "system")
     panels: dict[str, dict[str, dict[str, float]]] = {}
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in made["rows"]):
         for measure in _measures(made):
-            with_it, without = found[dataset, measure, "PLAR"], found[dataset, measure, "PLAR without GrC"]
+            with_it, without = row_of[dataset, measure, "PLAR"], row_of[dataset, measure, "PLAR without GrC"]
             ratio = without["seconds"] / with_it["seconds"]
             shape = f"{with_it['rows']:,} / {with_it['granules']:,}"
             lines.append([dataset, shape, measure, _seconds(with_it), _seconds(without), _times(ratio)])
@@ -338,7 +338,7 @@ def gisette(made: Made) -> Iterator[str]:
 
 def sdss(made: Made) -> Iterator[str]:
     yield from _opening(made)
-    found = _by(made["rows"], "system", "cores", "measure")
+    row_of = _by(made["rows"], "system", "cores", "measure")
     runs = list(dict.fromkeys((row["system"], row["cores"]) for row in made["rows"]))
     one = made["rows"][0]
     yield f"Seconds for one iteration, all {one['candidates']:,} candidates timed; ours: {one['scale']}."
@@ -346,7 +346,7 @@ def sdss(made: Made) -> Iterator[str]:
     head = ["", *(f"{system}, {n} core{'s' * (n > 1)}" if n else system for system, n in runs)]
     lines = []
     for measure in _measures(made):
-        times = [_seconds(found.get((*run, measure))) for run in runs]
+        times = [_seconds(row_of.get((*run, measure))) for run in runs]
         lines.append([measure, *times, f"*{SDSS[measure][1]:,}*", f"*{SDSS[measure][0]:,}*"])
     yield from _table([*head, "*the paper's PLAR, 32 cores*", "*128 cores*"], lines)
     yield _memory(made["rows"])
@@ -356,7 +356,7 @@ def sdss(made: Made) -> Iterator[str]:
 def peers(made: Made) -> Iterator[str]:
     yield from _opening(made)
     peer = next(row["system"] for row in made["rows"] if row["system"].startswith("scikit"))
-    found = _by(made["rows"], "dataset", "system")
+    row_of = _by(made["rows"], "dataset", "system")
     yield (
         f"{peer}, greedy by entropy with ε = 0, without core or certificate, beside plar local with both. SCE, "
         "seconds, both from the same rows in memory. *Preserved*: whether nothing is lost, Θ(D|R) = Θ(D|C), decided "
@@ -365,7 +365,7 @@ def peers(made: Made) -> Iterator[str]:
     yield ""
     lines = []
     for dataset in dict.fromkeys(row["dataset"] for row in made["rows"]):
-        ours, theirs = found[dataset, "plar local"], found[dataset, peer]
+        ours, theirs = row_of[dataset, "plar local"], row_of[dataset, peer]
         ratio = theirs["seconds"] / ours["seconds"]
         shape = f"{ours['rows']:,} × {ours['conditions']}"
         kept = "yes" if theirs["preserved"] else "**no**"

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from plar.baselines.subsets import Judged, SubsetEvaluation
 from plar.engines import Engine, LocalEngine
-from plar.engines.base import LeaveOneOut
+from plar.engines.base import Evaluation, LeaveOneOut
 from plar.granules.granules import Granules
 from plar.measures import Measure
 
@@ -37,17 +37,21 @@ class Sampled(Engine):
     """
 
     def __init__(self, system: Any, most: int | None) -> None:
-        self.system, self.most = system, most
+        self.system = system
+        self.most = most
         self.name: str = system.name
-        #: as it would be with all candidates; how many were timed, and out of how many
-        self.seconds, self.timed, self.asked = 0.0, 0, 0
+        #: as it would be with all candidates
+        self.seconds = 0.0
+        #: candidates that were timed, and all that were asked about
+        self.timed = 0
+        self.asked = 0
 
     def open(self, granules: Granules, measure: Measure, watch: Any = None) -> SampledEvaluation:
         """Open both."""
         began = time.perf_counter()
-        held = self.system.open(granules, measure)
+        evaluation = self.system.open(granules, measure)
         self.seconds += time.perf_counter() - began
-        return SampledEvaluation(self, held, LocalEngine().open(granules, measure))
+        return SampledEvaluation(self, evaluation, LocalEngine().open(granules, measure))
 
     def ask(self, question: Callable[[], T], timed: int = 0, asked: int = 0) -> T:
         """Time a question about so many of the candidates."""
@@ -62,14 +66,16 @@ class Sampled(Engine):
 class SampledEvaluation:
     """Answers of plar, for which the system was asked as well; see `plar.engines.base.Evaluation`."""
 
-    def __init__(self, clock: Sampled, held: SubsetEvaluation, truth: Any) -> None:
-        self._clock, self._held, self._truth = clock, held, truth
+    def __init__(self, clock: Sampled, system: SubsetEvaluation, truth: Evaluation) -> None:
+        self._clock = clock
+        self._system = system
+        self._truth = truth
         self._chosen: tuple[int, ...] = ()
         self._candidates: set[int] = set()
-        self.consistent: bool = truth.consistent
-        self.theta_all: int = truth.theta_all
-        self.value_all: float = truth.value_all
-        assert clock.ask(lambda: held.theta_all, 1, 1) == self.theta_all
+        self.consistent = truth.consistent
+        self.theta_all = truth.theta_all
+        self.value_all = truth.value_all
+        assert clock.ask(lambda: system.theta_all, 1, 1) == self.theta_all
 
     def cross_tabs(self, candidates: Sequence[int]) -> Any:
         """The tables of plar."""
@@ -78,24 +84,22 @@ class SampledEvaluation:
     @property
     def theta(self) -> int:
         """Θ(D|R)."""
-        theta: int = self._truth.theta
-        return theta
+        return self._truth.theta
 
     @property
     def unsettled_objects(self) -> int:
         """Objects in classes of U/R that are not settled."""
-        n_objects: int = self._truth.unsettled_objects
-        return n_objects
+        return self._truth.unsettled_objects
 
     def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B."""
-        truth: list[LeaveOneOut] = self._truth.leave_one_out(attributes)
-        every = tuple(range(len(truth))) if attributes is None else tuple(attributes)
-        some = spread(len(every), self._clock.most)
-        subsets = [tuple(b for b in every if b != every[i]) for i in some]
-        if some:
-            found = self._clock.ask(lambda: self._held.judge(subsets), len(some), len(every))
-            for i, judged in zip(some, found, strict=True):
+        truth = self._truth.leave_one_out(attributes)
+        all_attributes = tuple(range(len(truth))) if attributes is None else tuple(attributes)
+        sample = spread(len(all_attributes), self._clock.most)
+        subsets = [tuple(b for b in all_attributes if b != all_attributes[i]) for i in sample]
+        if sample:
+            answers = self._clock.ask(lambda: self._system.judge(subsets), len(sample), len(all_attributes))
+            for i, judged in zip(sample, answers, strict=True):
                 assert (judged.unsettled_objects == 0) == truth[i].equal
                 assert truth[i].equal or judged.theta == truth[i].theta
         return truth
@@ -103,20 +107,21 @@ class SampledEvaluation:
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate."""
         if not self._chosen:
-            assert self._clock.ask(lambda: self._held.theta, 1, 1) == self.theta
-        truth: list[int] = self._truth.with_each(candidates)
+            assert self._clock.ask(lambda: self._system.theta, 1, 1) == self.theta
+        truth = self._truth.with_each(candidates)
         self._candidates = set(candidates)
-        some = spread(len(candidates), self._clock.most)
-        subsets = [(*self._chosen, candidates[i]) for i in some]
-        found = self._clock.ask(lambda: self._held.judge_finer(subsets), len(some), len(candidates))
-        assert [judged.theta for judged in found] == [truth[i] for i in some]
+        sample = spread(len(candidates), self._clock.most)
+        subsets = [(*self._chosen, candidates[i]) for i in sample]
+        answers = self._clock.ask(lambda: self._system.judge_finer(subsets), len(sample), len(candidates))
+        assert [judged.theta for judged in answers] == [truth[i] for i in sample]
         return truth
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
-        theta: int = self._truth.select(*attributes)
+        theta = self._truth.select(*attributes)
         if attributes[0] in self._candidates:  # the system would know it, also where it was not timed
-            self._held.judged[*self._chosen, attributes[0]] = Judged(theta, self.unsettled_objects)
-        self._chosen, self._candidates = (*self._chosen, *attributes), set()
-        assert self._clock.ask(lambda: self._held.select(*attributes)) == theta
+            self._system.judged[*self._chosen, attributes[0]] = Judged(theta, self.unsettled_objects)
+        self._chosen = (*self._chosen, *attributes)
+        self._candidates = set()
+        assert self._clock.ask(lambda: self._system.select(*attributes)) == theta
         return theta

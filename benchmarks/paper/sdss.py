@@ -75,10 +75,10 @@ def _iteration(engine: Any, granules: plar.Granules, measure: str, tree: bool) -
     chosen = rest[int(np.argmin(thetas))]
     evaluation.select(chosen)
     seconds = min(times) + time.perf_counter() - began
-    found = [granules.conditions[a] for a in (first, chosen)]
+    reduct = [granules.conditions[a] for a in (first, chosen)]
     peak = peak_mb(tree)
     row = {"measure": measure, "seconds": round(seconds, 4), "candidates": len(rest), "timed": len(rest)}
-    return {**row, "peak_mb": peak and round(peak), "reduct": found, "size": len(found)}
+    return {**row, "peak_mb": peak and round(peak), "reduct": reduct, "size": len(reduct)}
 
 
 if __name__ == "__main__":

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from inspect import signature
-from typing import Any, cast
+from contextlib import contextmanager
+from typing import Any, Unpack, cast
 
 from plar.bins import Spec
-from plar.chance.p_value import LEVEL
 from plar.coding.column_names import ColumnName as Column
-from plar.engines import as_engine
 from plar.engines.base import Engine
-from plar.errors import NoDecision, ParameterError, TableError
+from plar.errors import Given, NoDecision, ParameterError, TableError
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
-from plar.options import Options, ReadOptions, shows_reading
+from plar.options import DEFAULT_ALPHA, Columns, ReadingOptions, ReadOptions, RunOptions, SearchOptions, read_options
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
-from plar.runtime.interrupts import SafeInterrupts
-from plar.runtime.limits import as_bytes, memory_limited
-from plar.runtime.parallel import threads
-from plar.search.greedy import Search, find_reduct
-from plar.search.prepared_search import searching
-from plar.search.relevance import find_layers
-from plar.session.progress import OnStep, Progress, followed
-from plar.session.session import granulated, opened, prepared
-from plar.session.warnings import warn_after, warn_before
+from plar.search.core import CoreSearch
+from plar.search.greedy import GreedySearch
+from plar.search.relevance import Relevance
+from plar.session.progress import reporting
+from plar.session.reporter import OnStep, Progress
+from plar.session.session import Session
 
 __all__ = ["core", "granulate", "read_table", "reduce", "relevant", "significance", "theta"]
 
@@ -39,12 +33,12 @@ def reduce(
     y: Any = None,
     *,
     conditions: Sequence[Column] | None = None,
-    drop: Column | Iterable[Column] = (),
+    drop: Columns = (),
     header: bool = True,
     separator: str | None = None,
     decimal: str = ".",
     encoding: str = "utf-8",
-    numeric: Column | Iterable[Column] = (),
+    numeric: Columns = (),
     na: str | float | Iterable[str | float] | None = None,
     missing: str = "value",
     missing_decision: str = "value",
@@ -53,7 +47,7 @@ def reduce(
     decision_bins: str | Sequence[float] | None = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
-    include: Column | Iterable[Column] = (),
+    include: Columns = (),
     epsilon: float = 0.0,
     tolerance: float = 0.0,
     max_attributes: int | None = None,
@@ -62,7 +56,7 @@ def reduce(
     start: str | None = None,
     search: str = "greedy",
     costs: Mapping[Column, int] | None = None,
-    exclude: Column | Iterable[Column] = (),
+    exclude: Columns = (),
     equivalent: bool = False,
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
@@ -187,16 +181,77 @@ def reduce(
     ----------
     J. Zhang, T. Li, Y. Pan: Parallel Large-Scale Attribute Reduction on Cloud Systems, algorithm PLAR.
     """
-    finder = find_reduct
-    with searching(locals()) as prepared_search:
-        if search == "smallest":  # its solver is imported only if needed
-            from plar.reduct_search.smallest import find_smallest as finder
-        result = prepared_search.find(finder, prepared_search.ready.granules, prepared_search.options)
-        prepared_search.check(result)
-        return result
+    read = ReadOptions(
+        decision=decision,
+        y=y,
+        conditions=conditions,
+        drop=drop,
+        header=header,
+        separator=separator,
+        decimal=decimal,
+        encoding=encoding,
+        numeric=numeric,
+        na=na,
+        missing=missing,
+        missing_decision=missing_decision,
+        weights=weights,
+        bins=bins,
+        decision_bins=decision_bins,
+    )
+    options = SearchOptions(
+        include=include,
+        epsilon=epsilon,
+        tolerance=tolerance,
+        max_attributes=max_attributes,
+        minimal=minimal,
+        alpha=alpha,
+        start=start,
+        search=search,
+        costs=costs,
+        exclude=exclude,
+        equivalent=equivalent,
+    )
+    run = RunOptions(
+        engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit, checkpoint=checkpoint
+    )
+    chosen_measure = as_measure(measure)
+    with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
+        return find_reduct(session, chosen_measure, options)
 
 
-def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEVEL, **options: Any) -> Relevant:
+def find_reduct(session: Session, measure: Measure, options: SearchOptions) -> Reduct:
+    """Find a reduct of a session's table by the search that the options name."""
+    if options.search == "smallest":
+        from plar.reduct_search.smallest import SmallestSearch  # its solver is imported only if needed
+
+        return SmallestSearch(session, measure, options).run()
+    return GreedySearch(session, measure, options).run()
+
+
+def relevant(
+    data: Any,
+    decision: Column | Sequence[Column] | None = None,
+    y: Any = None,
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    measure: str | Measure = "SCE",
+    include: Columns = (),
+    epsilon: float = 0.0,
+    tolerance: float = 0.0,
+    max_attributes: int | None = None,
+    minimal: bool = False,
+    start: str | None = None,
+    equivalent: bool = False,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    time_limit: float | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    on_step: OnStep | None = None,
+    **reading: Unpack[ReadingOptions],
+) -> Relevant:
     """Find all columns that beat chance; parameters are those of `reduce`.
 
     `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated without the
@@ -214,35 +269,41 @@ def relevant(data: Any, decision: Any = None, y: Any = None, *, alpha: Any = LEV
     >>> [layer.attributes for layer in found.layers], found.rejected
     ([('a',), ('copy',)], {'noise': 1.0})
     """
-    given = signature(reduce).bind(data, decision, y, alpha=alpha, **options)
-    given.apply_defaults()
-    if given.arguments["search"] != "greedy":
-        raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave search= out.")
-    if alpha is None:
-        raise ParameterError("The 'alpha' parameter must be between 0 and 1. Got None instead.")
-    with searching(given.arguments) as search:
-        return find_layers(search, float(alpha))
+    for name in ("search", "costs", "exclude"):
+        if name in reading:
+            raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave ", Given(name), " out.")
+    read = read_options(decision, y, reading)
+    options = SearchOptions(
+        include=include,
+        epsilon=epsilon,
+        tolerance=tolerance,
+        max_attributes=max_attributes,
+        minimal=minimal,
+        alpha=alpha,
+        start=start,
+        equivalent=equivalent,
+    )
+    run = RunOptions(
+        engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit, checkpoint=checkpoint
+    )
+    chosen_measure = as_measure(measure)
+    with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
+        return Relevance(session, chosen_measure, options).run()
 
 
-# the parameters of `reduce`, with another default of alpha
-relevant.__signature__ = signature(reduce).replace(  # type: ignore[attr-defined]
-    parameters=[p.replace(default=LEVEL) if p.name == "alpha" else p for p in signature(reduce).parameters.values()],
-    return_annotation="Relevant",
-)
-
-
-@shows_reading
 def core(
     data: Any,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     *,
     measure: str | Measure = "SCE",
-    engine: str | Engine = "auto",
     epsilon: float = 0.0,
+    engine: str | Engine = "auto",
     n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> tuple[str, ...]:
     """Find the core: the columns that are in every reduct. Parameters are those of `reduce`.
 
@@ -252,47 +313,27 @@ def core(
     >>> plar.core({"a": [0, 0, 1], "b": [0, 1, 0], "c": [0, 1, 0], "d": [0, 1, 1]}, "d")
     ('a',)
     """
-    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
-    options = Options(epsilon=epsilon)
-    with (
-        followed(False, progress, None) as (notify, _, display),
-        prepared(data, read, engine, n_jobs, progress=notify) as ready,
-    ):
-        warn_before(ready.engine, ready.table, ready.granules)
-        watch = display.watch if display else None
-        search = Search(ready.granules, chosen_measure, ready.engine, options, progress=notify, watch=watch)
-        search.open()
-        names = tuple(ready.granules.conditions[a] for a in search.core)
-        warn_after(ready.engine, ready.table, ready.granules, [(names, None)])
-        return names
+    read = read_options(decision, y, reading)
+    options = SearchOptions(epsilon=epsilon)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
+    chosen_measure = as_measure(measure)
+    with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
+        return CoreSearch(session, chosen_measure, options).run()
 
 
-@contextmanager
-def _no_decision_explained(attributes: Any) -> Iterator[None]:
-    """If no decision is given, say what a single name was taken as: other functions take the decision in its place."""
-    try:
-        yield
-    except NoDecision:
-        if not isinstance(attributes, str):
-            raise
-        raise NoDecision(
-            f"No decision is given; {attributes!r} was taken as attributes=. "
-            f"If it is the decision, pass decision={attributes!r}."
-        ) from None
-
-
-@shows_reading
 def theta(
     data: Any,
-    attributes: Column | Iterable[Column],
+    attributes: Columns,
     *,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> float:
     """Compute Θ(D|B), the uncertainty left when only the columns B are known. Other parameters are those of `reduce`.
 
@@ -302,25 +343,36 @@ def theta(
     >>> plar.theta({"a": [0, 0, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     -0.3333333333333333
     """
-    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
+    read = read_options(decision, y, reading)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
+    chosen_measure = as_measure(measure)
     with (
         _no_decision_explained(attributes),
-        prepared(data, read, engine, n_jobs, attributes=attributes, progress=progress) as ready,
+        reporting(verbose, progress, None) as reporter,
+        Session(data, read, run, reporter) as session,
     ):
-        return ready.engine.open(ready.granules.coarsen(ready.attributes), chosen_measure).value_all
+        return theta_of(session, chosen_measure, attributes)
 
 
-@shows_reading
+def theta_of(session: Session, measure: Measure, attributes: Columns) -> float:
+    """Θ(D|B) of some columns of a session's table."""
+    names = session.table.columns(attributes)
+    return session.engine.open(session.granules.coarsen(names), measure).value_all
+
+
 def significance(
     data: Any,
-    attributes: Column | Iterable[Column] = (),
+    attributes: Columns = (),
     *,
     decision: Column | Sequence[Column] | None = None,
     y: Any = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
-    **reading: Any,
+    memory_limit: int | str | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **reading: Unpack[ReadingOptions],
 ) -> dict[str, float]:
     """Compute the gain of every column relative to B: how much Θ would rise without it, or fall with it.
 
@@ -333,24 +385,52 @@ def significance(
     >>> plar.significance({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
-    read, chosen_measure = ReadOptions(decision, y, **reading), as_measure(measure)
-    with _no_decision_explained(attributes), prepared(data, read, engine, n_jobs, attributes=attributes) as ready:
-        chosen_engine, granules = ready.engine, ready.granules
-        members = granules.positions(ready.attributes)
-        evaluation = chosen_engine.open(granules, chosen_measure)
-        if members:
-            evaluation.select(*members)
-        rest = [a for a in range(len(granules.conditions)) if a not in members]
-        gains = {a: evaluation.theta - after for a, after in zip(rest, evaluation.with_each(rest), strict=True)}
-        if members:
-            within = chosen_engine.open(granules.coarsen(ready.attributes), chosen_measure)
-            for a, inner in zip(members, within.leave_one_out(), strict=True):
-                gains[a] = 0 if inner.equal else inner.theta - within.theta_all
-        found = chosen_measure.significances([gains[a] for a in sorted(gains)], granules.n_objects)
-        return dict(zip(granules.conditions, found, strict=True))
+    read = read_options(decision, y, reading)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
+    chosen_measure = as_measure(measure)
+    with (
+        _no_decision_explained(attributes),
+        reporting(verbose, progress, None) as reporter,
+        Session(data, read, run, reporter) as session,
+    ):
+        return gains_of(session, chosen_measure, attributes)
 
 
-@shows_reading
+def gains_of(session: Session, measure: Measure, attributes: Columns) -> dict[str, float]:
+    """The gain of every column of a session's table relative to some of them."""
+    names = session.table.columns(attributes)
+    granules = session.granules
+    members = granules.positions(names)
+    others = [a for a in range(len(granules.conditions)) if a not in members]
+    evaluation = session.engine.open(granules, measure)
+    if members:
+        evaluation.select(*members)
+    gains = dict.fromkeys(range(len(granules.conditions)), 0)
+    for a, theta_with in zip(others, evaluation.with_each(others), strict=True):
+        gains[a] = evaluation.theta - theta_with
+    if members:
+        within = session.engine.open(granules.coarsen(names), measure)
+        for a, without in zip(members, within.leave_one_out(), strict=True):
+            gains[a] = 0 if without.equal else without.theta - within.theta_all
+    significances = measure.significances(list(gains.values()), granules.n_objects)
+    return dict(zip(granules.conditions, significances, strict=True))
+
+
+@contextmanager
+def _no_decision_explained(attributes: Any) -> Iterator[None]:
+    """If no decision is given, say what a single name was taken as: other functions take the decision in its place."""
+    try:
+        yield
+    except NoDecision:
+        if not isinstance(attributes, str):
+            raise
+        raise NoDecision(
+            f"No decision is given; {attributes!r} was taken as attributes=. If it is the decision, pass ",
+            Given("decision", attributes),
+            ".",
+        ) from None
+
+
 def granulate(
     data: Any,
     decision: Column | Sequence[Column] | None = None,
@@ -359,8 +439,9 @@ def granulate(
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> Granules:
     """Turn a table into its distinct rows with their counts; parameters are those of `reduce`.
 
@@ -376,30 +457,16 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    read = ReadOptions(decision, y, **reading)
-    with SafeInterrupts():
-        chosen = as_engine(engine, n_jobs, data)
-    with (
-        SafeInterrupts(),
-        memory_limited(as_bytes(memory_limit)),
-        threads(chosen.n_jobs),
-        ExitStack() as on_error,
-    ):
-        if chosen is not engine:
-            on_error.callback(chosen.close)
-        if progress:
-            progress("read", 0, 0)
-        table = opened(data, read, chosen)
-        granules = granulated(table, chosen, seconds={}, progress=progress)
-        if chosen is not engine:
-            chosen.leave_to(granules)
-        on_error.pop_all()
-        return cast(Granules, granules)
+    read = read_options(decision, y, reading)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
+    with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
+        return cast(Granules, session.keep_granules())
 
 
-@shows_reading
 def read_table(
-    path: str | os.PathLike[str], decision: Column | Sequence[Column] | None = None, **reading: Any
+    path: str | os.PathLike[str],
+    decision: Column | Sequence[Column] | None = None,
+    **reading: Unpack[ReadingOptions],
 ) -> DecisionTable:
     r"""Open a file, a folder of files in one format, or all files of a glob, as one decision table.
 
@@ -416,7 +483,7 @@ def read_table(
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are.")
-    table = open_table(path, ReadOptions(decision, **reading))
+    table = open_table(path, read_options(decision, None, reading))
     if table.is_granulated:
         raise TableError(f"{os.fspath(path)!r} holds granules, not rows. Read it with plar.Granules.open.")
     return table

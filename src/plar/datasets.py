@@ -20,7 +20,9 @@ __all__ = ["gisette_like", "load", "names", "random_table", "sdss_like"]
 
 Arrays = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
-#: where each dataset is, and how the paper prepared it, as options of `read_table`
+#: options of `read_table` for all datasets
+_COMMON_OPTIONS: dict[str, Any] = {"decision": -1, "header": False, "separator": ",", "na": "?"}
+#: where each dataset is, and how the paper prepared it, as further options of `read_table`
 _SOURCES: dict[str, tuple[str, dict[str, Any]]] = {
     "mushroom": ("agaricus-lepiota.data", {"decision": 0, "missing": "drop"}),
     "tic-tac-toe": ("tic-tac-toe.data", {}),
@@ -76,15 +78,15 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTab
     """
     if name not in _SOURCES:
         raise unknown_name("dataset", name, _SOURCES)
-    where = folder if folder is not None else os.environ.get("PLAR_DATA")
-    if not where:
+    if folder is None:
+        folder = os.environ.get("PLAR_DATA")
+    if not folder:
         raise TableError(
             f"No folder to read dataset {name!r} from. Set the environment variable PLAR_DATA to the folder "
             "with the original files, or pass folder=."
         )
     file, options = _SOURCES[name]
-    common = {"decision": -1, "header": False, "separator": ",", "na": "?"}
-    return read_table(Path(where) / file, **{**common, **options})
+    return read_table(Path(folder) / file, **{**_COMMON_OPTIONS, **options})
 
 
 def random_table(n: int = 100_000, attributes: int = 20, values: int = 4, classes: int = 3, seed: int = 0) -> Arrays:
@@ -112,12 +114,13 @@ def random_table(n: int = 100_000, attributes: int = 20, values: int = 4, classe
     >>> X.shape, int(X.max()), int(y.max())
     ((1000, 5), 3, 2)
     """
-    _check(n=n, attributes=attributes, values=values, classes=classes)
-    decision, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
+    _check_sizes(n=n, attributes=attributes, values=values, classes=classes)
+    seed_of_y, *seeds_of_columns = np.random.SeedSequence(seed).spawn(attributes + 1)
     X = np.empty((n, attributes), np.uint8, order="F")
-    for j, state in enumerate(columns):
-        X[:, j] = np.random.default_rng(state).integers(0, values, n, np.uint8)
-    return X, np.random.default_rng(decision).integers(0, classes, n, np.uint8)
+    for j, seed_of_column in enumerate(seeds_of_columns):
+        X[:, j] = np.random.default_rng(seed_of_column).integers(0, values, n, np.uint8)
+    y = np.random.default_rng(seed_of_y).integers(0, classes, n, np.uint8)
+    return X, y
 
 
 def sdss_like(n: int = 320_000, attributes: int = 5_201, values: int = 8, classes: int = 17, seed: int = 0) -> Arrays:
@@ -151,10 +154,10 @@ def gisette_like(n: int = 6_000, attributes: int = 5_000, values: int = 10, clas
 
 def _latent_table(n: int, attributes: int, values: int, classes: int, seed: int, *, latents: int, every: int) -> Arrays:
     """Columns of which every `every`-th shows one of the hidden variables that determine the class."""
-    _check(n=n, attributes=attributes, values=values, classes=classes)
+    _check_sizes(n=n, attributes=attributes, values=values, classes=classes)
     # a random stream per column, so that a column does not depend on how many there are
-    head, *columns = np.random.SeedSequence(seed).spawn(attributes + 1)
-    rng = np.random.default_rng(head)
+    seed_of_hidden, *seeds_of_columns = np.random.SeedSequence(seed).spawn(attributes + 1)
+    rng = np.random.default_rng(seed_of_hidden)
     hidden = [rng.integers(0, values, n, np.uint8) for _ in range(latents)]
     score = rng.normal(0.0, 0.1 * values, n)
     for k, latent in enumerate(hidden):
@@ -164,19 +167,21 @@ def _latent_table(n: int, attributes: int, values: int, classes: int, seed: int,
     y = np.searchsorted(edges, score, side="right").astype(np.uint8)
 
     X = np.empty((n, attributes), np.uint8, order="F")
-    for j, state in enumerate(columns):
-        rng = np.random.default_rng(state)
+    for j, seed_of_column in enumerate(seeds_of_columns):
+        rng = np.random.default_rng(seed_of_column)
         column = rng.integers(0, values, n, np.uint8)
         if j % every == every // 2:
-            renamed = rng.permutation(values).astype(np.uint8)[hidden[j // every % latents]]
-            shown = rng.random(n, np.float32) < rng.uniform(0.3, 0.9)
-            np.copyto(column, renamed, where=shown)
+            new_name_of_value = rng.permutation(values).astype(np.uint8)
+            latent = hidden[j // every % latents]
+            is_shown = rng.random(n, np.float32) < rng.uniform(0.3, 0.9)
+            np.copyto(column, new_name_of_value[latent], where=is_shown)
         X[:, j] = column
     return X, y
 
 
-def _check(**sizes: int) -> None:
+def _check_sizes(**sizes: int) -> None:
     for name, size in sizes.items():
-        limit = " and at most 256" if name in ("values", "classes") else ""
-        if size < 1 or (limit and size > 256):
+        fits_in_a_byte = name in ("values", "classes")
+        if size < 1 or (fits_in_a_byte and size > 256):
+            limit = " and at most 256" if fits_in_a_byte else ""
             raise TableError(f"The {name!r} parameter must be at least 1{limit}. Got {size!r} instead.")

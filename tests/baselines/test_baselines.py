@@ -45,11 +45,11 @@ needs_hadoop = pytest.mark.skipif(
 
 
 def same(system: System, name: str, data: Any, **options: Any) -> plar.Reduct:
-    found = system(data, **options)
+    reduct = system(data, **options)
     options = {k: v for k, v in options.items() if k not in ("session", "model_parallelism")}
-    assert found.engine == name
-    assert facts(found) == facts(plar.reduce(data, engine="local", **options))
-    return found
+    assert reduct.engine == name
+    assert facts(reduct) == facts(plar.reduce(data, engine="local", **options))
+    return reduct
 
 
 @cache
@@ -124,8 +124,8 @@ PROPORTIONAL = {
 
 @pytest.mark.parametrize("system", SEQUENTIAL)
 def test_equality_is_by_labels(system: str) -> None:
-    found = same(SEQUENTIAL[system], system, PROPORTIONAL, decision="d", weights="w")
-    assert found.attributes == ("b",)
+    reduct = same(SEQUENTIAL[system], system, PROPORTIONAL, decision="d", weights="w")
+    assert reduct.attributes == ("b",)
 
 
 @needs_spark

@@ -26,17 +26,28 @@ import plar
 from plar import baselines
 from plar.chance import p_value as chance
 from plar.chance.association import association
-from plar.chance.p_value import _drawn, p_value
+from plar.chance.p_value import _drawn, _margins_of, p_value
 from plar.engines import LocalEngine
 from plar.grouping.partition import smallest_codes
 from plar.measures import as_measure
-from plar.search.greedy import _best_first
+from plar.search.ties import best_first
 from plar.uncertainty.strata import CrossTab
 from support import oracle
 from support.checkpoints import begun
 from support.checkpoints import table as text_table
 from support.comparing import facts
 from support.environment import TURNS, nightly, with_support
+from support.law_of_w import (
+    Cells,
+    Law,
+    gain,
+    law_by_margins,
+    law_by_permutations,
+    law_of_sum,
+    moments,
+    tables_of,
+    textbook,
+)
 from support.strategies import Sample, tables
 
 # ids are there to be refused, and decisions of many values are at the edge
@@ -44,10 +55,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*different in nearly every row:plar.PlarWarning"),
     pytest.mark.filterwarnings("ignore:The decision .* different numbers:plar.PlarWarning"),
 ]
-
-#: numbers of objects of one class, by value and decision
-Cells = Mapping[tuple[Any, Any], int]
-Law = Mapping[Fraction, Fraction]
 
 
 def as_table(classes: Iterable[Cells], pick: random.Random | None = None) -> CrossTab:
@@ -89,91 +96,6 @@ def in_pieces(row: tuple[Any, Any, int], pick: random.Random) -> list[tuple[Any,
     return [(value, decision, part) for part in (first, n - first) if part]
 
 
-def margins(cells: Cells) -> tuple[list[int], list[int]]:
-    """Numbers of objects by value, and by decision."""
-    sizes, decided = Counter[Any](), Counter[Any]()
-    for (value, decision), n in cells.items():
-        sizes[value] += n
-        decided[decision] += n
-    return [n for n in sizes.values() if n], [n for n in decided.values() if n]
-
-
-# ------------------------------------------------------------------------------------------------------- the oracle
-
-
-def gain(cells: Cells) -> Fraction:
-    """W of one class, as it is defined."""
-    sizes = Counter[Any]()
-    for (value, _), n in cells.items():
-        sizes[value] += n
-    by_value = sum((Fraction(n * n, sizes[value]) for (value, _), n in cells.items() if n), Fraction(0))
-    return by_value - sum((Fraction(n * n, sum(sizes.values())) for n in margins(cells)[1]), Fraction(0))
-
-
-def law_by_permutations(cells: Cells) -> Law:
-    """How likely each W of a class is, where all ways to match values and decisions are as likely."""
-    values = [v for (v, _), n in cells.items() for _ in range(n)]
-    decisions = [d for (_, d), n in cells.items() for _ in range(n)]
-    tables = Counter(tuple(sorted(zip(values, some, strict=True))) for some in itertools.permutations(decisions))
-    law: dict[Fraction, Fraction] = defaultdict(Fraction)
-    for pairs, n in tables.items():
-        law[gain(Counter(pairs))] += Fraction(n, math.factorial(len(values)))
-    return law
-
-
-def law_by_margins(cells: Cells) -> Law:
-    """The same for larger classes: every table of these margins, by the hypergeometric law."""
-    sizes, decided = margins(cells)
-    law: dict[Fraction, Fraction] = defaultdict(Fraction)
-    every = math.factorial(sum(sizes))
-    for found in tables_of(tuple(sizes), tuple(decided)):
-        ways = math.prod(map(math.factorial, [*sizes, *decided]))
-        ways //= math.prod(math.factorial(n) for row in found for n in row)
-        law[gain({(v, j): n for v, row in enumerate(found) for j, n in enumerate(row)})] += Fraction(ways, every)
-    return law
-
-
-def tables_of(sizes: tuple[int, ...], decided: tuple[int, ...]) -> Iterable[tuple[tuple[int, ...], ...]]:
-    if len(sizes) == 1:
-        yield (decided,)
-        return
-    for row in itertools.product(*(range(min(sizes[0], n) + 1) for n in decided)):
-        if sum(row) == sizes[0]:
-            left = tuple(n - k for n, k in zip(decided, row, strict=True))
-            yield from ((row, *rest) for rest in tables_of(sizes[1:], left))
-
-
-def together(one: Law, other: Law) -> Law:
-    """The law of the sum of two classes, which are independent."""
-    law: dict[Fraction, Fraction] = defaultdict(Fraction)
-    for (a, p), (b, q) in itertools.product(one.items(), other.items()):
-        law[a + b] += p * q
-    return law
-
-
-def moments(law: Law) -> tuple[Fraction, Fraction]:
-    mean = sum((w * p for w, p in law.items()), Fraction(0))
-    return mean, sum(((w - mean) ** 2 * p for w, p in law.items()), Fraction(0))
-
-
-def textbook(cells: Cells) -> tuple[Fraction, Fraction, Fraction]:
-    """W, mean and variance of one class by the closed form, which is exact in fractions only."""
-    sizes, decided = margins(cells)
-    N, V = sum(sizes), len(sizes)
-    if V < 2 or len(decided) < 2:
-        return Fraction(0), Fraction(0), Fraction(0)
-    H = sum((Fraction(1, s) for s in sizes), Fraction(0))
-    b2, b3 = sum(n * (n - 1) for n in decided), sum(n * (n - 1) * (n - 2) for n in decided)
-    N2, N3, N4 = N * (N - 1), N * (N - 1) * (N - 2), N * (N - 1) * (N - 2) * (N - 3)
-    a1, a2, a3 = N - V, V - H, N - 3 * V + 2 * H
-    variance = 2 * a2 * Fraction(b2, N2) - (a1 * Fraction(b2, N2)) ** 2
-    if N > 2:
-        variance += 4 * a3 * Fraction(b3, N3)
-    if N > 3:
-        variance += (a1 * a1 - 2 * a2 - 4 * a3) * Fraction(b2 * b2 - 2 * b2 - 4 * b3, N4)
-    return gain(cells), (V - 1) * (1 - Fraction(b2, N2)), variance
-
-
 def random_class(pick: random.Random, most: int) -> Cells:
     """A small class of any kind, pure ones, constant ones and those of one object too."""
     n, n_values, n_decisions = pick.randint(1, most), pick.randint(1, 4), pick.randint(1, 3)
@@ -188,7 +110,7 @@ def test_moments_over_all_permutations(seed: int) -> None:
     pick = random.Random(seed)
     for _ in range(10):
         classes = [random_class(pick, 6) for _ in range(pick.randint(1, 3))]
-        law = reduce(together, map(law_by_permutations, classes))
+        law = reduce(law_of_sum, map(law_by_permutations, classes))
         expected = float(sum(map(gain, classes))), *map(float, moments(law))
         assert tuple(association(as_table(classes, pick))) == pytest.approx(expected, rel=1e-12, abs=1e-12)
         for cells in classes:
@@ -276,7 +198,9 @@ def test_no_order_and_no_codes_matter(seed: int) -> None:
             assert association(other) == association(first)
             assert p_value(other, 3) == p_value(first, 3)
             if most < 400 and association(first).variance > 0:
-                drawn = [_drawn(table, association(first).mean, 1, 1.0, math.inf) for table in (first, other)]
+                drawn = [
+                    _drawn(_margins_of(table), association(first).mean, 1, 1.0, math.inf) for table in (first, other)
+                ]
                 assert drawn[0] == drawn[1]
 
 
@@ -334,19 +258,19 @@ def test_draws_follow_the_exact_law(
     each: list[tuple[tuple[int, ...], tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every W that is possible, those that equal it counted."""
-    monkeypatch.setattr(chance, "_DRAWS", 10_000)
+    monkeypatch.setattr(chance, "_MIN_DRAWS", 10_000)
     classes = [next(iter(as_cells(*one))) for one in each]
-    law = reduce(together, map(law_by_margins, classes))
+    law = reduce(law_of_sum, map(law_by_margins, classes))
     table = as_table(classes)
     possible = sorted(law)
     for statistic in possible[:: 1 + len(possible) // 40] + possible[-3:]:
         exact = tail(law, statistic)
-        found = _drawn(table, float(statistic), 1, 1.0, math.inf)
+        found = _drawn(_margins_of(table), float(statistic), 1, 1.0, math.inf)
         assert found == pytest.approx(exact, abs=sampling_error(exact))
     # ten thousand draws, or until it is clear
     likely = min(possible, key=lambda w: abs(tail(law, w) - 0.5))
-    assert _drawn(table, float(likely), 1, 0.05, math.inf) == pytest.approx(tail(law, likely), rel=0.25)
-    assert _drawn(table, float(likely), 1_000, 0.05, math.inf) > 100
+    assert _drawn(_margins_of(table), float(likely), 1, 0.05, math.inf) == pytest.approx(tail(law, likely), rel=0.25)
+    assert _drawn(_margins_of(table), float(likely), 1_000, 0.05, math.inf) > 100
 
 
 def as_cells(sizes: Sequence[int], decided: Sequence[int]) -> Iterable[Cells]:
@@ -388,9 +312,11 @@ def test_rare_decisions_among_many_objects(n: int, n_positive: int, size: int, b
     exact = rare_tail(n, n_positive, size, both)
     table = as_table([rare(n, n_positive, size, both)])
     statistic = association(table).statistic
-    assert _drawn(table, 0.999 * statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
+    assert _drawn(_margins_of(table), 0.999 * statistic, 1, 1.0, math.inf) == pytest.approx(
+        exact, abs=sampling_error(exact)
+    )
     # what equals it has reached it
-    assert _drawn(table, statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
+    assert _drawn(_margins_of(table), statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
     least = math.ceil(0.08 / exact)
     assert p_value(table, least) > 0.05
 
@@ -401,7 +327,7 @@ def test_the_bound_holds(n_classes: int) -> None:
     compared = 0
     for n in range(4, 29 if n_classes == 1 else 17, n_classes):
         for size, positive in itertools.combinations_with_replacement(range(1, n // 2 + 1), 2):
-            law = reduce(together, [law_by_margins(rare(n, positive, size, 0))] * n_classes)
+            law = reduce(law_of_sum, [law_by_margins(rare(n, positive, size, 0))] * n_classes)
             for both in itertools.combinations_with_replacement(range(size + 1), n_classes):
                 classes = [rare(n, positive, size, k) for k in both]
                 exact = tail(law, sum(map(gain, classes), Fraction(0)))
@@ -416,7 +342,7 @@ def test_the_bound_holds_over_many_classes(n: int, size: int, positive: int) -> 
     """Where W is all but normal, the bound is at its closest."""
     each = [rare(n, positive, size, both) for both in range(min(size, positive) + 1)]
     most, least = max(each, key=gain), min(each, key=gain)
-    law = reduce(together, [law_by_margins(most)] * 60)
+    law = reduce(law_of_sum, [law_by_margins(most)] * 60)
     for extreme in range(61):
         classes = [most] * extreme + [least] * (60 - extreme)
         exact = tail(law, sum(map(gain, classes), Fraction(0)))
@@ -633,7 +559,7 @@ def test_order_of_testing_by_the_definition() -> None:
         while left:
             expected.append(next(a for a, theta in left.items() if theta <= min(left.values()) + bound))
             del left[expected[-1]]
-        assert _best_first(theta_of, bound) == expected
+        assert best_first(theta_of, bound) == expected
 
 
 @cache
@@ -687,7 +613,7 @@ def test_out_of_time(seconds: float) -> None:
 def test_out_of_time_while_candidates_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("plar.search.greedy.perf_counter", lambda: now[0])
-    monkeypatch.setattr("plar.search.prepared_search.perf_counter", lambda: now[0])
+    monkeypatch.setattr("plar.session.session.perf_counter", lambda: now[0])
 
     def late(*args: Any, **kwargs: Any) -> float:
         now[0] += 10.0

@@ -36,7 +36,7 @@ REACHED: set[str] = set()
 def tiny_pieces() -> Iterator[None]:
     """Cut classes of more than eight rows; note the kernels that the simulator runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine_module, "_LEAST_PIECE", 8)
+        patch.setattr(engine_module, "_MIN_PIECE_ROWS", 8)
         patch.setattr(engine_module, "_WAVES", 1000)
         if SIMULATED:
             kind: Any = type(kernels.clear)

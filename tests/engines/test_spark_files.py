@@ -19,7 +19,7 @@ from plar.engines.spark import granulate, parts
 from plar.input.tables.remote import RemoteFiles
 from plar.input.tables.source import Selection
 from plar.input.tables.spark import SharedFiles
-from plar.input.tables.table import open_source
+from plar.input.tables.table import open_source, selectable
 from plar.options import ReadOptions
 from support.comparing import facts
 from support.environment import no_spark
@@ -165,7 +165,7 @@ def test_partitions_on_other_file_systems(tmp_path: Path, inside: str) -> None:
     memory.put(f"{tmp_path}/h", f"{tmp_path}/h", recursive=True)
     try:
         remote = RemoteFiles.open(f"memory://{tmp_path}/{inside}", ReadOptions())
-        here = open_source(f"{tmp_path}/{inside}", ReadOptions())
+        here = selectable(open_source(f"{tmp_path}/{inside}", ReadOptions()))
         every = Selection(here.names)
         read: pl.DataFrame = remote.select(every)
     finally:

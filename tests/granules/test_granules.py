@@ -1,4 +1,4 @@
-"""The laws of granules: coarsen, refine, merge, save and open say the same about the same objects."""
+"""The laws of granules: coarsen, merge, save and open say the same about the same objects."""
 
 from __future__ import annotations
 
@@ -69,17 +69,6 @@ def test_merge_adds_up(one: list[tuple[Any, ...]], two: list[tuple[Any, ...]]) -
     assert rows_of(a.merge(b)) == Counter(one) + Counter(two)
     assert rows_of(b.merge(a)) == rows_of(a.merge(b))
     assert a.merge(b).n_objects == len(one) + len(two)
-
-
-@given(tables, st.permutations("abc"), st.integers(0, 3))
-def test_refine_undoes_coarsen(rows: list[tuple[Any, ...]], order: list[str], kept: int) -> None:
-    granules = granulate(rows)
-    coarse = granules.coarsen(order[:kept])
-    finer = coarse.refine(order[kept:], granules)
-    assert finer.conditions == tuple(order)
-    assert rows_of(finer) == rows_of(granules.coarsen(order))
-    columns = dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))
-    assert rows_of(coarse.refine(order, as_table(columns, "d"))) == rows_of(finer)
 
 
 @given(tables, st.sampled_from(["d", ["d"], ["c", "d"]]))
@@ -176,12 +165,6 @@ def test_refusals() -> None:
         granules.merge(granules.coarsen(["b", "a", "c"]))
     with pytest.raises(TableError, match="different decision"):
         granules.merge(as_table({"a": [1], "b": [1], "c": [1], "e": [1]}, "e").granulate())
-    with pytest.raises(TableError, match="is not the data"):
-        granules.coarsen(["a"]).refine(["b"], granulate([(1, 2, 3, "p"), (2, 2, 4, "q")]))
-    with pytest.raises(TableError, match="is not the data"):
-        granules.coarsen(["a"]).refine(["b"], granulate([(1, 2, 3, "p")]))
-    with pytest.raises(UnknownNameError, match="Unknown column"):
-        granules.coarsen(["a"]).refine(["z"], granules)
     big = as_table({"a": [1], "w": [MAX_OBJECTS], "d": [1]}, "d", weights="w").granulate()
     with pytest.raises(TableError, match="above the limit"):
         big.merge(big)
@@ -237,7 +220,6 @@ def test_positions_are_those_of_the_table(tmp_path: Path) -> None:
         granules.merge(granules),
         granules.coarsen(["b", "a"]),
         as_table(granules, "d", missing="drop").granulate(),
-        granules.coarsen("a").refine("b", granules),
     ):
         assert same.names == table.names
         assert same.coarsen(1).conditions == same.coarsen("a").conditions == ("a",)
@@ -262,16 +244,6 @@ def test_granule_files_are_never_rows(tmp_path: Path, monkeypatch: pytest.Monkey
     pl.DataFrame({"a": [1], "d": [1]}).write_parquet(tmp_path / "q3.parquet")
     with pytest.raises(TableError, match="matches granules and tables"):
         Granules.open(tmp_path / "q*")
-
-
-def test_refine_from_tables_and_granules(tmp_path: Path) -> None:
-    columns = {"a": ["1", "1"], "b": ["2", "3"], "d": ["p", "q"]}
-    granules = as_table(columns, "d").granulate()
-    granules.save(tmp_path / "g.parquet")
-    for source in (granules, tmp_path / "g.parquet", as_table(columns, "d")):
-        assert rows_of(granules.coarsen("a").refine("b", source)) == rows_of(granules)
-    with pytest.raises(TableError, match="Got dict; pass it through"):
-        granules.coarsen("a").refine("b", columns)
 
 
 @pytest.mark.parametrize("values", [[1, 2.5, None], [1, 2**53 + 1, 0.5], [True, 2, 0.5], [1, "1", None]])

@@ -29,33 +29,33 @@ def drawn(figure: Any) -> int:
 
 
 def test_curve_starts_before_the_first_step_and_ends_at_the_level_of_all() -> None:
-    found = plar.reduce(TIC_TAC_TOE, "x_wins")
-    axes: Any = found.plot().axes
+    reduct = plar.reduce(TIC_TAC_TOE, "x_wins")
+    axes: Any = reduct.plot().axes
     left, right = axes
     level, curve, by_chance = left.get_lines()
-    assert list(curve.get_xdata()) == list(range(len(found.steps) + 1))
+    assert list(curve.get_xdata()) == list(range(len(reduct.steps) + 1))
     assert curve.get_ydata()[0] == pytest.approx(plar.theta(TIC_TAC_TOE, [], decision="x_wins"), abs=1e-9)
-    assert curve.get_ydata()[-1] == level.get_ydata()[0] == found.theta_all
+    assert curve.get_ydata()[-1] == level.get_ydata()[0] == reduct.theta_all
     assert list(by_chance.get_xdata()) == [8]
-    assert [text.get_text() for text in left.get_legend().get_texts()] == ["chance does as well"]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["no better than chance"]
     assert [patch.get_facecolor()[3] for patch in right.patches[:8]] == [1.0] * 7 + [0.0]
     assert "Θ = 0 with all 9 columns" in [text.get_text() for text in left.texts]
-    assert [label.get_text() for label in right.get_yticklabels()] == list(found.attributes)
-    bars = [patch.get_width() for patch in right.patches[: len(found.attributes)]]
-    assert bars == [step.significance for step in found.steps]
+    assert [label.get_text() for label in right.get_yticklabels()] == list(reduct.attributes)
+    bars = [patch.get_width() for patch in right.patches[: len(reduct.attributes)]]
+    assert bars == [step.significance for step in reduct.steps]
 
 
 def test_earlier_versions_knew_nothing_of_chance() -> None:
-    found = plar.reduce(TIC_TAC_TOE, "x_wins")
-    left: Any = replace(found, steps=tuple(replace(step, p_value=None) for step in found.steps)).plot().axes[0]
+    reduct = plar.reduce(TIC_TAC_TOE, "x_wins")
+    left: Any = replace(reduct, steps=tuple(replace(step, p_value=None) for step in reduct.steps)).plot().axes[0]
     assert len(left.get_lines()) == 2
     assert left.get_legend() is None
 
 
 def test_core_is_marked_and_shows_its_inner_significance() -> None:
-    found = plar.reduce(PAIR, "d", measure="PR")
-    assert found.core == ("a", "b")
-    right: Any = found.plot().axes[1]
+    reduct = plar.reduce(PAIR, "d", measure="PR")
+    assert reduct.core == ("a", "b")
+    right: Any = reduct.plot().axes[1]
     assert [patch.get_width() for patch in right.patches[:2]] == [1.0, 1.0]
     (legend,) = right.get_legend().get_texts()
     assert legend.get_text().startswith("core")
@@ -64,8 +64,8 @@ def test_core_is_marked_and_shows_its_inner_significance() -> None:
 def test_names_that_look_like_formulas_or_steer_terminals_are_only_text() -> None:
     names = ["$x$", "$\\frac{1", "_^{", "line\nbreak", "\x1b[31m", "a" * 500, "", "100 %", "\u202etxt"]
     cells = np.eye(len(names), dtype=int)
-    found = plar.reduce({**dict(zip(names, cells, strict=True)), "d": range(len(names))}, "d", max_attributes=9)
-    figure = found.plot()
+    reduct = plar.reduce({**dict(zip(names, cells, strict=True)), "d": range(len(names))}, "d", max_attributes=9)
+    figure = reduct.plot()
     assert drawn(figure) > 1000
     labels = [label.get_text() for label in figure.axes[1].get_yticklabels()]
     assert "$x$" in labels
@@ -75,8 +75,8 @@ def test_names_that_look_like_formulas_or_steer_terminals_are_only_text() -> Non
 
 def test_many_columns_stay_readable() -> None:
     cells, y = random_table(400, 80, values=2, classes=2)
-    found = plar.reduce(cells, y=y, include=range(70))
-    figure = found.plot()
+    reduct = plar.reduce(cells, y=y, include=range(70))
+    figure = reduct.plot()
     assert drawn(figure) > 1000
     right = figure.axes[1]
     assert len(right.get_yticklabels()) == 60
@@ -101,15 +101,15 @@ def test_a_notebook_shows_it_by_itself() -> None:
 def test_axes_of_the_user_are_used() -> None:
     from matplotlib.figure import Figure
 
-    found = plar.reduce(PAIR, "d")
+    reduct = plar.reduce(PAIR, "d")
     figure = Figure()
     one = figure.subplots()
-    assert found.plot(one) is figure
+    assert reduct.plot(one) is figure
     assert one.get_title(loc="left") == "Uncertainty left"
     two = Figure()
-    assert found.plot(two.subplots(2, 1)) is two
+    assert reduct.plot(two.subplots(2, 1)) is two
     with pytest.raises(plar.ParameterError, match="must be one Axes or two"):
-        found.plot([])
+        reduct.plot([])
 
 
 def test_without_the_library_one_line_says_what_to_install() -> None:

@@ -1,14 +1,13 @@
-"""The report and the notebook view: what they tell, and in a real browser how the page behaves."""
+"""The report, the summary and the notebook view: what they say."""
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,57 +17,26 @@ import numpy as np
 import pytest
 
 import plar
-from plar.datasets import random_table
 from plar.results.reduct import from_dict
 from plar.results.report import page
 from plar.results.report.ranking import ranked
 from plar.results.report.reproduce import python_call, shell_command
-from plar.results.report.words import chance_words, visible
-from support.browser import chromium
+from plar.results.report.words import chance_words
 from support.environment import TIC_TAC_TOE
+from support.odd_names import MARKUP_DECISION, MARKUP_NAMES, markup_table
+from support.reports import markup_reduct, wide_reduct
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install 'plar[report]'")
 
-#: names that would do something if they were taken for anything but text
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "\"><img src=x onerror='alert(1)'>",
-    "</script><script>alert(2)</script>",
-    "</title></style><h1>",
-    "<!--",
-    "-->",
-    "{{ 7 * 7 }}",
-    "{% raw %}",
-    "&lt;b&gt;",
-    "two\nlines\u2028more",
-    "\x1b[31mred\x00",
-    "exe.\u202efdp",
-    "שלום",
-    "",
-    " ",
-    "x" * 10_000,
-    "__proto__",
-)
-DECISION = "<i>decision</i>"
 
-
-def hostile_table() -> dict[str, Any]:
-    rng = np.random.default_rng(5)
-    table: dict[str, Any] = {name: rng.integers(0, 3, 60) for name in HOSTILE}
-    table["twin of <!--"] = 2 - table["<!--"]
-    return {**table, DECISION: rng.integers(0, 2, 60)}
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def hostile() -> plar.Reduct:
-    return plar.reduce(hostile_table(), DECISION, include=["<!--"], max_attributes=5, equivalent=True)
+    return markup_reduct()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wide() -> plar.Reduct:
-    """120 columns of 2 to 13 values: as text, 10 would come before 9."""
-    cells, y = random_table(300, 120, values=252, classes=2)
-    return plar.reduce({f"c{j}": cells[:, j] % (2 + j % 12) for j in range(120)} | {"y": y}, "y", equivalent=True)
+    return wide_reduct()
 
 
 class Text(HTMLParser):
@@ -91,8 +59,8 @@ class Text(HTMLParser):
         return " ".join(" ".join(self.words).split())
 
 
-def told(found: plar.Reduct) -> str:
-    return Text(page(found).split("<main>")[0]).text + Text(page(found).split("<main>")[1]).text
+def told(reduct: plar.Reduct) -> str:
+    return Text(page(reduct).split("<main>")[0]).text + Text(page(reduct).split("<main>")[1]).text
 
 
 @pytest.mark.parametrize(
@@ -138,9 +106,9 @@ def test_words(table: Mapping[str, Any], options: Mapping[str, Any], words: list
 def steps_of(p_values: list[float | None], **changed: Any) -> plar.Reduct:
     """A reduct of steps with such p-values, of three rows for each combination."""
     names = tuple(f"c{j}" for j in range(len(p_values) + 1))
-    found = plar.reduce({name: [0, 1] for name in names} | {"y": [0, 1]}, "y")
-    steps = tuple(replace(found.steps[0], attribute=name, p_value=p) for name, p in zip(names, p_values, strict=False))
-    return replace(found, steps=steps, attributes=names[:-1], n_objects=30, n_combinations=10, **changed)
+    reduct = plar.reduce({name: [0, 1] for name in names} | {"y": [0, 1]}, "y")
+    steps = tuple(replace(reduct.steps[0], attribute=name, p_value=p) for name, p in zip(names, p_values, strict=False))
+    return replace(reduct, steps=steps, attributes=names[:-1], n_objects=30, n_combinations=10, **changed)
 
 
 @pytest.mark.parametrize(
@@ -149,38 +117,41 @@ def steps_of(p_values: list[float | None], **changed: Any) -> plar.Reduct:
         ([0.0], "The only step beats chance."),
         ([0.0, 0.05], "Both steps beat chance."),
         ([0.0] * 7, "All 7 steps beat chance."),
-        ([0.06], "No step beats chance: a random decision would do as well."),
-        ([0.0] * 4 + [1.0] * 13, "4 of 17 steps beat chance; from step 5 on, a random decision would do as well."),
-        ([0.0, 1.0], "1 of 2 steps beats chance; in step 2, a random decision would do as well."),
-        ([1.0, 0.0], "In step 1, a random decision would do as well. 1 later step beats chance."),
+        ([0.06], "No step beats chance: none is better than with a shuffled target."),
+        (
+            [0.0] * 4 + [1.0] * 13,
+            "4 of 17 steps beat chance; from step 5 on, they are no better than with a shuffled target.",
+        ),
+        ([0.0, 1.0], "1 of 2 steps beats chance; step 2 is no better than with a shuffled target."),
+        ([1.0, 0.0], "Step 1 is no better than with a shuffled target. 1 later step beats chance."),
         (
             [0.0, 0.0, 1.0, 0.0, 1.0, 0.0],
-            "The first 2 of 6 steps beat chance; in step 3, a random decision would do as well. "
+            "The first 2 of 6 steps beat chance; step 3 is no better than with a shuffled target. "
             "2 later steps beat chance.",
         ),
     ],
 )
 def test_steps_and_chance(p_values: list[float | None], words: str) -> None:
-    found = steps_of(p_values)
-    assert chance_words(found) == [words, "There are 3.0 rows for each combination of the chosen values."]
-    assert words in str(found)
-    assert words in Text(found._repr_html_()).text
-    assert words in told(found)
+    reduct = steps_of(p_values)
+    assert chance_words(reduct) == [words, "There are 3.0 rows for each combination of the chosen values."]
+    assert words in str(reduct)
+    assert words in Text(reduct._repr_html_()).text
+    assert words in told(reduct)
 
 
 def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
     old = steps_of([None, None])
-    for found in (old, replace(old, n_combinations=None)):
-        for shown in (str(found), found._repr_html_(), page(found).split("<script")[0].split("</style>")[1]):
+    for reduct in (old, replace(old, n_combinations=None)):
+        for shown in (str(reduct), reduct._repr_html_(), page(reduct).split("<script")[0].split("</style>")[1]):
             assert not re.search(r"chance|p-value|combination of", shown)
 
 
 @pytest.mark.parametrize(
     ("bins", "words"),
     [
-        ("quantile:2", "What was tested is the binned table."),
-        ("mdlp", "cut points by mdlp depend on the decision: p-values are too small."),
-        ({"c0": "mdlp"}, "p-values are too small."),
+        ("quantile:2", "The p-values are for the binned columns."),
+        ("mdlp", "too small, since mdlp chose the cut points by the target."),
+        ({"c0": "mdlp"}, "and too small, since mdlp"),
     ],
 )
 def test_bins_and_chance(bins: Any, words: str) -> None:
@@ -188,39 +159,39 @@ def test_bins_and_chance(bins: Any, words: str) -> None:
 
 
 def test_alpha() -> None:
-    found = plar.reduce(TIC_TAC_TOE, "x_wins", alpha=0.05)
-    assert "Neither of the 2 columns left beats chance at 0.05." in str(found)
-    text = told(found)
+    reduct = plar.reduce(TIC_TAC_TOE, "x_wins", alpha=0.05)
+    assert "Neither of the 2 columns left beats chance at 0.05." in str(reduct)
+    text = told(reduct)
     for words in ("7 of 9 columns chosen Together they say less", "The goal was to beat chance.", "Every p-value is 1"):
         assert words in text
     assert "Something is lost" not in text
-    assert "something is lost" not in found._repr_html_()
-    near = replace(found, rejected={"middle_left": 0.0501, "middle_right": 1.0})
+    assert "something is lost" not in reduct._repr_html_()
+    near = replace(reduct, rejected={"middle_left": 0.0501, "middle_right": 1.0})
     assert "The smallest p-values: middle_left 0.0501 and 1 for all others." in told(near)
 
 
 def test_what_was_not_tested() -> None:
     pair = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "c": [0, 1, 1] * 12, "d": [0, 1, 1, 0] * 9}
-    assert "Taken untested: 2 core columns and 1 asked for." in told(plar.reduce(pair, "d", include=["c"]))
+    assert "2 core columns and 1 asked for were included without a test." in told(plar.reduce(pair, "d", include=["c"]))
     nothing = plar.reduce(pair, "d", alpha=0.05)
     assert "None of the 3 columns beats chance at 0.05." in str(nothing)
     for words in ("No column beats chance", "The search did not begin with them.", "core, left out"):
         assert words in told(nothing)
     asked = plar.reduce(pair, "d", alpha=0.05, include=["a"])
-    assert "Taken untested: 1 column asked for." in told(asked)
+    assert "1 column asked for was included without a test." in told(asked)
 
 
 def test_what_chance_would_do_as_well_is_passed_over() -> None:
     table = {"id": range(60), "a": [0, 1] * 30, "d": [0, 1] * 29 + [1, 0]}
     with pytest.warns(plar.PlarWarning, match="'id' is different in nearly every row"):
-        found = plar.reduce(table, "d", alpha=0.05)
-    assert found.attributes == ("a",)
-    assert "passed over: id" in told(found)
+        reduct = plar.reduce(table, "d", alpha=0.05)
+    assert reduct.attributes == ("a",)
+    assert "passed over: id" in told(reduct)
     # as good but for rounding: tested before a, as it comes first in the table
-    step = replace(found.steps[0], candidates={"id": 0.5 - 2.0**-32, "a": 0.5})
-    assert "passed over: id" in told(replace(found, steps=(step,)))
+    step = replace(reduct.steps[0], candidates={"id": 0.5 - 2.0**-32, "a": 0.5})
+    assert "passed over: id" in told(replace(reduct, steps=(step,)))
     worse = replace(step, candidates={"id": 0.5 - 2.0**-30, "a": 0.5})
-    assert "passed over" not in told(replace(found, steps=(worse,))).replace("passed over are", "")
+    assert "passed over" not in told(replace(reduct, steps=(worse,))).replace("passed over are", "")
 
 
 @pytest.mark.parametrize(
@@ -234,17 +205,17 @@ def test_what_chance_would_do_as_well_is_passed_over() -> None:
     ],
 )
 def test_alpha_and_start_are_repeated_where_they_were_asked_for(options: dict[str, Any], words: str) -> None:
-    found = plar.reduce(TIC_TAC_TOE, "x_wins", **options)
-    assert (shell_command(found) or "").partition("--measure SCE")[2].strip() == words
+    reduct = plar.reduce(TIC_TAC_TOE, "x_wins", **options)
+    assert (shell_command(reduct) or "").partition("--measure SCE")[2].strip() == words
     ran: dict[str, Any] = {}
-    exec(python_call(found), ran)
-    assert without_times(ran["r"]) == without_times(found)
+    exec(python_call(reduct), ran)
+    assert without_times(ran["r"]) == without_times(reduct)
 
 
 def test_measure_of_the_users_own() -> None:
     own = plar.Measure("<b>minority", lambda counts: counts.sum() - counts.max(), normaliser=lambda n: n)
-    found = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 0, 1], "d": [0, 1, 1, 1]}, "d", measure=own)
-    html = page(found)
+    reduct = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 0, 1], "d": [0, 1, 1, 1]}, "d", measure=own)
+    html = page(reduct)
     assert "<b>minority" not in html
     assert "which is not one of plar&#39;s" in html
 
@@ -254,16 +225,17 @@ def test_every_column_has_a_role() -> None:
     table: dict[str, Any] = {f"noise{j}": rng.integers(0, 4, 200) for j in range(9)}
     table |= {"a": rng.integers(0, 2, 200), "b": rng.integers(0, 2, 200), "one": [7] * 200}
     table |= {"copy": 1 - table["a"], "d": table["a"] + table["b"] + (rng.random(200) < 0.1)}
-    found = plar.reduce(table, "d", alpha=0.05, equivalent=True)
-    roles = {row["name"]: (row["role"], row["of"]) for row in ranked(found)}
-    assert list(roles)[:2] == list(found.attributes)
-    assert set(roles) == set(found.conditions)
+    reduct = plar.reduce(table, "d", alpha=0.05, equivalent=True)
+    roles = {column.name: (column.role, column.of) for column in ranked(reduct)}
+    assert list(roles)[:2] == list(reduct.attributes)
+    assert set(roles) == set(reduct.conditions)
     assert roles["copy"] == ("same as", "a")
     assert roles["one"] == ("constant", None)
     assert {roles[f"noise{j}"] for j in range(9)} == {("chance", None)}
-    assert re.search(r"same as a chosen column +copy \(a\)", str(found))
+    assert re.search(r"same as a chosen column +copy \(a\)", str(reduct))
     assert (
-        "Not chosen: same as a chosen column (1), no gain beyond chance (9), constant" in Text(found._repr_html_()).text
+        "Not chosen: same as a chosen column (1), no gain beyond chance (9), constant"
+        in Text(reduct._repr_html_()).text
     )
 
 
@@ -272,12 +244,12 @@ def test_columns_without_a_cut_are_neither_constant_nor_equal(tmp_path: Path) ->
     target = rng.integers(0, 2, 300)
     table: dict[str, Any] = {"x": rng.normal(size=300) + 4 * target, "n1": rng.normal(size=300)}
     table |= {"n2": rng.normal(size=300), "same": ["s"] * 300, "again": [7.5] * 300, "d": target}
-    found = plar.reduce(table, "d", bins="mdlp", equivalent=True)
-    assert found.cuts["n1"] == found.cuts["n2"] == ()
-    assert found.equivalent == (("same", "again"),)
-    found.save(tmp_path / "r.json")
-    for result in (found, plar.load(tmp_path / "r.json")):
-        roles = {row["name"]: row["role"] for row in ranked(result)}
+    reduct = plar.reduce(table, "d", bins="mdlp", equivalent=True)
+    assert reduct.cuts["n1"] == reduct.cuts["n2"] == ()
+    assert reduct.equivalent == (("same", "again"),)
+    reduct.save(tmp_path / "r.json")
+    for result in (reduct, plar.load(tmp_path / "r.json")):
+        roles = {column.name: column.role for column in ranked(result)}
         assert roles == {
             "x": "core",
             "n1": "no useful cut",
@@ -292,7 +264,7 @@ def test_columns_without_a_cut_are_neither_constant_nor_equal(tmp_path: Path) ->
     # all numbers on one side of the given points
     given = plar.reduce(table, "d", bins={"x": [2.0], "n1": [99.0], "n2": [99.0]}, equivalent=True)
     assert given.equivalent == (("same", "again"),)
-    assert {row["role"] for row in ranked(given) if row["name"] in ("n1", "n2")} == {"no useful cut"}
+    assert {column.role for column in ranked(given) if column.name in ("n1", "n2")} == {"no useful cut"}
 
 
 def test_the_core_is_ranked_by_gain() -> None:
@@ -303,25 +275,25 @@ def test_the_core_is_ranked_by_gain() -> None:
     table = {**bits, "noise": rng.integers(0, 3, 400), "d": target}
     for options in ({}, {"max_attributes": 1}):
         given: dict[str, Any] = options
-        found = plar.reduce(table, "d", **given)
-        gains = found.core_significances
+        reduct = plar.reduce(table, "d", **given)
+        gains = reduct.core_significances
         by_gain = sorted(gains, key=lambda name: -gains[name])
-        assert tuple(by_gain) != found.core
-        shown = [row["name"] for row in ranked(found) if row["name"] in gains]
+        assert tuple(by_gain) != reduct.core
+        shown = [column.name for column in ranked(reduct) if column.name in gains]
         assert shown == by_gain
-        steps = [step.attribute for step in found.steps]
-        assert [row["name"] for row in ranked(found) if row["role"].startswith("step")] == steps
+        steps = [step.attribute for step in reduct.steps]
+        assert [column.name for column in ranked(reduct) if column.role.startswith("step")] == steps
 
 
 def test_the_gain_of_the_core_is_shown_in_the_terminal() -> None:
-    found = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]}, "d")
-    assert re.search(r"column  chosen as +gain\n  a +core +0.6931\n  b +core +0.6931\n", str(found))
+    reduct = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 0]}, "d")
+    assert re.search(r"column  chosen as +gain\n  a +core +0.6931\n  b +core +0.6931\n", str(reduct))
 
 
 def test_without_a_path_the_page_is_returned() -> None:
-    found = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
-    shown: Any = found.report()
-    assert shown == page(found)
+    reduct = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
+    shown: Any = reduct.report()
+    assert shown == page(reduct)
     assert shown._repr_html_().startswith('<iframe srcdoc="&lt;!doctype html')
     assert repr(shown).startswith("<HTML page of ")
     assert "reduct" in str(plar.reducts({"a": [0, 1], "d": [0, 1]}, "d").report())
@@ -334,8 +306,8 @@ def test_settings_are_those_that_were_changed() -> None:
 
 
 def test_bins_are_shown_as_intervals() -> None:
-    found = plar.reduce({"a": [1.0, 2.0, 3.0, 4.0], "d": [0, 0, 1, 1]}, "d", bins={"a": [1.5, 2.5]})
-    text = told(found)
+    reduct = plar.reduce({"a": [1.0, 2.0, 3.0, 4.0], "d": [0, 0, 1, 1]}, "d", bins={"a": [1.5, 2.5]})
+    text = told(reduct)
     for interval in ("≤ 1.5 | 1.5 to 2.5 | > 2.5", "All columns, ranked"):
         assert interval in text
 
@@ -357,8 +329,8 @@ def test_report_is_written_whole_or_not_at_all(tmp_path: Path, hostile: plar.Red
     assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
 
 
-def without_times(found: plar.Reduct) -> Any:
-    told = json.loads(json.dumps(found.to_dict()))
+def without_times(reduct: plar.Reduct) -> Any:
+    told = json.loads(json.dumps(reduct.to_dict()))
     return {**told, "seconds": {}, "steps": [{**step, "seconds": 0} for step in told["steps"]]}
 
 
@@ -384,10 +356,10 @@ def test_the_command_and_the_call_give_the_same_reduct(tmp_path: Path, reading: 
     search: Any = {"measure": "LCE", "include": [names[2]], "max_attributes": 2, "minimal": True}
     search |= {"alpha": 0.2, "start": "core"} if reading else {}
     if reading:
-        found = plar.reduce(plar.read_table(file, decision, **table, **reading), **search)
+        reduct = plar.reduce(plar.read_table(file, decision, **table, **reading), **search)
     else:
-        found = plar.reduce(file, decision, **table, **search)
-    blocks = re.findall(r"<pre><code>(.*?)</code></pre>", page(found), re.DOTALL)
+        reduct = plar.reduce(file, decision, **table, **search)
+    blocks = re.findall(r"<pre><code>(.*?)</code></pre>", page(reduct), re.DOTALL)
     shell, call = ("".join(Text(code).words) for code in blocks)
     done = subprocess.run(
         ["bash", "-c", shell.replace("plar", '"$PYTHON" -m plar', 1) + " --json"],
@@ -398,8 +370,8 @@ def test_the_command_and_the_call_give_the_same_reduct(tmp_path: Path, reading: 
     )
     ran: dict[str, Any] = {}
     exec(call, ran)
-    assert without_times(from_dict(json.loads(done.stdout))) == without_times(found)
-    assert without_times(ran["r"]) == without_times(found)
+    assert without_times(from_dict(json.loads(done.stdout))) == without_times(reduct)
+    assert without_times(ran["r"]) == without_times(reduct)
 
 
 def test_the_command_line_can_give_its_own_command(hostile: plar.Reduct) -> None:
@@ -409,234 +381,9 @@ def test_the_command_line_can_give_its_own_command(hostile: plar.Reduct) -> None
 def test_notebook_table_is_small_and_inert(hostile: plar.Reduct, wide: plar.Reduct) -> None:
     shown = Text(hostile._repr_html_())
     assert shown.tags == {"table", "caption", "thead", "tbody", "tr", "th", "td", "b", "br", "span", "bdi"}
-    assert f"18 columns → 5 for {DECISION}" in shown.text
-    everything = plar.reduce(hostile_table(), DECISION, include=list(HOSTILE))._repr_html_()
-    for name in HOSTILE[:9]:
+    assert f"18 columns → 5 for {MARKUP_DECISION}" in shown.text
+    everything = plar.reduce(markup_table(), MARKUP_DECISION, include=list(MARKUP_NAMES))._repr_html_()
+    for name in MARKUP_NAMES[:9]:
         assert name in Text(everything).words
     many = plar.reduce({f"c{j}": [j % 2, 0] for j in range(40)} | {"y": [0, 1]}, "y", include=range(40))
     assert "… and 10 more" in Text(many._repr_html_()).text
-
-
-# -- in the browser ------------------------------------------------------------------------------------------------
-
-
-class Browser:
-    """Headless Chromium with one page at a time, and what it logs."""
-
-    def __init__(self, driver: Any, folder: Path) -> None:
-        self.driver, self.folder = driver, folder
-        self.console: list[str] = []
-        self.requests: list[str] = []
-
-    def open(self, html: str, *, width: int = 1100, dark: bool = False, scripts: bool = True, media: str = "") -> None:
-        file = self.folder / "page.html"
-        file.write_text(html, encoding="utf-8")
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.do("Emulation.setDeviceMetricsOverride", **size)
-        self.do("Emulation.setEmulatedMedia", media=media, features=[scheme])
-        self.do("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.driver.get("about:blank")
-        self.driver.get_log("performance"), self.driver.get_log("browser")
-        self.driver.get(file.as_uri())
-        self.console = [entry["message"] for entry in self.driver.get_log("browser")]
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        self.requests = [url for url in asked if url != file.as_uri()]
-
-    def do(self, method: str, **parameters: Any) -> Any:
-        return self.driver.execute_cdp_cmd(method, parameters)
-
-    def js(self, code: str, *given: Any) -> Any:
-        return self.driver.execute_script(code, *given)
-
-    def cells(self, table: str, column: int) -> list[str]:
-        found: list[str] = self.js(
-            "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]"
-            ".map(row => row.cells[arguments[1]].textContent)",
-            table,
-            column,
-        )
-        return found
-
-    def click(self, selector: str) -> None:
-        self.driver.find_element("css selector", selector).click()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    logged = {"goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
-    with chromium(capabilities=logged) as started:
-        yield Browser(started, tmp_path_factory.mktemp("report"))
-
-
-def test_the_browser_sees_what_a_bad_page_does(browser: Browser) -> None:
-    browser.open("<script>console.error('told')</script><img src='http://127.0.0.1:9/'>")
-    assert browser.requests == ["http://127.0.0.1:9/"]
-    assert any("told" in line for line in browser.console)
-
-
-def test_no_errors_and_no_requests(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
-    for found in (hostile, wide, plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")):
-        browser.open(page(found))
-        assert browser.console == []
-        assert browser.requests == []
-        assert browser.js("return document.compatMode") == "CSS1Compat"
-
-
-def test_policy_keeps_other_scripts_from_running(browser: Browser, hostile: plar.Reduct) -> None:
-    browser.open(page(hostile).replace("</footer>", "</footer><script>window.ran = true</script><img src='x.png'>"))
-    assert browser.js("return window.ran") is None
-    assert len([line for line in browser.console if "Content Security Policy" in line]) == 2
-
-
-def test_hostile_names_are_shown_and_do_nothing(browser: Browser, hostile: plar.Reduct) -> None:
-    from selenium.common.exceptions import NoAlertPresentException
-
-    for scripts in (False, True):
-        browser.open(page(hostile, "plar reduce '</pre><script>alert(3)</script>'"), scripts=scripts)
-        with pytest.raises(NoAlertPresentException):
-            _ = browser.driver.switch_to.alert.text
-        browser.do("Emulation.setScriptExecutionDisabled", value=False)
-        assert browser.js("return [document.scripts.length, document.images.length]") == [2, 0]
-        assert browser.js("return document.querySelectorAll('h1, i').length") == 1
-        shown = browser.js(
-            "return [...document.querySelectorAll('#columns-table tbody th')]"
-            ".map(th => (th.querySelector('details > bdi') || th.querySelector('bdi')).textContent)"
-        )
-        assert shown == [visible(row["name"]) for row in ranked(hostile)]
-        assert browser.js("return getComputedStyle(document.querySelector('bdi')).unicodeBidi") == "isolate"
-    assert "<script>alert(1)</script>" in browser.cells("columns-table", 1)
-    assert "</pre><script>alert(3)</script>" in browser.js("return document.querySelector('pre').textContent")
-    browser.click("#columns-table details summary")
-    assert browser.js("return document.querySelector('#columns-table details > bdi').innerText.length") == 10_000
-
-
-def numbers(html: str) -> str:
-    """Exact numbers as Python writes them: JavaScript's have no .0."""
-    return re.sub(r'title="([^"]*)"', lambda found: f'title="{float(found[1])}"', html)
-
-
-def test_the_page_says_the_same_without_scripts(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
-    rows = "return ['candidates-table', 'columns-table'].map(id => document.getElementById(id).tBodies[0].innerHTML)"
-    for found in (hostile, wide, plar.reduce(TIC_TAC_TOE, "x_wins", measure="PR")):
-        seen = []
-        for scripts in (False, True):
-            browser.open(page(found), scripts=scripts)
-            browser.do("Emulation.setScriptExecutionDisabled", value=False)
-            seen.append([numbers(re.sub(r"\s*\n\s*", "", html)) for html in browser.js(rows)])
-        assert seen[0] == seen[1]
-
-
-def test_columns_sort_by_number_and_by_name(browser: Browser, wide: plar.Reduct) -> None:
-    browser.open(page(wide))
-    sizes = [row["values"] for row in ranked(wide)]
-    assert browser.cells("columns-table", 5) == [str(n) for n in sizes[:50]]
-    for way, expected in (("descending", sorted(sizes, reverse=True)), ("ascending", sorted(sizes))):
-        browser.click("#columns-table [data-sort=values]")
-        assert browser.cells("columns-table", 5) == [str(n) for n in expected[:50]]
-        states = browser.js(
-            "return [...document.querySelectorAll('#columns-table th[aria-sort]')].map(h => h.ariaSort)"
-        )
-        assert states == ["none"] * 5 + [way] + ["none"] * 2
-    browser.click("#columns-table [data-sort=name]")
-    assert browser.cells("columns-table", 1)[:12] == [f"c{j}" for j in range(12)]
-
-
-def test_all_rows_can_be_shown_and_searched(browser: Browser, wide: plar.Reduct) -> None:
-    browser.open(page(wide))
-    status = "return document.getElementById('columns-table-status').textContent"
-    assert browser.js(status) == "The first 50 of 120."
-    browser.click("[data-all=columns-table]")
-    assert browser.cells("columns-table", 1) == [row["name"] for row in ranked(wide)]
-    browser.click("#columns-table [data-sort=place]")
-    browser.driver.find_element("css selector", "[data-find=columns-table]").send_keys("C11")
-    assert browser.cells("columns-table", 1) == ["c11", *(f"c11{k}" for k in range(10))]
-    assert browser.js(status) == "11 columns."
-
-
-def test_candidates_of_every_round(browser: Browser, wide: plar.Reduct) -> None:
-    browser.open(page(wide))
-    browser.click("[data-all=candidates-table]")
-    for k, step in enumerate(wide.steps):
-        browser.js(
-            "const s = document.getElementById('round'); s.value = arguments[0];s.dispatchEvent(new Event('change'))",
-            k,
-        )
-        exact = browser.js(
-            "return [...document.querySelectorAll('#candidates-table tbody tr')]"
-            ".map(r => [r.querySelector('bdi').textContent, Number(r.cells[2].title)])"
-        )
-        assert dict(exact) == step.candidates
-        assert [value for _, value in exact] == sorted(step.candidates.values(), reverse=True)
-        chosen = browser.js("return document.querySelector('#candidates-table tr.taken bdi').textContent")
-        assert chosen == step.attribute
-
-
-def luminance(browser: Browser) -> tuple[float, float]:
-    """Mean of red, green and blue, of the page's background and its text."""
-    colours = browser.js("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
-    back, text = (np.mean([int(n) for n in re.findall(r"\d+", colour)[:3]]) for colour in colours)
-    return float(back), float(text)
-
-
-def test_light_dark_and_paper(browser: Browser, hostile: plar.Reduct) -> None:
-    back, text = luminance_of(browser, hostile)
-    assert back > 240 > 60 > text
-    back, text = luminance_of(browser, hostile, dark=True)
-    assert back < 40 < 200 < text
-    back, text = luminance_of(browser, hostile, dark=True, media="print")
-    assert back > 240 > 60 > text
-    assert browser.js("return [...document.querySelectorAll('.tools label, .all')].some(e => e.offsetHeight)") is False
-
-
-def luminance_of(browser: Browser, found: plar.Reduct, **how: Any) -> tuple[float, float]:
-    browser.open(page(found), **how)
-    return luminance(browser)
-
-
-def test_fits_a_phone(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
-    for found in (hostile, wide):
-        browser.open(page(found), width=375)
-        assert browser.js("return document.documentElement.scrollWidth") <= 375
-        assert browser.js("return document.querySelector('.phone svg').clientWidth") > 300
-
-
-def test_names_break_between_words_only(browser: Browser) -> None:
-    table = {f"sensor_group/channel_{j}_temperature": [j % 2, 0, 1] for j in range(3)} | {"d": [0, 1, 2]}
-    browser.open(page(plar.reduce(table, "d", include=[0, 1, 2])), width=375)
-    pieces = browser.js(
-        "const found = []; for (const name of document.querySelectorAll('tbody th bdi'))"
-        "for (const text of name.childNodes) if (text.data) { const r = document.createRange();"
-        "r.selectNode(text); found.push(r.getClientRects().length); } return found"
-    )
-    assert len(pieces) > 20
-    assert set(pieces) == {1}
-
-
-def test_bars_stand_beside_their_numbers(browser: Browser, wide: plar.Reduct) -> None:
-    browser.open(page(wide), width=375)
-    offsets = browser.js(
-        "return [...document.querySelectorAll('td.wide svg')].map(bar => { const r = document.createRange();"
-        "r.selectNodeContents(bar.closest('tr').querySelector('td.n[title]')); const n = r.getBoundingClientRect(),"
-        "b = bar.getBoundingClientRect(); return Math.abs((n.top + n.bottom) / 2 - (b.top + b.bottom) / 2) })"
-    )
-    assert max(offsets) < 3
-
-
-def test_prints(browser: Browser, wide: plar.Reduct) -> None:
-    browser.open(page(wide))
-    pdf = base64.b64decode(browser.do("Page.printToPDF")["data"])
-    assert pdf.startswith(b"%PDF")
-    assert pdf.count(b"/Type /Page\n") > 1
-
-
-def test_accessible(browser: Browser, wide: plar.Reduct) -> None:
-    browser.open(page(wide))
-    nodes = browser.do("Accessibility.getFullAXTree")["nodes"]
-    named = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if "role" in node}
-    assert not [
-        role for role, name in named if role in ("button", "searchbox", "combobox", "table", "image") and not name
-    ]
-    assert ("heading", "What is proven") in named
-    assert ("button", "Values") in named

@@ -28,8 +28,8 @@ def printed(*words: str) -> Any:
     return json.loads(subprocess.check_output([sys.executable, "-m", "plar", *words], text=True))
 
 
-def as_read(found: plar.Reduct) -> Any:
-    return json.loads(json.dumps(found.to_dict(), allow_nan=False))
+def as_read(reduct: plar.Reduct) -> Any:
+    return json.loads(json.dumps(reduct.to_dict(), allow_nan=False))
 
 
 def test_the_schema_is_one() -> None:
@@ -50,8 +50,8 @@ def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: Map
 
 
 def test_it_has_the_settings_that_a_reduct_has() -> None:
-    found = plar.reduce(TABLE, "x_wins")
-    assert list(SCHEMA["$defs"]["settings"]["properties"]) == list(found.settings)
+    reduct = plar.reduce(TABLE, "x_wins")
+    assert list(SCHEMA["$defs"]["settings"]["properties"]) == list(reduct.settings)
 
 
 @given(tables())
@@ -84,13 +84,13 @@ def test_bins_fit(bins: Any) -> None:
 
 
 def test_what_is_wrong_is_refused() -> None:
-    found = as_read(plar.reduce(TABLE, "x_wins"))
+    saved = as_read(plar.reduce(TABLE, "x_wins"))
     faults: list[dict[str, Any]] = [{"theta": "0"}, {"more": 1}, {"steps": [{}]}, {"settings": {}}, {"n_objects": -1}]
-    faults += [{"n_combinations": 0}, {"rejected": {"a": 2}}, {"steps": [{**found["steps"][0], "p_value": 1.5}]}]
+    faults += [{"n_combinations": 0}, {"rejected": {"a": 2}}, {"steps": [{**saved["steps"][0], "p_value": 1.5}]}]
     for wrong in faults:
-        assert not VALIDATOR.is_valid({**found, **wrong})
-    del found["core"]
-    assert not VALIDATOR.is_valid(found)
+        assert not VALIDATOR.is_valid({**saved, **wrong})
+    del saved["core"]
+    assert not VALIDATOR.is_valid(saved)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ import os, sys, time
 import plar.search.greedy
 from plar.cli import main
 
-step = plar.search.greedy._Search._step
+step = plar.search.greedy.GreedySearch._step
 def slow(search, evaluation, chosen):
     if len(chosen) == 2:
         from plar.runtime.spark_calls import spark_call
@@ -157,7 +157,7 @@ def slow(search, evaluation, chosen):
         rows, begun = SparkContext.getOrCreate().parallelize([0], 1), os.environ["BEGUN"]
         spark_call(lambda: rows.map(lambda _: (open(begun, "w").close(), time.sleep(600))).count())()
     return step(search, evaluation, chosen)
-plar.search.greedy._Search._step = slow
+plar.search.greedy.GreedySearch._step = slow
 main()
 """
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import plar
-from plar.search.checkpoint import Journal
+from plar.errors import PlarError
+from plar.search.checkpoint import Checkpoint
 from support import oracle
-from support.checkpoints import Counting, begun, table
+from support.checkpoints import HEADER, Counting, begun, read_records, sealed, table, write_records
 from support.comparing import all_facts
 
 
@@ -32,20 +37,20 @@ def test_goes_on_after_any_step(tmp_path: Path, measure: str) -> None:
         begun(path, done, **options)
         engine = Counting()
         new: list[plar.Step] = []
-        told: list[tuple[str, int, int]] = []
-        found = plar.reduce(
+        calls: list[tuple[str, int, int]] = []
+        reduct = plar.reduce(
             table(),
             "d",
             checkpoint=path,
             engine=engine,
             on_step=new.append,
-            progress=lambda *now, told=told: told.append(now),
+            progress=lambda *now, calls=calls: calls.append(now),
             **options,
         )
-        assert all_facts(found) == all_facts(whole)
+        assert all_facts(reduct) == all_facts(whole)
         assert (engine.core, engine.passes) == (0, total - done)
         assert [step.attribute for step in new] == [step.attribute for step in whole.steps[done:]]
-        assert ("resume", done, 0) in told
+        assert ("resume", done, 0) in calls
     assert {file.suffix for file in tmp_path.iterdir()} == {".json"}
 
 
@@ -88,8 +93,8 @@ def test_rows_codes_and_format_make_no_difference(tmp_path: Path) -> None:
     for data, options in same:
         path.write_bytes(text)
         engine = Counting()
-        found = all_facts(plar.reduce(data, "d", checkpoint=path, engine=engine, **options))
-        assert {**found, "source": None, "settings": whole["settings"]} == whole
+        reduct = all_facts(plar.reduce(data, "d", checkpoint=path, engine=engine, **options))
+        assert {**reduct, "source": None, "settings": whole["settings"]} == whole
         assert (engine.core, engine.passes) == (0, len(whole["steps"]) - 2)
 
 
@@ -145,8 +150,8 @@ def test_other_cuts_are_refused(tmp_path: Path) -> None:
 def test_limits_threads_and_engine_may_change(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     begun(path, 1)
-    found = plar.reduce(table(), "d", checkpoint=path, n_jobs=2, time_limit="1h", memory_limit="8GB")
-    assert all_facts(found) == all_facts(plar.reduce(table(), "d"))
+    reduct = plar.reduce(table(), "d", checkpoint=path, n_jobs=2, time_limit="1h", memory_limit="8GB")
+    assert all_facts(reduct) == all_facts(plar.reduce(table(), "d"))
 
 
 def _own(weight: int) -> plar.Measure:
@@ -166,34 +171,197 @@ def test_another_theta_under_the_same_name_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_damage_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "c.json"
-    begun(path, 2)
-    good, pick = path.read_bytes(), random.Random(5)
-    state, checksum = json.loads(good)["state"], json.loads(good)["checksum"]
+# -- cut off and damaged -----------------------------------------------------------------------------------
 
-    def refused(text: bytes, said: str = "is damaged, or no checkpoint. Name another file, or delete") -> None:
-        path.write_bytes(text)
-        with pytest.raises(plar.TableError, match=said):
-            Journal(path)
+#: all bits are needed, and all but the first have a copy, so that they take a step each
+BITS = {f"a{j}": [i >> j & 1 for i in range(16)] for j in range(4)}
+STEPPED: dict[str, Any] = {**BITS, **{f"b{j}": BITS[f"a{j}"] for j in (1, 2, 3)}, "d": [i % 7 % 3 for i in range(16)]}
+#: the copies are a layer of their own
+LAYERED: dict[str, Any] = {
+    **{f"{name}{j}": [i >> j & 1 for i in range(16)] * 8 for name in "ab" for j in range(2)},
+    "d": [i % 4 for i in range(16)] * 8,
+}
 
-    for length in (0, 1, len(good) // 2, len(good) - 2):
-        refused(good[:length])
-    for text in (b"[]", b"{}", b"null", b"\xff\xfe", b'{"plar_checkpoint":4,"checksum":"","state":[]}', b"[" * 100_000):
-        refused(text)
-    refused(good.replace(b'"plar_checkpoint":4', b'"plar_checkpoint":5'), "has the version 5, this plar knows 4")
-    for _ in range(300):
-        place = pick.randrange(len(good))
-        bad = bytearray(good)
-        bad[place] ^= 1 << pick.randrange(8)
-        path.write_bytes(bad)
-        try:
-            read = json.loads(bytes(bad))["state"]
-        except (ValueError, KeyError):
-            read = None
-        if read == state and json.loads(bytes(bad)).get("checksum") == checksum:
-            continue  # such as e for E in a number: it says the same
-        refused(bytes(bad), "elete it to start over")
+
+def reduced(path: Path | None) -> dict[str, Any]:
+    return all_facts(plar.reduce(STEPPED, "d", checkpoint=path))
+
+
+def layered(path: Path | None) -> list[dict[str, Any]]:
+    return [all_facts(layer) for layer in plar.relevant(LAYERED, "d", checkpoint=path).layers]
+
+
+def smallest(path: Path | None) -> Any:
+    reduct = plar.reduce(STEPPED, "d", search="smallest", checkpoint=path)
+    return reduct.attributes, reduct.bounds, reduct.proof
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A search, its result, and the checkpoint that it leaves behind."""
+
+    run: Callable[[Path | None], Any]
+    result: Any
+    text: bytes
+    path: Path
+
+    def resumed(self, text: bytes) -> Any:
+        """The result with another checkpoint."""
+        self.path.write_bytes(text)
+        return self.run(self.path)
+
+
+@pytest.fixture(scope="module", params=[reduced, layered, smallest])
+def finished(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    path = tmp_path_factory.mktemp("finished") / "c.checkpoint"
+    result = request.param(path)
+    assert result == request.param(None)
+    return Finished(request.param, result, path.read_bytes(), path)
+
+
+def kinds(path: Path) -> list[str]:
+    """What each line is; clauses count once, since the time decides over how many lines they are spread."""
+    all_kinds = [kind for record in read_records(path) for kind in record]
+    return [kind for i, kind in enumerate(all_kinds) if kind != "clauses" or "clauses" not in all_kinds[:i]]
+
+
+def test_what_is_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.checkpoint"
+    for run, expected in [
+        (reduced, ["search", "core", "step", "step", "step"]),
+        (layered, ["search", "core", "step", "step", "search", "core", "step", "step"]),
+        (smallest, ["search", "core", "clauses"]),
+    ]:
+        run(path)
+        assert kinds(path) == expected
+        path.unlink()
+
+
+@given(st.data())
+def test_cut_off_anywhere(finished: Finished, data: st.DataObject) -> None:
+    """What is gone is found again; the whole lines stay, and the file is whole afterwards."""
+    length = data.draw(st.integers(len(HEADER), len(finished.text)))
+    assert finished.resumed(finished.text[:length]) == finished.result
+    end_of_whole_lines = finished.text.rfind(b"\n", 0, length) + 1
+    assert finished.path.read_bytes().startswith(finished.text[:end_of_whole_lines])
+    expected = kinds(finished.path)
+    finished.path.write_bytes(finished.text)
+    assert kinds(finished.path) == expected
+
+
+@given(st.data())
+def test_any_byte_may_be_another(finished: Finished, data: st.DataObject) -> None:
+    """Either the search ends with the same result, or the file is refused, and stays as it is."""
+    place = data.draw(st.integers(0, len(finished.text) - 1))
+    byte = data.draw(st.integers(0, 255).filter(lambda byte: byte != finished.text[place]))
+    damaged = finished.text[:place] + bytes([byte]) + finished.text[place + 1 :]
+    # the last line, or what it becomes if it is joined with the one before
+    may_resume = finished.text.count(b"\n", place) <= 2
+    finished.path.write_bytes(damaged)
+    if may_resume:
+        with suppress(plar.TableError):
+            assert finished.run(finished.path) == finished.result
+            return
+    with pytest.raises(plar.TableError, match="elete it to start over") as caught:
+        finished.run(finished.path)
+    assert "\n" not in str(caught.value)
+    assert finished.path.read_bytes() == damaged
+
+
+def refused(
+    path: Path, text: bytes, said: str = "is damaged, or no checkpoint. Name another file, or delete it"
+) -> None:
+    path.write_bytes(text)
+    with pytest.raises(plar.TableError, match=f"{said} to start over") as caught:
+        Checkpoint(path)
+    assert "\n" not in str(caught.value)
+    assert path.read_bytes() == text
+
+
+def test_only_the_last_line_may_be_damaged(finished: Finished) -> None:
+    lines = finished.text.splitlines(keepends=True)
+    for number in range(len(lines)):
+        bad = lines[number].replace(b":", b";", 1)
+        text = b"".join([*lines[:number], bad, *lines[number + 1 :]])
+        if number == len(lines) - 1:
+            assert finished.resumed(text) == finished.result
+        else:
+            refused(finished.path, text)
+            refused(finished.path, b"".join([*lines[:number], bad, b"{"]))
+    # lines that are left out, but for those at the end; or that come twice, or in another order
+    for number in range(1, len(lines) - 1):
+        if lines[number][47:].startswith(b'"core"'):
+            refused(finished.path, b"".join([*lines[:number], *lines[number + 1 :]]))
+            refused(finished.path, b"".join([*lines[:number], lines[number], *lines[number:]]))
+            refused(finished.path, b"".join([*lines[: number - 1], lines[number], lines[number - 1]]))
+
+
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.checkpoint"
+    for text in (b"", b"a,b,d\n1,2,3\n", b"[]", b"{}", b"null\n", b"\xff\xfe", b"[" * 100_000, b"\n" + HEADER):
+        refused(path, text)
+    for text in (HEADER[:-1], HEADER[:5], HEADER.replace(b":", b": "), HEADER.replace(b"}", b',"x":1}')):
+        refused(path, text)
+    records: list[Any] = [{"x": 1}, {}, {"step": {}}, {"search": {}}, {"core": {"theta_all": 1, "inner": []}}]
+    for record in records:
+        refused(path, HEADER + sealed(record))
+
+
+@pytest.mark.parametrize("version", [1, 4, 6, 12])
+def test_other_versions_are_refused(tmp_path: Path, version: int) -> None:
+    """Until version 4 the file was one JSON object."""
+    for end in (b"}\n", b',"checksum":"","state":[]}\n', b',"state":['):
+        text = b'{"plar_checkpoint":%d' % version + end
+        refused(tmp_path / "c.checkpoint", text, f"has the version {version}, this plar knows 5. Delete it")
+
+
+def test_a_step_after_which_the_file_goes_on_with_another_search(tmp_path: Path) -> None:
+    """A run that ends in the first search cuts off what follows as soon as it finds something new."""
+    path = tmp_path / "c.checkpoint"
+    layered(path)
+    records = read_records(path)
+    write_records(path, [*records[:3], *records[4:]])
+    first = plar.reduce(LAYERED, "d", alpha=0.05, checkpoint=path)
+    assert len(first.steps) == 2
+    assert kinds(path) == ["search", "core", "step", "step"]
+    assert layered(path) == layered(None)
+
+
+@contextmanager
+def _files_up_to(n_bytes: int) -> Iterator[None]:
+    """No file may grow beyond a size: the system then answers as if the disk were full."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows does not limit the size of files")
+def test_a_full_disk_leaves_what_was_there(finished: Finished) -> None:
+    lines = finished.text.splitlines(keepends=True)
+    for number in range(1, len(lines)):
+        before = b"".join(lines[:number])
+        finished.path.write_bytes(before)
+        with _files_up_to(len(before) + 20), pytest.raises(OSError, match="Cannot write") as caught:
+            finished.run(finished.path)
+        assert not isinstance(caught.value, PlarError)
+        assert caught.value.filename == str(finished.path)
+        assert finished.path.read_bytes().startswith(before)
+        assert finished.run(finished.path) == finished.result
+    finished.path.unlink()
+    with _files_up_to(10), pytest.raises(OSError, match="Cannot write"):
+        finished.run(finished.path)
+    assert not finished.path.exists()
+
+
+def test_a_file_that_is_gone_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "c.checkpoint"
+    with pytest.raises(plar.TableError, match=r"Cannot write .* No such file or directory"):
+        plar.reduce(STEPPED, "d", checkpoint=path, on_step=lambda step: path.unlink())
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
@@ -211,8 +379,8 @@ def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
 def test_other_engines_go_on(tmp_path: Path, engine: Any) -> None:
     path = tmp_path / "c.json"
     begun(path, 2)
-    found = plar.reduce(table(), "d", checkpoint=path, engine=engine)
-    assert all_facts(found) == all_facts(plar.reduce(table(), "d"))
+    reduct = plar.reduce(table(), "d", checkpoint=path, engine=engine)
+    assert all_facts(reduct) == all_facts(plar.reduce(table(), "d"))
 
 
 def test_begun_here_ended_on_spark_and_back(tmp_path: Path, spark: Any) -> None:
@@ -224,8 +392,8 @@ def test_begun_here_ended_on_spark_and_back(tmp_path: Path, spark: Any) -> None:
     rows = spark.createDataFrame(frame.rows(), frame.columns).repartition(3)
     new: list[plar.Step] = []
     engine = SparkEngine(session=spark, layout="rows")
-    found = plar.reduce(rows, "d", checkpoint=path, engine=engine, on_step=new.append)
-    assert all_facts(found) == all_facts(whole)
+    reduct = plar.reduce(rows, "d", checkpoint=path, engine=engine, on_step=new.append)
+    assert all_facts(reduct) == all_facts(whole)
     assert len(new) == 1
     # granules of this machine, shipped out; what Spark has written ends here
     with SparkEngine(session=spark, layout="columns") as other:
@@ -247,8 +415,9 @@ def test_granules_on_spark_have_the_fingerprint_of_their_table(tmp_path: Path, s
 # -- killed for real ---------------------------------------------------------------------------------------
 
 CHILD = """
-import json, os, pathlib, signal, sys, threading, time
+import os, signal, sys, threading, time
 import plar
+import plar.search.checkpoint
 from plar.engines import Engine, LocalEngine
 
 table, checkpoint, log, result, die_at, notes_left, then_after = sys.argv[1:]
@@ -282,23 +451,35 @@ class Slow(Engine):
         evaluation.leave_one_out, evaluation.with_each = core, step
         return evaluation
 
-writes, replace = 0, pathlib.Path.replace
-def dying(self, target):
-    global writes
-    writes += str(target) == checkpoint
-    if str(writes) == die_at:
+lines, write_from = 0, plar.search.checkpoint.write_from
+def dying(path, position, text):
+    global lines
+    lines += 1
+    if str(lines) == die_at:
+        write_from(path, position, text[: len(text) // 2])
         die()
-    return replace(self, target)
-pathlib.Path.replace = dying
+    write_from(path, position, text)
+plar.search.checkpoint.write_from = dying
 
 note("run")
 plar.reduce(table, "d", checkpoint=checkpoint, engine=Slow()).save(result)
 """
 
 
+def _whole_steps(path: Path) -> int:
+    """How many steps can be read; -1: not even the core."""
+    if not path.exists():
+        return -1
+    checkpoint = path.with_name("copy")
+    checkpoint.write_bytes(path.read_bytes()[: path.read_bytes().rfind(b"\n") + 1])
+    lines = kinds(checkpoint)
+    checkpoint.unlink()
+    return lines.count("step") if "core" in lines else -1
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize("how", ["at random", "before the rename"])
-def test_kill_9(tmp_path: Path, how: str) -> None:
+@pytest.mark.parametrize("moment", ["at random", "in a line"])
+def test_kill_9(tmp_path: Path, moment: str) -> None:
     frame = table(300, 12)
     frame.write_csv(tmp_path / "t.csv")
     names = [str(tmp_path / name) for name in ("t.csv", "c.json", "log", "r.json")]
@@ -309,19 +490,18 @@ def test_kill_9(tmp_path: Path, how: str) -> None:
     killed = 0
 
     for _ in range(40):
-        state = json.loads(checkpoint.read_bytes())["state"][0] if checkpoint.exists() else None
-        known.append(-1 if state is None else len(state["steps"]))
-        # the third write of a run dies: so each gets two steps further
-        die_at = "3" if how == "before the rename" else "never"
+        known.append(_whole_steps(checkpoint))
+        # the third line of a run is its last: so each gets two lines further
+        die_at = "3" if moment == "in a line" else "never"
         # or some time after what it has noted, of which "run" is the first
-        notes, then_after = (pick.randrange(2, 7), pick.random() * 0.05) if how == "at random" else (-1, 0)
+        notes, then_after = (pick.randrange(2, 7), pick.random() * 0.05) if moment == "at random" else (-1, 0)
         words = [*names, die_at, str(notes), str(then_after if killed else 0)]
         code = subprocess.run([sys.executable, "-c", CHILD, *words], check=False).returncode
         if code == 0:
             break
         assert code == -signal.SIGKILL
         killed += 1
-    assert killed >= (2 if how == "before the rename" else 1)
+    assert killed >= (2 if moment == "in a line" else 1)
     assert all_facts(plar.load(result)) == all_facts(whole)
     runs = [part.splitlines()[1:] for part in log.read_text().split("run")[1:]]
     assert len(runs) == len(known)

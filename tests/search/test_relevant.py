@@ -17,6 +17,7 @@ import pytest
 
 import plar
 from plar.sklearn import ReductSelector, RelevantSelector
+from support.signatures import default_of, options_of
 
 # the id is there to be refused
 pytestmark = pytest.mark.filterwarnings("ignore:'id' is different in nearly every row:plar.PlarWarning")
@@ -63,15 +64,18 @@ def test_include_and_limits() -> None:
     assert all(len(layer.attributes) <= 2 for layer in found.layers)
     stopped = plar.relevant(TABLE, "d", time_limit=1e-9)
     assert not stopped.complete
-    for bad in (None, 0, 1, "x"):
+    bad_levels: list[Any] = [None, 0, 1, "x"]
+    for bad in bad_levels:
         with pytest.raises(plar.ParameterError, match="'alpha' parameter must be"):
             plar.relevant(TABLE, "d", alpha=bad)
 
 
 def test_all_options_of_reduce() -> None:
-    ours, theirs = (signature(function).parameters for function in (plar.relevant, plar.reduce))
-    assert list(ours) == list(theirs)
-    assert {name for name in ours if ours[name].default != theirs[name].default} == {"alpha"}
+    assert {*options_of(plar.reduce)} - {*options_of(plar.relevant)} == {"search", "costs", "exclude"}
+    assert {*options_of(plar.relevant)} <= {*options_of(plar.reduce)}
+    for option in signature(plar.relevant).parameters:
+        if option not in ("alpha", "reading"):
+            assert default_of(plar.relevant, option) == default_of(plar.reduce, option)
     assert plar.relevant(TABLE, "d", start="core").layers[0].core == plar.core(TABLE, "d")
     assert set(plar.core(TABLE, "d")) <= set(plar.relevant(TABLE, "d", start="core").layers[0].attributes)
     rough = plar.relevant(TABLE, "d", tolerance=0.6)
@@ -81,11 +85,12 @@ def test_all_options_of_reduce() -> None:
     whole, minimal = plar.relevant(TABLE, "d"), plar.relevant(TABLE, "d", minimal=True)
     assert set(minimal.attributes) == set(whole.attributes)
     assert plar.relevant(TABLE, "d", equivalent=True).layers[0].equivalent == (("b0", "twice"),)
-    for name, value in {"epsilon": -1, "checkpoint": 3, "progress": 3, "start": "x"}.items():
+    bad_options: dict[str, Any] = {"epsilon": -1, "checkpoint": 3, "progress": 3, "start": "x"}
+    for name, value in bad_options.items():
         with pytest.raises(plar.PlarError):
             plar.relevant(TABLE, "d", **{name: value})
-    with pytest.raises(TypeError, match="unexpected keyword argument 'minimum'"):
-        plar.relevant(TABLE, "d", minimum=True)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'minimum'. Did you mean 'minimal'\?"):
+        plar.relevant(TABLE, "d", minimum=True)  # type: ignore[call-arg]
 
 
 def test_a_minimal_layer_may_be_empty() -> None:

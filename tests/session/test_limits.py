@@ -20,7 +20,14 @@ import plar
 from plar.engines import Engine, LocalEngine
 from plar.errors import MemoryLimitExceeded
 from plar.runtime.interrupts import SafeInterrupts
-from plar.runtime.limits import as_bytes, as_seconds, check_memory, machine_memory, memory_limited, resident_memory
+from plar.runtime.limits import (
+    as_bytes,
+    as_seconds,
+    check_memory_used,
+    machine_memory,
+    memory_limited,
+    resident_memory,
+)
 from plar.runtime.parallel import in_threads, threads, usable_cores
 from support.checkpoints import table
 from support.clock import Clock
@@ -186,20 +193,20 @@ import sys, time
 import plar.search.greedy
 from plar.cli import main
 
-step, steps = plar.search.greedy._Search._step, []
+step, steps = plar.search.greedy.GreedySearch._step, []
 def slow(*given):
     steps.append(given)
     if len(steps) == {wait_in}:
         print("step", file=sys.stderr, flush=True)
         time.sleep(600)
     return step(*given)
-plar.search.greedy._Search._step = slow
+plar.search.greedy.GreedySearch._step = slow
 if {certificate}:
-    redundant = plar.search.greedy._redundant
+    redundant = plar.search.greedy.redundant_among
     def certificate(*given):
         print("certificate", file=sys.stderr, flush=True)
         time.sleep(600)
-    plar.search.greedy._redundant = certificate
+    plar.search.greedy.redundant_among = certificate
 main()
 """
 
@@ -620,7 +627,7 @@ def test_a_table_ten_times_larger_than_its_data_limit(tmp_path: Path) -> None:
 
 def test_a_call_within_a_call_keeps_its_limits() -> None:
     with memory_limited(1), memory_limited(None), pytest.raises(MemoryLimitExceeded):
-        check_memory("This test")
+        check_memory_used("This test")
     with threads(3), threads(None):
         assert usable_cores() == 3
         with threads(1):

@@ -74,9 +74,9 @@ def test_verbose_and_callbacks_go_together(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_line_says_share_time_left_and_rate() -> None:
     display = Display(lines=False)
-    display("search", 2, 958)
+    display.phase("search", 2, 958)
     assert (display.title, display.info, display.share) == ("step 3", "0:00, 958 rows undecided", None)
-    display.watch(JobProgress(5, 10, 200, ("a\x1b[31m", 0.25), 75.0))
+    display.job(JobProgress(5, 10, 200, ("a\x1b[31m", 0.25), 75.0))
     assert display.share == 0.5
     assert display.info == "50 %, 1:15 left, 100 of 200 columns, best so far a\\x1b[31m, Θ 0.25"
 
@@ -95,7 +95,7 @@ def test_compiling_is_called_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     from plar.runtime.jit import clock
 
     display = Display(lines=True)
-    display("core", 0, 9)
+    display.phase("core", 0, 9)
     assert display.title == "core"
     clock.on_start(None)
     try:

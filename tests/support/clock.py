@@ -10,5 +10,5 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        for module in ("prepared_search", "greedy", "relevance"):
-            monkeypatch.setattr(f"plar.search.{module}.perf_counter", lambda: self.now)
+        for module in ("session.session", "search.greedy", "search.relevance"):
+            monkeypatch.setattr(f"plar.{module}.perf_counter", lambda: self.now)

@@ -1,8 +1,10 @@
 """Damaged files of every format that plar reads, and what must come of each: a right result, or one clear line.
 
+Only Arrow files may end the process: polars allocates whatever size they claim.
+
 `PYTHONPATH=tests python tests/support/fuzzing.py FORMAT FIRST LAST` runs cases one by one in a process of its own,
-telling each before it begins, so that whoever started it knows which one crashed or hung. `tests/whole/test_fuzz.py`
-does that.
+telling each before it begins, so that whoever started it knows which one crashed or hung.
+`tests/whole/test_damaged_files.py` does that.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ from support import oracle
 Rows = Counter[tuple[Any, ...]]
 #: keyword arguments of `plar.reduce`
 Options = dict[str, Any]
+
+#: address space for formats whose readers allocate what a file claims, so that the machine stays usable
+MAX_BYTES = 8 << 30
 
 NAMES = ("size", "colour", "déjà vu", "class")
 COLOURS = ("red", "green", 'a "q"', "x, y", "", "naïve", "1.5", "true")
@@ -317,6 +322,8 @@ class Format:
     name: str
     make: Callable[[Sequence[tuple[Any, ...]], random.Random], bytes]
     read: Callable[[Path, bytes], None] = read_table
+    #: polars allocates whatever size a file claims, so a damaged one may end the process
+    may_end_process: bool = False
 
 
 FORMATS = {
@@ -329,8 +336,8 @@ FORMATS = {
     "arff": Format("t.arff", as_arff),
     "keel": Format("t.dat", as_keel),
     "parquet": Format("t.parquet", as_parquet),
-    "arrow": Format("t.arrow", as_arrow),
-    "feather": Format("t.feather", as_arrow),
+    "arrow": Format("t.arrow", as_arrow, may_end_process=True),
+    "feather": Format("t.feather", as_arrow, may_end_process=True),
     "granules": Format("g.parquet", as_granules, read_granules),
     "reduct": Format("r.json", as_reduct, read_reduct),
     "checkpoint": Format("c.json", as_checkpoint, read_checkpoint),
@@ -374,6 +381,10 @@ def check(kind: str, number: int, folder: Path) -> str:
 
 def main(kind: str, first: int, last: int) -> None:
     """Tell each case before it begins, and what came of it."""
+    if FORMATS[kind].may_end_process and sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, last):
             print(f"case {number}", flush=True)

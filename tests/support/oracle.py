@@ -238,12 +238,12 @@ class Outcome:
 def inner(table: Table, attributes: Sequence[str], measure: Measure) -> dict[str, int]:
     """Θ(D|B∖{a}) − Θ(D|B) of every a in B; 0 where they are equal by the exact test."""
     whole = theta_int(table, attributes, measure)
-    found = {}
+    losses = {}
     for a in attributes:
         rest = [b for b in attributes if b != a]
         same = equal(table, rest, attributes, measure)
-        found[a] = 0 if same else theta_int(table, rest, measure) - whole
-    return found
+        losses[a] = 0 if same else theta_int(table, rest, measure) - whole
+    return losses
 
 
 def core(table: Table, measure: Measure, epsilon: float = 0.0) -> tuple[str, ...]:

@@ -45,8 +45,8 @@ class Block(NamedTuple):
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
-    found = re.finditer(r"^```(\w+)[^\n]*\n(.*?)^```", text, flags=re.M | re.S)
-    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in found]
+    matches = re.finditer(r"^```(\w+)[^\n]*\n(.*?)^```", text, flags=re.M | re.S)
+    return [Block(m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in matches]
 
 
 def same(shown: str, got: str) -> bool:

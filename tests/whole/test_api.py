@@ -62,8 +62,8 @@ def test_wrong_words_are_one_clear_line(wrong: Callable[[], object], said: str) 
 
 
 def test_numpy_numbers_are_numbers() -> None:
-    found = plar.reduce(TABLE, "d", max_attributes=np.int64(1), epsilon=np.float32(0), n_jobs=-1)  # type: ignore[arg-type]
-    assert len(found.attributes) == 1
+    reduct = plar.reduce(TABLE, "d", max_attributes=np.int64(1), epsilon=np.float32(0), n_jobs=-1)  # type: ignore[arg-type]
+    assert len(reduct.attributes) == 1
     assert plar.theta(TABLE, [np.int64(1)], decision="d") == plar.theta(TABLE, "b", decision="d")  # type: ignore[list-item]
 
 
@@ -71,14 +71,14 @@ def test_no_significance_is_negative() -> None:
     """Splitting counts 11·(3, 5) into 4·(3, 5) and 7·(3, 5) changes nothing, but for rounding."""
     table = {"a": [0, 0, 1, 1], "d": [0, 1, 0, 1], "w": [12, 20, 21, 35]}
     assert plar.significance(table, decision="d", weights="w") == {"a": 0.0}
-    found = plar.reduce(table, "d", weights="w")
-    assert (found.attributes, found.complete, found.consistent) == ((), True, False)
+    reduct = plar.reduce(table, "d", weights="w")
+    assert (reduct.attributes, reduct.complete, reduct.consistent) == ((), True, False)
 
 
 def test_a_result_reads_well() -> None:
-    found = plar.reduce(TABLE, "d")
-    assert repr(found) == "<Reduct: 2 of 2 columns by SCE, preserved, minimal>"
-    assert "reduct  a, b" in str(found)
+    reduct = plar.reduce(TABLE, "d")
+    assert repr(reduct) == "<Reduct: 2 of 2 columns by SCE, preserved, minimal>"
+    assert "reduct  a, b" in str(reduct)
     alone = str(plar.reduce({"a": [0, 1], "d": [1, 1]}, "d"))
     assert "one class only" in alone
     assert "reduct  (empty)" in alone
@@ -86,9 +86,9 @@ def test_a_result_reads_well() -> None:
 
 
 def test_a_result_survives_its_file(tmp_path: Path) -> None:
-    found = plar.reduce(TABLE, "d")
-    found.save(tmp_path / "r.json")
-    assert plar.load(tmp_path / "r.json") == found
+    reduct = plar.reduce(TABLE, "d")
+    reduct.save(tmp_path / "r.json")
+    assert plar.load(tmp_path / "r.json") == reduct
     text = (tmp_path / "r.json").read_text()
     (tmp_path / "r.json").write_text(text.replace('"n_objects": 4', '"n_objects": 5'))
     with pytest.raises(plar.TableError, match=r"is not as it was saved: .* remove the checksum\.$"):
@@ -98,17 +98,17 @@ def test_a_result_survives_its_file(tmp_path: Path) -> None:
     with pytest.raises(plar.TableError, match="is not a saved reduct"):
         plar.load(tmp_path / "bad.json")
     with pytest.raises(plar.TableError, match="Cannot write"):
-        found.save(tmp_path / "nowhere" / "r.json")
+        reduct.save(tmp_path / "nowhere" / "r.json")
 
 
 def test_progress_and_steps_are_told() -> None:
     phases: list[str] = []
     steps: list[plar.Step] = []
-    found = plar.reduce(
+    reduct = plar.reduce(
         TABLE, "d", epsilon=9, progress=lambda phase, done, total: phases.append(phase), on_step=steps.append
     )
     assert list(dict.fromkeys(phases)) == ["read", "granulate", "core", "search", "certificate"]
-    assert tuple(steps) == found.steps
+    assert tuple(steps) == reduct.steps
     assert len(steps) == 2
 
 
@@ -121,8 +121,8 @@ def test_own_measure_with_a_compiled_function() -> None:
 
 
 def test_results_saved_with_equivalent_columns_still_load(tmp_path: Path) -> None:
-    found = plar.reduce({**TABLE, "copy": TABLE["a"]}, "d", equivalent=True)
-    assert found.equivalent == (("a", "copy"),)
-    assert "equivalent" not in found.to_dict()
-    (tmp_path / "r.json").write_text(json.dumps({**found.to_dict(), "equivalent": [["a", "copy"]]}))
-    assert plar.load(tmp_path / "r.json").equivalent == found.equivalent
+    reduct = plar.reduce({**TABLE, "copy": TABLE["a"]}, "d", equivalent=True)
+    assert reduct.equivalent == (("a", "copy"),)
+    assert "equivalent" not in reduct.to_dict()
+    (tmp_path / "r.json").write_text(json.dumps({**reduct.to_dict(), "equivalent": [["a", "copy"]]}))
+    assert plar.load(tmp_path / "r.json").equivalent == reduct.equivalent

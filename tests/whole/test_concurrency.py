@@ -70,9 +70,9 @@ def test_threads_read_files(files: list[str], tmp_path: Path) -> None:
     alone = [search(path, "LCE") for path in files]
     with ThreadPoolExecutor(6) as pool:
         assert list(pool.map(search, files * 4, ["LCE"] * 12)) == alone * 4
-        found = plar.reduce(files[0], "d")
-        list(pool.map(lambda _: found.save(tmp_path / "r.json"), range(20)))
-    assert plar.load(tmp_path / "r.json") == found
+        reduct = plar.reduce(files[0], "d")
+        list(pool.map(lambda _: reduct.save(tmp_path / "r.json"), range(20)))
+    assert plar.load(tmp_path / "r.json") == reduct
     assert not list(tmp_path.glob(".*"))
 
 
@@ -82,8 +82,8 @@ def test_threads_read_files(files: list[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib(files: list[str], backend: str) -> None:
     with joblib.parallel_config(backend=backend, n_jobs=2):
-        found = joblib.Parallel()(joblib.delayed(search)(path, "SCE") for path in files * 2)
-        assert found == [search(path, "SCE") for path in files] * 2
+        results = joblib.Parallel()(joblib.delayed(search)(path, "SCE") for path in files * 2)
+        assert results == [search(path, "SCE") for path in files] * 2
         with pytest.raises(plar.TableError, match="Weights are whole numbers"):
             joblib.Parallel()(joblib.delayed(bad_weights)(path) for path in files)
 

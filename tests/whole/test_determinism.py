@@ -15,6 +15,7 @@ import pytest
 import plar
 from plar.engines import LocalEngine
 from support import oracle
+from support.checkpoints import read_search
 from support.environment import PLAR, TURNS
 
 #: a decision with gaps is meant
@@ -37,13 +38,13 @@ def rows() -> pl.DataFrame:
 
 def said(text: str) -> str:
     """What --json prints, but for seconds, engine and source; the order of everything counts."""
-    found = json.loads(text)
+    fields = json.loads(text)
     for name in ("seconds", "engine", "source"):
-        assert name in found
-        found[name] = None
-    for step in found["steps"]:
+        assert name in fields
+        fields[name] = None
+    for step in fields["steps"]:
         step["seconds"] = None
-    return json.dumps(found, ensure_ascii=False)
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def printed(reduct: plar.Reduct) -> str:
@@ -82,12 +83,12 @@ def test_rows_threads_and_formats(files: dict[str, Path], measure: str) -> None:
 
 def test_the_command_prints_the_same_bytes(files: dict[str, Path]) -> None:
     runs = [("first.csv", "1", "0"), ("second.parquet", "7", "1"), ("third.csv", "2", "2")]
-    found = set()
+    outputs = set()
     for name, jobs, seed in runs:
         words: list[Any] = [PLAR, "reduce", files[name], "--decision", "d", "--json", "--jobs", jobs]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        found.add(said(subprocess.check_output(words, text=True, env=environment)))
-    assert found == {printed(plar.reduce(files["first.csv"], "d"))}
+        outputs.add(said(subprocess.check_output(words, text=True, env=environment)))
+    assert outputs == {printed(plar.reduce(files["first.csv"], "d"))}
 
 
 def test_engines(files: dict[str, Path], engine: Any) -> None:
@@ -107,12 +108,12 @@ def test_spark(files: dict[str, Path], spark: Any, name: str) -> None:
 
 
 def test_checkpoints_are_the_same_bytes(files: dict[str, Path], tmp_path: Path) -> None:
-    found: set[str] = set()
+    contents: set[str] = set()
     for name, file in files.items():
         path = tmp_path / f"{name}.json"
-        plar.reduce(file, "d", checkpoint=path, n_jobs=len(found) + 1)
-        (search,) = json.loads(path.read_bytes())["state"]
+        plar.reduce(file, "d", checkpoint=path, n_jobs=len(contents) + 1)
+        search = read_search(path)
         for step in search["steps"]:
             step["seconds"] = None
-        found.add(json.dumps(search))
-    assert len(found) == 1
+        contents.add(json.dumps(search))
+    assert len(contents) == 1

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import plar
 from support import run_page
 from support.browser import chromium
 from support.environment import ROOT, no_spark
@@ -75,8 +76,9 @@ def test_the_readme_states_what_is_declared() -> None:
     pythons = ", ".join(re.findall(r"Python :: (3\.\d+)", classifiers))
     status = re.search(r"Status :: \d - (\w+)", classifiers)
     assert status is not None
-    line = f"Version {declared['version']} ({status[1].lower()}) · Python {pythons} · {declared['license']} · typed"
+    line = f"Version {plar.__version__} ({status[1].lower()}) · Python {pythons} · {declared['license']} · typed"
     assert line in (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert f"version: {plar.__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
@@ -153,6 +155,6 @@ def test_search_works_from_disk(site: Path) -> None:
         field = browser.find_element("css selector", "input.md-search__input")
         field.click()
         field.send_keys("glossary")
-        found = "return [...document.querySelectorAll('.md-search-result__item h1')].map(title => title.textContent)"
-        titles = wait(browser, 60).until(lambda _: browser.execute_script(found))
+        script = "return [...document.querySelectorAll('.md-search-result__item h1')].map(title => title.textContent)"
+        titles = wait(browser, 60).until(lambda _: browser.execute_script(script))
     assert "Glossary" in titles

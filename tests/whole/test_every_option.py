@@ -24,6 +24,7 @@ import typer
 import plar
 from plar.cli import app
 from plar.engines import Engine, LocalEngine
+from support.signatures import options_of
 
 Options = dict[str, Any]
 Table = dict[str, list[Any]]
@@ -122,7 +123,7 @@ RELEVANT: dict[str, Case] = {
 }
 #: options without an effect on the result, each with a test of its own below
 BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress", "on_step", "equivalent"}
-#: `plar.relevant` shows them in its signature, and refuses them
+#: options of `plar.reduce` that `plar.relevant` refuses
 REFUSED = {"search", "costs", "exclude"}
 
 
@@ -141,14 +142,14 @@ def _base(entry: str, case: Case) -> Options:
 # -- what comes out ------------------------------------------------------------------------------------------
 
 
-def _plain(found: Any) -> Any:
+def _plain(result: Any) -> Any:
     """The result as JSON has it, without the seconds and what only repeats the options."""
-    if isinstance(found, Mapping):
+    if isinstance(result, Mapping):
         beside = ("seconds", "settings", "source", "measure", "alpha")
-        return {name: _plain(value) for name, value in found.items() if name not in beside}
-    if isinstance(found, (list, tuple)):
-        return [_plain(value) for value in found]
-    return found
+        return {name: _plain(value) for name, value in result.items() if name not in beside}
+    if isinstance(result, (list, tuple)):
+        return [_plain(value) for value in result]
+    return result
 
 
 def _granules(granules: Any) -> Any:
@@ -187,19 +188,10 @@ def _written(folder: Path, table: Table | str, encoding: str = "utf-8") -> Path:
     return path
 
 
-def _options_of(function: Any) -> list[str]:
-    return [name for name in inspect.signature(function).parameters if name not in ("data", "path", "attributes")]
-
-
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
 @pytest.mark.parametrize(
     ("entry", "option"),
-    [
-        (entry, option)
-        for entry in FUNCTIONS
-        for option in _options_of(getattr(plar, entry))
-        if option not in BESIDE and (entry, option) not in [("relevant", name) for name in REFUSED]
-    ],
+    [(entry, option) for entry in FUNCTIONS for option in options_of(getattr(plar, entry)) if option not in BESIDE],
 )
 def test_functions(tmp_path: Path, entry: str, option: str) -> None:
     case = _case(entry, option)
@@ -221,8 +213,6 @@ def test_relevant_refuses_what_it_does_not_take(option: str) -> None:
 # -- the shell -----------------------------------------------------------------------------------------------
 
 COMMANDS = {name: command.params for name, command in typer.main.get_command(app).commands.items()}  # type: ignore[attr-defined]
-#: the shell's name of an option
-SHELL_NAMES = {"jobs": "n_jobs"}
 #: options that say what is printed or written, and where; tested in test_cli.py, test_shell.py and test_report.py
 PRINTED = {"as_json", "quiet", "verbose", "output", "output_format", "output_bins", "report", "proof", "format", "file"}
 SPARK_ONLY = {"master", "conf"}
@@ -266,12 +256,7 @@ SHELL = ("reduce", "relevant", "reducts", "core", "theta", "granulate")
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
 @pytest.mark.parametrize(
     ("entry", "option"),
-    [
-        (entry, name)
-        for entry in SHELL
-        for parameter in COMMANDS[entry]
-        if (name := SHELL_NAMES.get(parameter.name, parameter.name)) not in TESTED_BELOW
-    ],
+    [(entry, name) for entry in SHELL for parameter in COMMANDS[entry] if (name := parameter.name) not in TESTED_BELOW],
 )
 def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     case = _case(entry, option)
@@ -336,7 +321,7 @@ def large_file(large: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def _functions_with(option: str) -> list[str]:
-    return [name for name in FUNCTIONS if option in _options_of(getattr(plar, name))]
+    return [name for name in FUNCTIONS if option in options_of(getattr(plar, name))]
 
 
 def _commands_with(parameter: str) -> list[str]:
@@ -357,7 +342,7 @@ def test_jobs_of_functions(
     assert started_threads
 
 
-@pytest.mark.parametrize("entry", _commands_with("jobs"))
+@pytest.mark.parametrize("entry", _commands_with("n_jobs"))
 def test_jobs_of_commands(
     entry: str, large_file: Path, started_threads: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -434,7 +419,7 @@ def test_verbose_functions(entry: str, capsys: pytest.CaptureFixture[str]) -> No
     FUNCTIONS[entry](SEARCHED, Case(None), decision="d")
     assert capsys.readouterr().err == ""
     FUNCTIONS[entry](SEARCHED, Case(None), decision="d", verbose=True)
-    assert "core        4 columns tried" in capsys.readouterr().err
+    assert "rows        64 rows, " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("entry", _functions_with("equivalent"))

@@ -44,9 +44,9 @@ def run(venv: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def reduced(venv: Path, *words: str, cwd: Path) -> dict[str, object]:
     done = run(venv, "reduce", *words, "--json", cwd=cwd)
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    assert found["n_objects"] == 40
-    return found
+    fields: dict[str, object] = json.loads(done.stdout)
+    assert fields["n_objects"] == 40
+    return fields
 
 
 def python(venv: Path, program: str, cwd: Path) -> str:
@@ -77,15 +77,15 @@ def test_a_gzipped_csv_with_spaces_in_its_names(venv: Path, tmp_path: Path) -> N
     lines = ["first name,last name,house number,is home", *(",".join(map(str, row)) for row in ROWS)]
     with gzip.open(tmp_path / "my table.csv.gz", "wt") as file:
         file.write("\n".join(lines) + "\n")
-    found = reduced(venv, "my table.csv.gz", "--decision", "is home", cwd=tmp_path)
-    assert found["attributes"] == ["first name", "last name"]
+    result = reduced(venv, "my table.csv.gz", "--decision", "is home", cwd=tmp_path)
+    assert result["attributes"] == ["first name", "last name"]
 
 
 def test_a_csv_as_excel_writes_it(venv: Path, tmp_path: Path) -> None:
     lines = ["größe;preis;lage;ja", *(f"{a},5;{b},25;{c};{d}" for a, b, c, d in ROWS)]
     (tmp_path / "excel.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode() + b"\r\n")
-    found = reduced(venv, "excel.csv", "-d", "ja", cwd=tmp_path)
-    assert found["attributes"] == ["größe", "preis"]
+    result = reduced(venv, "excel.csv", "-d", "ja", cwd=tmp_path)
+    assert result["attributes"] == ["größe", "preis"]
     done = run(venv, "reduce", "excel.csv", "-d", "ja", "--bins", "preis=quantile:3", cwd=tmp_path)
     assert done.returncode == 2
     assert "--decimal ," in done.stderr

@@ -73,9 +73,9 @@ def rename(column: Column, pick: random.Random) -> Column:
 def test_renamed_values(engine: Any, sample: Sample, measure: str, seed: int) -> None:
     pick = random.Random(seed)
     renamed = Sample({name: list(c) if name == WEIGHTS else rename(c, pick) for name, c in sample.columns.items()})
-    found, expected = (reduced(one, measure, engine=engine) for one in (renamed, sample))
-    found["missing"] = expected["missing"]  # which got a name like any other value
-    assert found == expected
+    actual, expected = (reduced(one, measure, engine=engine) for one in (renamed, sample))
+    actual["missing"] = expected["missing"]  # which got a name like any other value
+    assert actual == expected
 
 
 @given(sample=unweighted_tables(), measure=measures, seed=st.integers(0, 2**32))
@@ -106,10 +106,10 @@ def test_numpy(sample: Sample, measure: str) -> None:
     names = {f"x{j}": c for j, c in enumerate(columns.values())}
     expected = facts(plar.reduce(pl.DataFrame({**names, "y": y}), decision="y", measure=measure))
     for array in (X, np.asfortranarray(X), X.astype(np.float32), X.astype(str), X.astype(object)):
-        found = facts(plar.reduce(array, y=y, measure=measure))
-        found["decision"] = expected["decision"] = None  # labels beside the data have no column name
-        found["missing"] = expected["missing"]  # which got a code like any other value
-        assert found == expected
+        actual = facts(plar.reduce(array, y=y, measure=measure))
+        actual["decision"] = expected["decision"] = None  # labels beside the data have no column name
+        actual["missing"] = expected["missing"]  # which got a code like any other value
+        assert actual == expected
     assert facts(plar.reduce(X, y=y.tolist(), measure=measure))["attributes"] == expected["attributes"]
     joined = facts(plar.reduce(np.column_stack([X, y]), decision=-1, measure=measure))
     assert joined["attributes"] == expected["attributes"]

@@ -24,22 +24,50 @@ import plar
 from plar.cli.options import TableOptions
 from plar.coding.column_names import check_names, resolve_all
 from plar.engines import as_engine
-from plar.options import ReadOptions
+from plar.options import ReadingOptions, ReadOptions, RunOptions, SearchOptions
 from plar.results.report.reproduce import python_call, shell_command
+from support.signatures import default_of, options_of
 
 READING = {field.name: field.default for field in fields(ReadOptions)}
 
 
-@pytest.mark.parametrize("name", ["reduce", "core", "theta", "significance", "granulate", "read_table"])
+FUNCTIONS = ["reduce", "relevant", "reducts", "core", "theta", "significance", "granulate", "read_table", "verify"]
+#: how every function runs
+RUNNING = {"engine", "n_jobs", "memory_limit", "verbose", "progress"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_have_the_options_of_reading(name: str) -> None:
-    parameters = inspect.signature(getattr(plar, name)).parameters
-    beside = {"y"} if name == "read_table" else set()
-    assert {key: parameters[key].default for key in READING.keys() - beside} == {
-        key: value for key, value in READING.items() if key not in beside
-    }
-    first = {"reduce": ("decision", "y"), "core": ("decision", "y"), "granulate": ("decision", "y")}
-    for key in READING.keys() - {*first.get(name, ("decision",) if name == "read_table" else ())} - beside:
-        assert parameters[key].kind is inspect.Parameter.KEYWORD_ONLY
+    function = getattr(plar, name)
+    assert READING.keys() - {"y"} <= {*options_of(function)}
+    for option, parameter in inspect.signature(function).parameters.items():
+        if option in READING:
+            assert parameter.default == READING[option]
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "read_table"])
+def test_functions_run_alike(name: str) -> None:
+    function = getattr(plar, name)
+    assert {*options_of(function)} >= RUNNING
+    for option in RUNNING:
+        assert default_of(function, option) == default_of(plar.reduce, option)
+
+
+def test_the_options_by_keyword_are_those_of_reading() -> None:
+    assert [*ReadingOptions.__annotations__] == [name for name in READING if name not in ("decision", "y")]
+
+
+def test_reduce_has_every_option() -> None:
+    declared = [ReadOptions, SearchOptions, RunOptions]
+    defaults = {field.name: field.default for kind in declared for field in fields(kind)}
+    parameters = inspect.signature(plar.reduce).parameters
+    assert {name: parameters[name].default for name in defaults} == defaults
+    assert parameters.keys() - defaults.keys() == {"data", "measure", "verbose", "progress", "on_step"}
+
+
+def test_unknown_options_are_refused_as_python_does() -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sepaator'. Did you mean 'separator'\?"):
+        plar.core({"a": [1], "d": [1]}, "d", sepaator=",")  # type: ignore[call-arg]
 
 
 def test_the_shell_has_the_options_of_reading() -> None:
@@ -92,28 +120,28 @@ def test_whole_numbers_are_labels_in_every_option() -> None:
 def test_transform_reads_as_the_fit_did(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("0;1,5;x\n1;2,5;y\n2;?;y\n3;4,5;x\n")
-    found = plar.reduce(
+    reduct = plar.reduce(
         path, -1, header=False, separator=";", decimal=",", na="?", bins={1: [2.0]}, include=[1], weights=None
     )
-    assert found.transform(path, output="bins").rows() == [
+    assert reduct.transform(path, output="bins").rows() == [
         ("0", 0, "x"),
         ("1", 1, "y"),
         ("2", None, "y"),
         ("3", 1, "x"),
     ]
-    assert found.settings["bins"] == {"x1": [2.0]}
+    assert reduct.settings["bins"] == {"x1": [2.0]}
     scope: dict[str, Any] = {}
-    exec(python_call(found), scope)
-    assert scope["r"].attributes == found.attributes
-    command = shell_command(found)
+    exec(python_call(reduct), scope)
+    assert scope["r"].attributes == reduct.attributes
+    command = shell_command(reduct)
     assert command is not None
     assert "--no-header --separator ';' --decimal , --na '?' --bins x1=2.0" in command
 
 
 def test_na_counts_where_bins_are_applied() -> None:
     frame = pd.DataFrame({"a": [0.5, "?", 3.0, 9], "d": [0, 1, 1, 0]})
-    found = plar.reduce(frame, "d", na="?", bins={"a": [1.0]}, include=["a"])
-    assert found.transform(frame, output="bins")["a"].isna().tolist() == [False, True, False, False]
+    reduct = plar.reduce(frame, "d", na="?", bins={"a": [1.0]}, include=["a"])
+    assert reduct.transform(frame, output="bins")["a"].isna().tolist() == [False, True, False, False]
     sklearn = pytest.importorskip("plar.sklearn")
     selector = sklearn.ReductSelector(na="?", bins={"a": [1.0]}, include=["a"], output="bins").fit(
         frame[["a"]], frame["d"]
@@ -124,11 +152,11 @@ def test_na_counts_where_bins_are_applied() -> None:
 def test_a_number_in_na_counts_where_bins_are_applied(tmp_path: Path) -> None:
     numbers = [-999, 1, 5, -999]
     frame = pd.DataFrame({"a": numbers, "d": list("xyyx")})
-    found = plar.reduce(frame, "d", na=-999.0, bins={"a": [2.0]}, include=["a"])
-    assert (found.missing, found.cuts) == ({"a": 2}, {"a": (2.0,)})
-    found.save(tmp_path / "r.json")
+    reduct = plar.reduce(frame, "d", na=-999.0, bins={"a": [2.0]}, include=["a"])
+    assert (reduct.missing, reduct.cuts) == ({"a": 2}, {"a": (2.0,)})
+    reduct.save(tmp_path / "r.json")
     again = plar.load(tmp_path / "r.json")
-    assert again == found
+    assert again == reduct
     expected = [None, 0, 1, None]
     tables: list[Any] = [frame, pl.DataFrame(frame), pl.DataFrame(frame).to_arrow(), pl.DataFrame(frame).lazy()]
     tables += [{"a": np.array(numbers, kind), "d": frame["d"]} for kind in ("i2", "i8", "f4", "O")]
@@ -169,14 +197,14 @@ def test_what_means_missing_can_be_reproduced(
 ) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b,d\nNA,-999,x\n?,-999.0,y\nnone,,x\nz,1,y\n")
-    found = plar.reduce(path, "d", na=na)
-    assert found.missing == missing
-    found.save(tmp_path / "r.json")
-    assert plar.load(tmp_path / "r.json").settings["na"] == found.settings["na"]
+    reduct = plar.reduce(path, "d", na=na)
+    assert reduct.missing == missing
+    reduct.save(tmp_path / "r.json")
+    assert plar.load(tmp_path / "r.json").settings["na"] == reduct.settings["na"]
     scope: dict[str, Any] = {}
-    exec(python_call(found), scope)
+    exec(python_call(reduct), scope)
     assert scope["r"].missing == missing
-    command = shell_command(found)
+    command = shell_command(reduct)
     if said is None:  # --na none has another meaning
         assert command is None
         return
@@ -329,8 +357,8 @@ def test_columns_with_commas_and_outputs_in_the_shell(tmp_path: Path) -> None:
 def test_granule_files_keep_their_source(tmp_path: Path) -> None:
     path = tmp_path / "g.parquet"
     plar.granulate({"a": [0.5, 1.5, 2.5], "d": [0, 0, 1]}, "d").save(path)
-    found = plar.reduce(path, bins={0: [1.0]})
-    assert (found.source, found.settings["bins"]) == (str(path), {"a": [1.0]})
+    reduct = plar.reduce(path, bins={0: [1.0]})
+    assert (reduct.source, reduct.settings["bins"]) == (str(path), {"a": [1.0]})
 
 
 def test_outputs_keep_permissions_and_links(tmp_path: Path) -> None:

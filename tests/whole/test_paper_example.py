@@ -34,8 +34,8 @@ CASES = [
 
 @pytest.mark.parametrize(("measure", "subset", "value"), CASES)
 def test_theta(engine: Any, measure: str, subset: tuple[str, ...], value: float) -> None:
-    found = plar.theta(TABLE, subset, decision="D", measure=measure, engine=engine)
-    assert found == pytest.approx(value, rel=0, abs=EXACT_TO[measure])
+    theta = plar.theta(TABLE, subset, decision="D", measure=measure, engine=engine)
+    assert theta == pytest.approx(value, rel=0, abs=EXACT_TO[measure])
 
 
 def test_entropy_in_nats() -> None:
@@ -54,8 +54,8 @@ def test_significance(engine: Any, measure: str) -> None:
         ("a1", "a2"): {"a1": a2 - both, "a2": a1 - both},
     }
     for subset, values in expected.items():
-        found = plar.significance(TABLE, subset, decision="D", measure=measure, engine=engine)
-        assert found == pytest.approx(values, rel=0, abs=1e-9)
+        significances = plar.significance(TABLE, subset, decision="D", measure=measure, engine=engine)
+        assert significances == pytest.approx(values, rel=0, abs=1e-9)
 
 
 @pytest.mark.parametrize("measure", list(THETA))

@@ -28,9 +28,9 @@ def test_everybodys_tables(engine: Any, name: str, measure: str) -> None:
 
 
 def test_they_are_of_many_kinds() -> None:
-    found = [judged(name, "SCE")[1] for name in EVERYBODYS]
-    assert {outcome.consistent for outcome in found} == {True, False}
-    assert {bool(outcome.core) for outcome in found} == {True, False}
+    outcomes = [judged(name, "SCE")[1] for name in EVERYBODYS]
+    assert {outcome.consistent for outcome in outcomes} == {True, False}
+    assert {bool(outcome.core) for outcome in outcomes} == {True, False}
 
 
 @pytest.mark.filterwarnings("ignore:The numbers of:plar.PlarWarning")

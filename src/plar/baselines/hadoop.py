@@ -67,22 +67,25 @@ class HadoopEvaluation(SubsetEvaluation):
 
     def __init__(self, granules: Granules, measure: Measure, conf: Mapping[str, str]) -> None:
         super().__init__(granules, measure)
-        java, classpath = _compiled()
+        java, class_path = _compiled()
         tags, columns = self._unrolled()
         self._folder = Path(tempfile.mkdtemp(prefix="plar-hadoop-"))
         table = self._folder / "table.csv"
-        with table.open("w") as lines:
-            lines.writelines(",".join(map(str, row)) + "\n" for row in zip(tags, *columns, strict=True))
-        on_cluster = "HADOOP_CONF_DIR" in os.environ or "mapreduce.framework.name" in conf
-        settings = {**_POLLING, **({} if on_cluster else _locally(table)), **conf}
-        generic = [f"-D{name}={value}" for name, value in settings.items()]
-        words = [java, "-cp", classpath, "HadoopAR", *generic, str(table), measure.name, str(granules.n_decisions)]
+        with table.open("w") as file:
+            file.writelines(",".join(map(str, row)) + "\n" for row in zip(tags, *columns, strict=True))
+        settings = dict(_POLLING)
+        if "HADOOP_CONF_DIR" not in os.environ and "mapreduce.framework.name" not in conf:
+            settings |= _local_settings(table)
+        settings |= conf
+        options = [f"-D{name}={value}" for name, value in settings.items()]
+        command = [java, "-cp", class_path, "HadoopAR", *options, str(table), measure.name, str(granules.n_decisions)]
         self._log = (self._folder / "hadoop.log").open("w+")
         pipe = subprocess.PIPE
-        self._driver = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=self._log, text=True, cwd=self._folder)
+        self._driver = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._log, text=True, cwd=self._folder)
         assert self._driver.stdin is not None
         assert self._driver.stdout is not None
-        self._requests, self._answers = self._driver.stdin, self._driver.stdout
+        self._requests = self._driver.stdin
+        self._answers = self._driver.stdout
 
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of each of the subsets B."""
@@ -94,18 +97,19 @@ class HadoopEvaluation(SubsetEvaluation):
             except BrokenPipeError:
                 answer = ""
             if not answer.startswith("="):
-                raise EngineFailed(f"Hadoop could not evaluate a subset: {answer[1:].strip() or self._last_words()}")
+                raise EngineFailed(f"Hadoop could not evaluate a subset: {answer[1:].strip() or self._logged_reason()}")
             judged.append(Judged(*map(int, answer[1:].split())))
         return judged
 
-    def _last_words(self) -> str:
+    def _logged_reason(self) -> str:
+        """The first line of the log that names an error, or its first line."""
         self._log.seek(0)
-        said = [line.strip() for line in self._log if line.strip()]
-        naming = [line for line in said if re.search(r"(Exception|Error)\b", line)]
-        if naming:
-            return naming[0]
-        if said:
-            return said[0]
+        lines = [line.strip() for line in self._log if line.strip()]
+        errors = [line for line in lines if re.search(r"(Exception|Error)\b", line)]
+        if errors:
+            return errors[0]
+        if lines:
+            return lines[0]
         return "the driver ended without a message"
 
     def close(self) -> None:
@@ -117,7 +121,7 @@ class HadoopEvaluation(SubsetEvaluation):
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _locally(table: Path) -> dict[str, str]:
+def _local_settings(table: Path) -> dict[str, str]:
     """Settings for the local runner to use all cores, with a part of the table for each; by default it uses one."""
     cores = os.cpu_count() or 1
     return {
@@ -131,25 +135,34 @@ def _locally(table: Path) -> dict[str, str]:
 
 def _compiled() -> tuple[str, str]:
     """Java, and the class path with our classes, compiled if needed."""
-    java, javac = (_tool(name) for name in ("java", "javac"))
+    java = _tool("java")
+    javac = _tool("javac")
     jars = _client_jars()
     key = hashlib.sha256(_SOURCE.read_bytes() + "".join(jars).encode()).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "plar"
-    ours = cache / f"hadoop-ar-{key}.jar"
-    if not ours.exists():
+    jar = cache / f"hadoop-ar-{key}.jar"
+    if not jar.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            words = [javac, "-nowarn", "-cp", os.pathsep.join(jars), "-d", folder, str(_SOURCE)]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise EngineUnavailable(f"The system 'HadoopAR' cannot be compiled: {done.stderr.splitlines()[0]}")
-            whole = Path(folder, "all.jar")
-            with zipfile.ZipFile(whole, "w") as jar:
-                for file in Path(folder).glob("*.class"):
-                    jar.write(file, file.name)
-            whole.rename(ours)
-    settings = os.environ.get("HADOOP_CONF_DIR")
-    return java, os.pathsep.join([*([settings] if settings else []), str(ours), *jars])
+        _compile(javac, jars, jar)
+    class_path = [str(jar), *jars]
+    cluster_settings = os.environ.get("HADOOP_CONF_DIR")
+    if cluster_settings:
+        class_path.insert(0, cluster_settings)
+    return java, os.pathsep.join(class_path)
+
+
+def _compile(javac: str, jars: Sequence[str], target: Path) -> None:
+    """Compile the source into a jar, whole or not at all."""
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        command = [javac, "-nowarn", "-cp", os.pathsep.join(jars), "-d", folder, str(_SOURCE)]
+        compiler = subprocess.run(command, capture_output=True, text=True, check=False)
+        if compiler.returncode:
+            raise EngineUnavailable(f"The system 'HadoopAR' cannot be compiled: {compiler.stderr.splitlines()[0]}")
+        complete = Path(folder, "all.jar")
+        with zipfile.ZipFile(complete, "w") as jar:
+            for file in Path(folder).glob("*.class"):
+                jar.write(file, file.name)
+        complete.rename(target)
 
 
 def _tool(name: str) -> str:
@@ -164,10 +177,10 @@ def _tool(name: str) -> str:
 def _client_jars() -> list[str]:
     """Hadoop's client, as pyspark brings it."""
     spec = find_spec("pyspark")
-    wanted = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar")
+    patterns = ("hadoop-client-api-*.jar", "hadoop-client-runtime-*.jar", "slf4j-api-*.jar", "jcl-over-slf4j-*.jar")
     folder = Path(spec.origin).parent / "jars" if spec and spec.origin else Path()
-    jars = [str(jar) for pattern in wanted for jar in sorted(folder.glob(pattern))]
-    if len(jars) < len(wanted):
+    jars = [str(jar) for pattern in patterns for jar in sorted(folder.glob(pattern))]
+    if len(jars) < len(patterns):
         raise EngineUnavailable(
             "The system 'HadoopAR' needs the Hadoop client in pyspark; install it with pip (pip install 'plar[spark]')."
         )

@@ -92,27 +92,27 @@ class FSPAEvaluation(HAREvaluation):
     def __init__(self, granules: Granules, measure: Measure) -> None:
         super().__init__(granules, measure)
         self._rest = self._all
-        self._n_left = 0
+        self._n_dropped = 0
 
     def judge_finer(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of subsets that hold R: of the rest, and of what was dropped."""
-        left = -self._n_left if self._measure.kind == PURE else 0
-        return [
-            Judged(left + theta, unsettled_objects)
-            for theta, unsettled_objects in (self._judge_in(self._rest, s) for s in subsets)
-        ]
+        theta_dropped = -self._n_dropped if self._measure.kind == PURE else 0
+        judged = [self._judge_in(self._rest, subset) for subset in subsets]
+        return [Judged(theta_dropped + theta, unsettled_objects) for theta, unsettled_objects in judged]
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}, and drop the positive region."""
         theta = super().select(*attributes)
         tags, columns = self._rest
-        m = self._granules.n_decisions
-        classes = classes_of(self._rest, self._chosen)
-        mixed = {values for values, counts in classes.items() if len({tag % m for tag in counts}) > 1}
+        impure = set()
+        for values, counts in classes_of(self._rest, self._chosen).items():
+            decisions = {tag % self._granules.n_decisions for tag in counts}
+            if len(decisions) > 1:
+                impure.add(values)
         keys = zip(*(columns[a] for a in self._chosen), strict=True)
-        stay = [i for i, values in enumerate(keys) if values in mixed]
-        self._n_left += len(tags) - len(stay)
-        self._rest = [tags[i] for i in stay], [[column[i] for i in stay] for column in columns]
+        rest = [i for i, values in enumerate(keys) if values in impure]
+        self._n_dropped += len(tags) - len(rest)
+        self._rest = [tags[i] for i in rest], [[column[i] for i in rest] for column in columns]
         return theta
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
 from plar.engines import as_engine
-from plar.errors import ParameterError
+from plar.errors import invalid
 from plar.granules.granules import Granules
 from plar.measures import Measure
 from plar.results.reduct import Reduct
@@ -81,9 +81,9 @@ class SparkSystem(System):
     def __init__(
         self, name: str, granulated: bool, model_parallelism: int = 1, session: SparkSession | None = None
     ) -> None:
-        level = model_parallelism
-        if not isinstance(level, Integral) or isinstance(level, bool) or level < 1:
-            raise ParameterError(f"The 'model_parallelism' parameter must be 1 or more. Got {level!r} instead.")
+        n_jobs = model_parallelism
+        if not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs < 1:
+            raise invalid("model_parallelism", "1 or more", n_jobs)
         self._engine: Any = None
 
         def evaluation(granules: Granules, measure: Measure) -> SparkEvaluation:
@@ -91,7 +91,7 @@ class SparkSystem(System):
                 from plar.engines.spark import SparkEngine
 
                 self._engine = as_engine("spark") if session is None else SparkEngine(session=session)
-            return SparkEvaluation(granules, measure, self._engine.spark(), granulated, int(level))
+            return SparkEvaluation(granules, measure, self._engine.spark(), granulated, int(n_jobs))
 
         super().__init__(name, evaluation)
 
@@ -103,29 +103,30 @@ class SparkSystem(System):
 
 
 class SparkEvaluation(SubsetEvaluation):
-    """Θ by Spark jobs, `level` at a time."""
+    """Θ by Spark jobs, `n_jobs` at a time."""
 
     def __init__(
-        self, granules: Granules, measure: Measure, session: SparkSession, granulated: bool, level: int
+        self, granules: Granules, measure: Measure, session: SparkSession, granulated: bool, n_jobs: int
     ) -> None:
         from plar.engines.spark.session import explained
 
         super().__init__(granules, measure)
-        self.level = level
+        self.n_jobs = n_jobs
         tags, columns = self._unrolled()
         context = session.sparkContext
-        n = context.defaultParallelism
+        n_partitions = context.defaultParallelism
         with explained("ship the rows out"):
             # (tag, value, value, …) and a count; shuffled once, or every later task would carry its part along
-            rows: RDD[Any] = context.parallelize([(row, 1) for row in zip(tags, *columns, strict=True)], n)
-            self.rows = (rows.reduceByKey(add, n) if granulated else rows.repartition(n)).cache()
+            rows: RDD[Any] = context.parallelize([(row, 1) for row in zip(tags, *columns, strict=True)], n_partitions)
+            shuffled = rows.reduceByKey(add, n_partitions) if granulated else rows.repartition(n_partitions)
+            self.rows = shuffled.cache()
             self.rows.count()
 
     def judge(self, subsets: Sequence[Subset]) -> list[Judged]:
         """Θ(D|B) of each of the subsets B."""
         from plar.engines.spark.session import explained
 
-        with explained("evaluate the candidates"), ThreadPoolExecutor(self.level) as workers:
+        with explained("evaluate the candidates"), ThreadPoolExecutor(self.n_jobs) as workers:
             return list(workers.map(self._job, subsets))
 
     def close(self) -> None:
@@ -136,9 +137,11 @@ class SparkEvaluation(SubsetEvaluation):
         theta_of = self._theta_of
         classes = self.rows.map(lambda row: (tuple(row[0][1 + a] for a in subset), {row[0][0]: row[1]}))
         judged = classes.reduceByKey(_merge_counts).values().map(theta_of)
-        return judged.fold(
-            Judged(0, 0), lambda a, b: Judged(a.theta + b.theta, a.unsettled_objects + b.unsettled_objects)
-        )
+        return judged.fold(Judged(0, 0), _add)
+
+
+def _add(a: Judged, b: Judged) -> Judged:
+    return Judged(a.theta + b.theta, a.unsettled_objects + b.unsettled_objects)
 
 
 def _merge_counts(counts: dict[int, int], others: dict[int, int]) -> dict[int, int]:

@@ -26,8 +26,8 @@ from plar.uncertainty.labels import label_granules
 from plar.uncertainty.strata import CrossTab, Strata
 
 Subset = tuple[int, ...]
-#: a cell of a list takes at least 8 bytes
-_CELLS = 1 << 30
+#: cells of rows in memory; one takes at least 8 bytes
+_MAX_CELLS = 1 << 30
 
 
 class Judged(NamedTuple):
@@ -113,12 +113,16 @@ class SubsetEvaluation(ABC):
 
     def leave_one_out(self, attributes: Sequence[int] | None = None) -> list[LeaveOneOut]:
         """Θ(D|B∖{a}) for every a of B, one by one."""
-        every = tuple(range(len(self._granules.conditions))) if attributes is None else tuple(attributes)
-        found = self.judge([tuple(b for b in every if b != a) for a in every])
-        return [
-            LeaveOneOut(theta, False) if unsettled_objects else LeaveOneOut(self.theta_all, True)
-            for theta, unsettled_objects in found
-        ]
+        if attributes is None:
+            attributes = range(len(self._granules.conditions))
+        subsets = [tuple(b for b in attributes if b != a) for a in attributes]
+        effects = []
+        for theta, unsettled_objects in self.judge(subsets):
+            if unsettled_objects:
+                effects.append(LeaveOneOut(theta, False))
+            else:
+                effects.append(LeaveOneOut(self.theta_all, True))
+        return effects
 
     def with_each(self, candidates: Sequence[int]) -> list[int]:
         """Θ(D|R∪{a}) for every candidate, one by one."""
@@ -145,9 +149,9 @@ class SubsetEvaluation(ABC):
         """
         g = self._granules
         cells = g.n_objects * (len(g.columns) + 1)
-        if cells > _CELLS:
+        if cells > _MAX_CELLS:
             raise TableError(
-                f"The paper's systems hold every row: {cells} cells, above the limit {_CELLS}. "
+                f"The paper's systems hold every row: {cells} cells, above the limit {_MAX_CELLS}. "
                 "Use plar.reduce, which holds distinct rows."
             )
         tags = self._labels.labels.astype(np.int64) * g.n_decisions + g.decision_codes
@@ -165,8 +169,9 @@ class System(Engine):
 
     def open(self, granules: Granules, measure: Measure, watch: Watch | None = None) -> SubsetEvaluation:
         """Prepare the rows for one search."""
-        self._opened.append(self._evaluation(granules, measure))
-        return self._opened[-1]
+        evaluation = self._evaluation(granules, measure)
+        self._opened.append(evaluation)
+        return evaluation
 
     def close(self) -> None:
         """Close the evaluations."""

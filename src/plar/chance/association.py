@@ -7,22 +7,26 @@ decisions or classes, to the last bit.
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.partition import Ints, Runs
+from plar.grouping.partition import Index, Ints, Runs
 from plar.runtime.jit import jit
 from plar.uncertainty.strata import CrossTab
 
 #: fractional bits of a fixed-point sum: those of its high word, and of its low word
-_HIGH, _LOW = 20, 52
+_HIGH_BITS, _LOW_BITS = 20, 52
 #: variances below the unit of a high word are added up apart, with this many bits more
-_TINY = 30
-#: classes of up to this many objects are counted without rounding; and 2^50 divided by each such number
-_SMALL = 4096
-_INVERSE: Final = np.rint(2.0**50 / np.maximum(np.arange(_SMALL + 1), 1)).astype(np.int64)
+_TINY_BITS = 30
+#: the fixed-point sums: what W gains, what is subtracted from it, its mean, its variance, variances too small for that
+_GAINED, _SUBTRACTED, _MEAN, _VARIANCE, _TINY_VARIANCE = 0, 1, 2, 3, 4
+_N_SUMS = 5
+#: classes of up to this many objects are counted without rounding
+_MAX_SMALL_CLASS = 4096
+#: 2^50 divided by each number of objects of a small class
+_INVERSES: Final = np.rint(2.0**50 / np.maximum(np.arange(_MAX_SMALL_CLASS + 1), 1)).astype(np.int64)
 
 
 class Association(NamedTuple):
@@ -43,14 +47,21 @@ def association(table: CrossTab) -> Association:
     >>> association(CrossTab.of(values, decisions, counts, order, starts, 2))
     Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
     """
-    sums = np.zeros((5, 2), np.int64)
-    _moments(table.values, table.runs, rooms_for(table), _INVERSE, sums)
-    gained, subtracted, mean, variance, tiny = ((int(high) << _LOW) + int(low) for high, low in sums)
-    exact = max(gained - subtracted, 0) << _TINY, mean << _TINY, (variance << _TINY) + tiny
-    return Association(*(math.ldexp(number, -_HIGH - _LOW - _TINY) for number in exact))
+    sums = np.zeros((_N_SUMS, 2), np.int64)
+    _moments(table.values, table.runs, class_buffers(table), _INVERSES, sums)
+    gained, subtracted, mean, variance, tiny_variance = ((int(high) << _LOW_BITS) + int(low) for high, low in sums)
+    return Association(
+        statistic=_as_float(max(gained - subtracted, 0) << _TINY_BITS),
+        mean=_as_float(mean << _TINY_BITS),
+        variance=_as_float((variance << _TINY_BITS) + tiny_variance),
+    )
 
 
-class Rooms(NamedTuple):
+def _as_float(number: int) -> float:
+    return math.ldexp(number, -_HIGH_BITS - _LOW_BITS - _TINY_BITS)
+
+
+class ClassBuffers(NamedTuple):
     """Buffers for the counts of one class."""
 
     #: by value, reset to 0 after each class: objects, those of one decision, sum of squares over the decisions (correct
@@ -59,17 +70,17 @@ class Rooms(NamedTuple):
     of_decision: Ints
     squares: Ints
     #: values that occur, their numbers of objects, and those of the decisions
-    met: NDArray[np.uint32]
+    present: NDArray[np.uint32]
     sizes: Ints
     decided: Ints
 
 
-def rooms_for(table: CrossTab) -> Rooms:
+def class_buffers(table: CrossTab) -> ClassBuffers:
     """Allocate for the largest class of a table."""
     largest = int(np.diff(table.runs.begins[table.runs.first]).max(initial=0)) + 1
     by_value, of_decision, squares = np.zeros((3, table.n_values), np.int64)
     sizes, decided = np.empty((2, largest), np.int64)
-    return Rooms(by_value, of_decision, squares, np.empty(largest, np.uint32), sizes, decided)
+    return ClassBuffers(by_value, of_decision, squares, np.empty(largest, np.uint32), sizes, decided)
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------
@@ -78,47 +89,49 @@ def rooms_for(table: CrossTab) -> Rooms:
 @jit
 def _add(sums: Ints, which: int, term: float) -> None:
     """Add a term to a fixed-point sum, which does not depend on the order of its terms."""
-    scaled = term * 2.0**_HIGH
+    scaled = term * 2.0**_HIGH_BITS
     high = np.int64(scaled)
-    low = sums[which, 1] + np.int64((scaled - np.float64(high)) * 2.0**_LOW)
-    sums[which, 0] += high + (low >> _LOW)
-    sums[which, 1] = low & ((1 << _LOW) - 1)
+    low = sums[which, 1] + np.int64((scaled - np.float64(high)) * 2.0**_LOW_BITS)
+    sums[which, 0] += high + (low >> _LOW_BITS)
+    sums[which, 1] = low & ((1 << _LOW_BITS) - 1)
 
 
 @jit
 def _add_moments(sums: Ints, mean: float, variance: float) -> None:
-    _add(sums, 2, mean)
-    if variance >= 2.0**-_HIGH:
-        _add(sums, 3, variance)
+    _add(sums, _MEAN, mean)
+    if variance >= 2.0**-_HIGH_BITS:
+        _add(sums, _VARIANCE, variance)
     elif variance > 0:
-        _add(sums, 4, variance * 2.0**_TINY)
+        _add(sums, _TINY_VARIANCE, variance * 2.0**_TINY_BITS)
 
 
 @jit
 def _product(a: int, b: int) -> tuple[float, float]:
     """Multiply numbers up to 2^40 without rounding: a float and its error."""
     x, y = np.float64(a), np.float64(b)
-    found = x * y
+    product = x * y
     a_high, b_high = np.float64(a >> 20 << 20), np.float64(b >> 20 << 20)
     a_low, b_low = x - a_high, y - b_high
-    return found, ((a_high * b_high - found) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
 @jit
-def deviation_of(k: int, size: int, own: int, n: int) -> float:
-    """k·n − size·own, without rounding before the difference."""
+def deviation_of(k: int, size: int, n_decided: int, n: int) -> float:
+    """k·n − size·n_decided, without rounding before the difference."""
     if n < 1 << 31:
-        return np.float64(k * n - size * own)
-    found, lack = _product(k, n)
-    expected, expected_lack = _product(size, own)
-    return (found - expected) + (lack - expected_lack)
+        return np.float64(k * n - size * n_decided)
+    observed, observed_error = _product(k, n)
+    expected, expected_error = _product(size, n_decided)
+    return (observed - expected) + (observed_error - expected_error)
 
 
 @jit
-def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, rooms: Rooms) -> tuple[int, int]:
+def count_class(
+    values: Index, weights: Ints, begins: Index, low: np.int64, high: np.int64, buffers: ClassBuffers
+) -> tuple[int, int]:
     """Count the objects of a class, given by its runs, by value and by decision; return numbers of values, objects."""
-    by_value, cells, squares = rooms.by_value, rooms.of_decision, rooms.squares
-    met, decided = rooms.met, rooms.decided
+    by_value, cells, squares = buffers.by_value, buffers.of_decision, buffers.squares
+    present, decided = buffers.present, buffers.decided
     n, n_values = 0, 0
     for run in range(low, high):
         begin, end, before = np.int64(begins[run]), np.int64(begins[run + 1]), n
@@ -133,7 +146,7 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, ro
             k = cells[value]
             if k > 0:
                 cells[value] = 0
-                met[n_values] = value
+                present[n_values] = value
                 n_values += by_value[value] == 0
                 by_value[value] += k
                 squares[value] += k * k
@@ -141,11 +154,17 @@ def count_class(values: Any, weights: Ints, begins: Any, low: Any, high: Any, ro
 
 
 @jit
-def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, sums: Ints) -> None:
-    """Add up all classes: what W gains, what is subtracted from it, its mean, its variance, tiny variances."""
-    by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
+def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
+    """Add up the statistic, mean and variance of all classes."""
+    by_value, squares, present, sizes, decided = (
+        buffers.by_value,
+        buffers.squares,
+        buffers.present,
+        buffers.sizes,
+        buffers.decided,
+    )
     weights, begins, first = runs.weights, runs.begins, runs.first
-    apart = 0
+    n_unequal_twos = 0
     for c in range(len(first) - 1):
         low, high = np.int64(first[c]), np.int64(first[c + 1])
         n_decisions = high - low
@@ -154,34 +173,41 @@ def _moments(values: Any, runs: Runs, rooms: Rooms, inverse: Ints, sums: Ints) -
         begin = np.int64(begins[low])
         if np.int64(begins[high]) - begin == 2 and weights[begin] + weights[begin + 1] == 2:
             # by far the most common class: two objects of two decisions, with W 1 or 0 however they are matched
-            apart += values[begin] != values[begin + 1]
+            n_unequal_twos += values[begin] != values[begin + 1]
             continue
-        n_values, n = count_class(values, weights, begins, low, high, rooms)
-        if n_values > 1 and n < len(inverse):
-            _add_small_class(n_values, n_decisions, n, rooms, inverse, sums)
+        n_values, n = count_class(values, weights, begins, low, high, buffers)
+        if n_values > 1 and n < len(inverses):
+            _add_small_class(n_values, n_decisions, n, buffers, inverses, sums)
         elif n_values > 1:
             for t in range(n_values):
-                sizes[t] = by_value[met[t]]
-            _add_statistic(values, weights, begins, low, n_decisions, n, rooms, sums)
+                sizes[t] = by_value[present[t]]
+            _add_statistic(values, weights, begins, low, n_decisions, n, buffers, sums)
             sort_first(sizes, n_values)
             sort_first(decided, n_decisions)
             _add_large_class(sizes, n_values, decided, n_decisions, np.float64(n), sums)
         for t in range(n_values):
-            by_value[met[t]] = 0
-            squares[met[t]] = 0
-    _add(sums, 0, np.float64(apart))
-    _add(sums, 2, np.float64(apart))
+            by_value[present[t]] = 0
+            squares[present[t]] = 0
+    _add(sums, _GAINED, np.float64(n_unequal_twos))
+    _add(sums, _MEAN, np.float64(n_unequal_twos))
 
 
 @jit
 def _add_statistic(
-    values: Any, weights: Ints, begins: Any, low: Any, n_decisions: Any, n: int, rooms: Rooms, sums: Ints
+    values: Index,
+    weights: Ints,
+    begins: Index,
+    low: np.int64,
+    n_decisions: np.int64,
+    n: int,
+    buffers: ClassBuffers,
+    sums: Ints,
 ) -> None:
     # the cell of value v and decision j adds (k − s·n_j/N)²/s, and all cells of j without an object n_j²·Σs/N²
-    by_value, of_decision, decided = rooms.by_value, rooms.of_decision, rooms.decided
+    by_value, of_decision, decided = buffers.by_value, buffers.of_decision, buffers.decided
     square = np.float64(n) * np.float64(n)
     for j in range(n_decisions):
-        begin, end, own, rest = np.int64(begins[low + j]), np.int64(begins[low + j + 1]), decided[j], n
+        begin, end, n_decided, rest = np.int64(begins[low + j]), np.int64(begins[low + j + 1]), decided[j], n
         for i in range(begin, end):
             of_decision[values[i]] += weights[i]
         by_row = end - begin < len(of_decision)
@@ -191,70 +217,72 @@ def _add_statistic(
             if k > 0:
                 of_decision[value] = 0
                 rest -= size
-                deviation = deviation_of(k, size, own, n)
-                _add(sums, 0, deviation * deviation / square / np.float64(size))
-        _add(sums, 0, np.float64(own) * np.float64(own) / square * np.float64(rest))
+                deviation = deviation_of(k, size, n_decided, n)
+                _add(sums, _GAINED, deviation * deviation / square / np.float64(size))
+        _add(sums, _GAINED, np.float64(n_decided) * np.float64(n_decided) / square * np.float64(rest))
 
 
 @jit
-def _add_small_class(n_values: int, n_decisions: Any, n: int, rooms: Rooms, inverse: Ints, sums: Ints) -> None:
+def _add_small_class(
+    n_values: int, n_decisions: np.int64, n: int, buffers: ClassBuffers, inverses: Ints, sums: Ints
+) -> None:
     """W, mean and variance of a small class, in whole numbers, which are exact in any order of summation."""
-    by_value, squares, met, decided = rooms.by_value, rooms.squares, rooms.met, rooms.decided
-    unit, over = 2.0**-50, 0
+    by_value, squares, present, decided = buffers.by_value, buffers.squares, buffers.present, buffers.decided
+    unit, inverse_sum = 2.0**-50, 0
     for t in range(n_values):
-        size = by_value[met[t]]
-        over += inverse[size]
-        _add(sums, 0, np.float64(squares[met[t]]) / np.float64(size))
+        size = by_value[present[t]]
+        inverse_sum += inverses[size]
+        _add(sums, _GAINED, np.float64(squares[present[t]]) / np.float64(size))
     pairs, triples, square = 0, 0, 0
     for j in range(n_decisions):
-        own = decided[j]
-        square += own * own
-        pairs += own * (own - 1)
-        triples += own * (own - 1) * (own - 1)
-    _add(sums, 1, np.float64(square) / np.float64(n))
+        n_decided = decided[j]
+        square += n_decided * n_decided
+        pairs += n_decided * (n_decided - 1)
+        triples += n_decided * (n_decided - 1) * (n_decided - 1)
+    _add(sums, _SUBTRACTED, np.float64(square) / np.float64(n))
     count, size = np.float64(n), np.float64(n_values)
-    two, h = count * (count - 1), np.float64(over) * unit
-    apart = np.float64(n * n - square)
-    mean, variance = (size - 1) * apart / two, 0.0
+    two, h = count * (count - 1), np.float64(inverse_sum) * unit
+    unequal_pairs = np.float64(n * n - square)
+    mean, variance = (size - 1) * unequal_pairs / two, 0.0
     if n > 2:
         spread, skew = h - size * size / count, np.float64(n * triples - pairs * pairs) / count
         variance = 4 * spread * skew / ((count - 1) * (count - 2) * (count - 2))
         if n > 3:
             se = (size - h) - (count - size) ** 2 / two - 2 * spread / (count - 2)
-            sf = np.float64(pairs) * apart / two - 2 * skew / (count - 2)
+            sf = np.float64(pairs) * unequal_pairs / two - 2 * skew / (count - 2)
             variance += 2 * se * sf / (count * (count - 3))
     _add_moments(sums, mean, variance)
 
 
 @jit
-def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: Any, n: float, sums: Ints) -> None:
+def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: np.int64, n: float, sums: Ints) -> None:
     """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
     n_values, two = np.float64(n_sizes), n * (n - 1)
-    pairs, apart, inverse, inner = 0.0, 0.0, 0.0, 0.0
+    pairs, unequal_pairs, inverse, inner = 0.0, 0.0, 0.0, 0.0
     for j in range(n_decisions):
-        own = np.float64(decided[j])
-        pairs += own * (own - 1)
-        apart += own * (n - own)
+        n_decided = np.float64(decided[j])
+        pairs += n_decided * (n_decided - 1)
+        unequal_pairs += n_decided * (n - n_decided)
     for t in range(n_sizes):
         size = np.float64(sizes[t])
         inverse += 1 / size
         inner += (size - 1) / size
-    mean, variance = (n_values - 1) * apart / two, 0.0
+    mean, variance = (n_values - 1) * unequal_pairs / two, 0.0
     if n > 2:
         spread, skew = inverse - n_values * n_values / n, 0.0
         for j in range(n_decisions):
-            own = np.float64(decided[j])
-            skew += own * (own - 1 - pairs / n) ** 2
+            n_decided = np.float64(decided[j])
+            skew += n_decided * (n_decided - 1 - pairs / n) ** 2
         variance = 4 * spread * skew / ((n - 1) * (n - 2) ** 2)
         if n > 3:
             se = inner - (n - n_values) ** 2 / two - 2 * spread / (n - 2)
-            sf = pairs * apart / two - 2 * skew / (n - 2)
+            sf = pairs * unequal_pairs / two - 2 * skew / (n - 2)
             variance += 2 * se * sf / (n * (n - 3))
     _add_moments(sums, mean, variance)
 
 
 @jit
-def sort_first(numbers: Ints, n: Any) -> None:
+def sort_first(numbers: Ints, n: int | np.int64) -> None:
     """Sort the first n in place, by Shell's method, which compiles quickly."""
     gap = np.int64(1)
     while gap < n // 3:

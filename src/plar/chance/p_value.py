@@ -13,89 +13,108 @@ from __future__ import annotations
 
 import math
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.chance.association import Rooms, association, count_class, deviation_of, rooms_for, sort_first
+from plar.chance.association import ClassBuffers, association, class_buffers, count_class, deviation_of, sort_first
 from plar.grouping.factorize import mix
-from plar.grouping.partition import Ints, Runs
+from plar.grouping.partition import Index, Ints, Runs
+from plar.options import DEFAULT_ALPHA
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads, usable_cores
 from plar.uncertainty.strata import CrossTab
 
-#: the default level: p-values above it count as chance
-LEVEL: Final = 0.05
-#: the fewest tables to draw, and how many of them must reach the statistic to call it chance
-_DRAWS, _REACHED = 2_000, 10
+#: the fewest tables to draw
+_MIN_DRAWS = 2_000
+#: how many of them must reach the statistic to call it chance
+_MIN_REACHED = 10
 #: the most work to confirm one candidate, in cells of few objects
-_CELLS = 10_000_000
+_MAX_CELLS: Final = 10_000_000
 #: if every cell expects this many objects, the gamma distribution is right even far in the tail
-_DENSE = 100_000
-#: logarithms of binomials are accurate up to this many objects; above, this many can be drawn one by one
-_MANY, _ONE_BY_ONE = 1 << 26, 1 << 12
-#: draws of one task
-_BATCH = 1 << 10
+_DENSE_CELL_OBJECTS = 100_000
+#: logarithms of binomials are accurate up to this many objects
+_MAX_LOG_OBJECTS = 1 << 26
+#: above, this many objects can be drawn one by one
+_MAX_SINGLE_OBJECTS = 1 << 12
+_DRAWS_PER_TASK = 1 << 10
 
 
-def p_value(table: CrossTab, n_candidates: int, level: float = LEVEL) -> float:
+class _Margins(NamedTuple):
+    """What all tables that are drawn have in common."""
+
+    #: of each class that matters: numbers of values and decisions, objects of each value, and of each decision, the
+    #: largest last
+    classes: list[list[int]]
+    #: the cost of a draw
+    cells: int
+    #: the fewest objects that a cell expects
+    expected: float
+
+
+def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) -> float:
     """How likely a candidate reaches its W by chance, times the number of candidates; exact enough to compare to level.
 
     Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above the level;
     below it is only a screen, since it is too small where rare values meet rare decisions. Then a bound that holds for
     any margins may decide at once. Otherwise tables with the same margins are drawn until the answer is clear.
     """
-    found = association(table)
-    excess = found.statistic - found.mean
-    if found.variance <= 0 or excess <= 1e-9 * found.mean:  # rounding
+    statistic, mean, variance = association(table)
+    excess = statistic - mean
+    if variance <= 0 or excess <= 1e-9 * mean:  # rounding
         return 1.0
-    rate = found.mean / found.variance
-    screened = n_candidates * _gamma_tail(found.mean * rate, found.statistic * rate)
+    rate = mean / variance
+    screened = n_candidates * _gamma_tail(mean * rate, statistic * rate)
     if screened > level:
         return min(screened, 1.0)
-    bound = n_candidates * math.exp(-(excess**2) / (2 * (found.variance + excess)))
+    bound = n_candidates * math.exp(-(excess**2) / (2 * (variance + excess)))
     if bound <= level:
         return bound
-    if _margins_of(table)[2] >= _DENSE:
+    margins = _margins_of(table)
+    if margins.expected >= _DENSE_CELL_OBJECTS:
         return screened
-    return min(_drawn(table, found.statistic, n_candidates, level, bound), 1.0)
+    return min(_drawn(margins, statistic, n_candidates, level, bound), 1.0)
 
 
-def _drawn(table: CrossTab, statistic: float, n_candidates: int, level: float, bound: float) -> float:
+def _drawn(margins: _Margins, statistic: float, n_candidates: int, level: float, bound: float) -> float:
     """Draw tables with the same margins; keep the bound if that would take too long or could not be exact."""
-    each, cells, _ = _margins_of(table)
     # in an order that depends on nothing but the margins
-    margins = np.array([number for margins in sorted(each) for number in margins], np.int64)
-    most = int(min(max(_DRAWS, _REACHED * n_candidates / level), _CELLS / cells))
-    reach = int(most * level / n_candidates)
-    if reach < 1:
+    flat = np.array([number for of_class in sorted(margins.classes) for number in of_class], np.int64)
+    max_draws = int(min(max(_MIN_DRAWS, _MIN_REACHED * n_candidates / level), _MAX_CELLS / margins.cells))
+    enough = int(max_draws * level / n_candidates)
+    if enough < 1:
         return bound
-    key = np.uint64(int.from_bytes(blake2b(margins.tobytes(), digest_size=8).digest(), "little"))
+    key = np.uint64(int.from_bytes(blake2b(flat.tobytes(), digest_size=8).digest(), "little"))
     least = statistic * (1 - 1e-9)  # ties count, whatever the order of summation
-    done = reached = 0
-    while done < most - 1:
-        size = min(_BATCH * usable_cores(), most - 1 - done)
-        firsts = range(done, done + size, _BATCH)
-        tasks = [(first, np.zeros(min(_BATCH, done + size - first), np.bool_)) for first in firsts]
-        for _ in in_threads(lambda task: _draw(margins, least, key, *task), tasks, cells * _BATCH):
-            pass
-        hits = np.flatnonzero(np.concatenate([flags for _, flags in tasks]))
-        if reached + len(hits) >= reach:
-            return n_candidates * reach / (done + int(hits[reach - reached - 1]) + 1)
-        done, reached = done + size, reached + len(hits)
-    return n_candidates * (reached + 1) / most
+
+    def draw(numbers: range) -> NDArray[np.bool_]:
+        reached = np.zeros(len(numbers), np.bool_)
+        _draw(flat, least, key, numbers.start, reached)
+        return reached
+
+    n_drawn = n_reached = 0
+    while n_drawn < max_draws - 1:
+        end = min(n_drawn + _DRAWS_PER_TASK * usable_cores(), max_draws - 1)
+        firsts = range(n_drawn, end, _DRAWS_PER_TASK)
+        tasks = [range(first, min(first + _DRAWS_PER_TASK, end)) for first in firsts]
+        reached = np.concatenate(list(in_threads(draw, tasks, margins.cells * _DRAWS_PER_TASK)))
+        hits = np.flatnonzero(reached)
+        if n_reached + len(hits) >= enough:
+            last_hit = n_drawn + int(hits[enough - n_reached - 1])
+            return n_candidates * enough / (last_hit + 1)
+        n_drawn = end
+        n_reached += len(hits)
+    return n_candidates * (n_reached + 1) / max_draws
 
 
-def _margins_of(table: CrossTab) -> tuple[list[list[int]], int, float]:
-    """Margins of each class that matters, the cost of a draw, and the fewest objects that a cell expects.
-
-    Margins: how many values and decisions there are, the objects of each value, and of each decision, the largest last.
-    """
+def _margins_of(table: CrossTab) -> _Margins:
     first = table.runs.first
-    flat, bounds = np.empty(2 * (len(table.values) + len(first)), np.int64), np.empty_like(first)
-    n, cells, expected = _margins(table.values, table.runs, rooms_for(table), flat, bounds)
-    return [flat[bounds[c] : bounds[c + 1]].tolist() for c in range(n)], int(cells), float(expected)
+    flat = np.empty(2 * (len(table.values) + len(first)), np.int64)
+    bounds = np.empty_like(first)
+    n, cells, expected = _margins(table.values, table.runs, class_buffers(table), flat, bounds)
+    classes = [flat[bounds[c] : bounds[c + 1]].tolist() for c in range(n)]
+    return _Margins(classes, int(cells), float(expected))
 
 
 # -- kernels ---------------------------------------------------------------------------------------------------
@@ -121,18 +140,26 @@ def _gamma_tail(shape: float, x: float) -> float:
 
 
 @jit
-def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> tuple[Any, Any, Any]:
+def _margins(
+    values: Index, runs: Runs, buffers: ClassBuffers, flat: Ints, bounds: Index
+) -> tuple[int, np.int64, float]:
     """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
-    by_value, squares, met, sizes, decided = rooms.by_value, rooms.squares, rooms.met, rooms.sizes, rooms.decided
-    found, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
+    by_value, squares, present, sizes, decided = (
+        buffers.by_value,
+        buffers.squares,
+        buffers.present,
+        buffers.sizes,
+        buffers.decided,
+    )
+    n_written, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
     bounds[0] = 0
     for c in range(len(runs.first) - 1):
         low, high = np.int64(runs.first[c]), np.int64(runs.first[c + 1])
         n_decisions = high - low
-        n_values, n = count_class(values, runs.weights, runs.begins, low, high, rooms)
+        n_values, n = count_class(values, runs.weights, runs.begins, low, high, buffers)
         if n_values > 1 and n_decisions > 1:
             for t in range(n_values):
-                sizes[t] = by_value[met[t]]
+                sizes[t] = by_value[present[t]]
             sort_first(sizes, n_values)
             sort_first(decided, n_decisions)
             expected = min(expected, np.float64(sizes[0]) * np.float64(decided[0]) / np.float64(n))
@@ -147,19 +174,19 @@ def _margins(values: Any, runs: Runs, rooms: Rooms, flat: Ints, bounds: Any) -> 
             for v in range(n_values - 1):
                 for j in range(n_decisions - 1):
                     cells += _cost(min(sizes[v], decided[j]), n)
-            found += 1
-            bounds[found] = at
+            n_written += 1
+            bounds[n_written] = at
         for t in range(n_values):
-            by_value[met[t]] = 0
-            squares[met[t]] = 0
-    return found, cells, expected
+            by_value[present[t]] = 0
+            squares[present[t]] = 0
+    return n_written, cells, expected
 
 
 @jit
 def _cost(few: int, n: int) -> int:
     """The cost of drawing a cell of at most this many objects out of n; prohibitive where it would be inexact."""
-    if n > _MANY:
-        return 1 + few // 8 if few <= _ONE_BY_ONE else _CELLS
+    if n > _MAX_LOG_OBJECTS:
+        return 1 + few // 8 if few <= _MAX_SINGLE_OBJECTS else _MAX_CELLS
     return 1 + int(math.sqrt(few)) // 4
 
 
@@ -170,7 +197,7 @@ def _uniform(state: NDArray[np.uint64]) -> float:
 
 
 @jit
-def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: Any) -> None:
+def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: NDArray[np.bool_]) -> None:
     """Whether W of table number `first` and of the following ones reaches `least`; each has its own random numbers."""
     state, left = np.empty(1, np.uint64), np.empty(len(margins), np.int64)
     for t in range(len(reached)):
@@ -207,15 +234,15 @@ def _hypergeometric(good: int, bad: int, sample: int, state: NDArray[np.uint64])
     if sample == good + bad:
         return good
     few = min(good, sample)
-    if few <= 8 or (good + bad > _MANY and few <= _ONE_BY_ONE):
+    if few <= 8 or (good + bad > _MAX_LOG_OBJECTS and few <= _MAX_SINGLE_OBJECTS):
         # symmetric in the goods and the sample
-        other, n, found = max(good, sample), good + bad, 0
+        other, n, hits = max(good, sample), good + bad, 0
         for _ in range(few):
             if _uniform(state) * np.float64(n) < np.float64(other):
-                found += 1
+                hits += 1
                 other -= 1
             n -= 1
-        return found
+        return hits
     g, b, s = np.float64(good), np.float64(bad), np.float64(sample)
     mode = np.floor((s + 1) * (g + 1) / (g + b + 2))
     at_mode = math.exp(_log_choose(g, mode) + _log_choose(b, s - mode) - _log_choose(g + b, s))

@@ -8,28 +8,20 @@ from __future__ import annotations
 import gc
 import io
 import os
-import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import typer
 
 import plar
 from plar.cli.commands import COMMANDS
-from plar.cli.options import flat
+from plar.cli.options import expand_groups
 from plar.cli.shell_words import line_of
 from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
-from plar.files.find import written_so_far
 from plar.runtime.interrupts import SafeInterrupts
-
-#: how polars reports its panics, in many lines; plar reports the bad file in one
-_PANIC = re.compile(rb"\n*thread '[^\n]*panicked at ")
 
 app = typer.Typer(
     help="Feature selection by rough sets: find columns that say as much about a decision as all of them.",
@@ -37,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _command, _example in COMMANDS.items():
-    app.command(epilog=f"Example: {_example}")(flat(_command))
+    app.command(epilog=f"Example: {_example}")(expand_groups(_command))
 
 
 @app.callback(invoke_without_command=True)
@@ -62,7 +54,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may hold what cannot be encoded
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with SafeInterrupts(), panics_hidden():
+        with SafeInterrupts():
             if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
                 raise KeyboardInterrupt
         sys.stdout.flush()
@@ -92,36 +84,6 @@ def main() -> None:
         _fail(f"Error: {type(error).__name__}: {error} This is a bug in plar; PLAR_DEBUG=1 shows where.", 1)
     finally:
         gc.freeze()
-
-
-@contextmanager
-def panics_hidden() -> Iterator[None]:
-    """Redirect what libraries write to descriptor 2 to a file, and print it at the end, up to the first panic.
-
-    Python's own `sys.stderr` still writes at once. With PLAR_DEBUG set, everything does.
-    """
-    before = sys.__stderr__
-    ours = before is not None and before is sys.stderr and before.fileno() == 2
-    held = None
-    if ours and not os.environ.get("PLAR_DEBUG"):
-        with suppress(OSError):  # the disk may be full
-            held = TemporaryFile()  # noqa: SIM115 - closed below
-    if before is None or held is None:
-        yield
-        return
-    before.flush()
-    with held, os.fdopen(os.dup(2), "w", 1, encoding=before.encoding, errors=before.errors) as direct:
-        os.dup2(held.fileno(), 2)
-        sys.stderr = direct
-        try:
-            yield
-        finally:
-            sys.stderr = before
-            with suppress(OSError):  # its reader may be gone
-                direct.flush()
-            os.dup2(direct.fileno(), 2)
-            with suppress(OSError):
-                os.write(2, _PANIC.split(written_so_far(held), maxsplit=1)[0])
 
 
 def _open_closed_streams() -> None:

@@ -5,41 +5,47 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 
 import typer
 
 import plar
-from plar.cli.opening import STREAM, check_targets, input_files, started, written
+from plar.cli.opening import STREAM, Targets, check_targets, input_files, session_of, written
 from plar.cli.options import (
-    Columns,
+    ColumnList,
     Computing,
-    Costs,
     Epsilon,
     Json,
     LongRun,
     MemoryLimit,
     Messages,
     Searching,
+    Smallest,
     TableOptions,
     Text,
     TimeLimit,
     Writing,
+    named_columns,
     of,
     of_columns,
     of_measures,
+    of_option,
+    search_options,
 )
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, unknown_name
+from plar.options import DEFAULT_ALPHA, ListOptions
+
+if TYPE_CHECKING:
+    from plar.session.session import Session
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
 _REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
-_SEARCH = "Add one column after another, or find the smallest set and prove it: greedy, smallest."
+Result = TypeVar("Result", "plar.Reduct", "plar.Relevant")
 
 
 def reduce(
@@ -48,10 +54,10 @@ def reduce(
     messages: Messages,
     long_run: LongRun,
     searching: Searching,
-    costs: Costs,
+    smallest: Smallest,
     *,
-    alpha: Annotated[float | None, of("Take only columns that beat chance at this level, e.g. 0.05.")] = None,
-    search: Annotated[str, of(_SEARCH, choices=("greedy", "smallest"))] = "greedy",
+    alpha: Annotated[float | None, of_option("alpha")] = None,
+    search: Annotated[str, of_option("search")] = "greedy",
     as_json: Json = False,
     writing: Writing,
     report: Annotated[Text, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")] = None,
@@ -60,15 +66,23 @@ def reduce(
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
-    options = {**searching.options(), **costs.options(), "search": search, "alpha": alpha}
-    find = partial(plar.reduce, equivalent=report is not None, **options)
-    with _found(find, table, computing, messages, long_run, as_json, writing, report, proof) as found:
+    options = search_options(searching, smallest, search=search, alpha=alpha, equivalent=report is not None)
+
+    def find(session: Session) -> plar.Reduct:
+        from plar.api import find_reduct
+        from plar.measures import as_measure
+
+        return find_reduct(session, as_measure(computing.measure), options)
+
+    targets = Targets(as_json, writing, report, proof)
+    with _selected(find, table, computing, messages, long_run, targets) as reduct:
         if proof:
+            assert reduct.proof is not None
             with written(proof, ".json", messages) as path:
-                found.proof.save(path)
+                reduct.proof.save(path)
         if report:
             with written(report, ".html", messages) as path:
-                found.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
+                reduct.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
 
 
 def relevant(
@@ -78,13 +92,20 @@ def relevant(
     long_run: LongRun,
     searching: Searching,
     *,
-    alpha: Annotated[float, of("How rarely an uninformative column may be taken.")] = 0.05,
+    alpha: Annotated[float, of("How rarely an uninformative column may be taken.")] = DEFAULT_ALPHA,
     as_json: Json = False,
     writing: Writing,
 ) -> None:
     """Find all columns that say more about the decision than chance, in layers."""
-    find = partial(plar.relevant, alpha=alpha, **searching.options())
-    with _found(find, table, computing, messages, long_run, as_json, writing):
+    options = search_options(searching, alpha=alpha)
+
+    def find(session: Session) -> plar.Relevant:
+        from plar.measures import as_measure
+        from plar.search.relevance import Relevance
+
+        return Relevance(session, as_measure(computing.measure), options).run()
+
+    with _selected(find, table, computing, messages, long_run, Targets(as_json, writing)):
         pass
 
 
@@ -92,32 +113,37 @@ def reducts(
     table: TableOptions,
     computing: Computing,
     messages: Messages,
-    costs: Costs,
-    limit: Annotated[int, of("The most reducts to list.", metavar="N")] = 1_000_000,
-    max_size: Annotated[int | None, of("The most columns of a reduct.", metavar="N")] = None,
-    include: Annotated[Columns, of_columns("Columns that each reduct must hold, as a,b. Repeatable.")] = None,
+    smallest: Smallest,
+    limit: Annotated[int, of_option("limit", metavar="N")] = 1_000_000,
+    max_size: Annotated[int | None, of_option("max_size", metavar="N")] = None,
+    include: Annotated[ColumnList, of_columns("include")] = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     as_json: Json = False,
     report: Annotated[Text, of(_REDUCTS_REPORT, metavar="FILE")] = None,
 ) -> None:
     """List all reducts of a table, the smallest first."""
-    check_targets(table, computing, as_json, Writing(), report)
-    asked: dict[str, Any] = {"limit": limit, "max_size": max_size, "include": include or (), "time_limit": time_limit}
-    with started(table, computing, memory_limit) as (opened, engine), messages.shown() as display:
-        asked |= {"measure": computing.measure, "engine": engine, "progress": display, **costs.options()}
+    from plar.measures import as_measure
+    from plar.reduct_search.all_reducts import AllReducts
+
+    check_targets(table, computing, Targets(as_json, Writing(), report))
+    options = search_options(Searching(include=include), smallest, search="smallest")
+    limits = LongRun(time_limit=time_limit, memory_limit=memory_limit)
+    interrupted = False
+    with session_of(table, computing, limits) as session, messages.reporting() as session.reporter:
         try:
-            found, interrupted = plar.reducts(opened(), **asked), False
+            listed = AllReducts(session, as_measure(computing.measure), options, ListOptions(limit, max_size)).run()
         except plar.Interrupted as stop:
-            found, interrupted = stop.reduct, True
-    for line in found.json_lines() if as_json else [str(found)]:
+            listed = stop.reduct
+            interrupted = True
+    for line in listed.json_lines() if as_json else [str(listed)]:
         print(line, file=sys.stderr if report == STREAM else sys.stdout)
     if interrupted:
         raise KeyboardInterrupt
     if report:
         sys.stdout.flush()
         with written(report, ".html", messages) as path:
-            found.report(path)
+            listed.report(path)
 
 
 def verify(
@@ -126,109 +152,134 @@ def verify(
     computing: Computing,
     messages: Messages,
     measure: Annotated[Text, of_measures("What the proof must be of: PR, SCE, LCE or CCE. Default: any.")] = None,
+    memory_limit: MemoryLimit = None,
 ) -> None:
     """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
-    given = plar.Proof.open(proof)
-    if measure is not None and measure.upper() != given.measure:
-        raise ParameterError(f"The proof is of the measure {given.measure}, not of {measure!r}. Leave --measure out.")
-    with started(table, computing) as (opened, engine), messages.shown() as display:
-        file, reading, _ = opened.args
-        asked = {name: getattr(reading, name) for name in reading.changed()}
-        plar.verify(given, file, engine=engine, progress=display, **asked)
+    from plar.verification.checker import as_for_proof, verify_in
+
+    opened_proof = plar.Proof.open(proof)
+    if measure is not None and measure.upper() != opened_proof.measure:
+        raise ParameterError(
+            f"The proof is of the measure {opened_proof.measure}, not of {measure!r}. Leave --measure out."
+        )
+    limits = LongRun(memory_limit=memory_limit)
+    reading_of = partial(as_for_proof, opened_proof)
+    with session_of(table, computing, limits, reading_of) as session, messages.reporting() as session.reporter:
+        verify_in(session, opened_proof)
     if not messages.quiet:
-        print(f"Verified: {_statement(given)}")
+        print(f"Verified: {_statement(opened_proof)}")
 
 
 def _statement(proof: plar.Proof) -> str:
     """What a proof states, in full."""
-    decision, chosen = (", ".join(map(printable, names)) for names in (proof.decision, proof.attributes))
-    size, bound = f"has {proof.cost:,}", f"has fewer than {proof.lower_bound:,}"
+    decision = ", ".join(map(printable, proof.decision))
+    chosen = ", ".join(map(printable, proof.attributes))
     if proof.costs:
-        size, bound = f"costs {proof.cost:,}", f"costs less than {proof.lower_bound:,}"
-    limits = [f"with {printable(name)}" for name in proof.include] + [f"without {printable(n)}" for n in proof.exclude]
+        cost = f"costs {proof.cost:,}"
+        bound = f"costs less than {proof.lower_bound:,}"
+    else:
+        cost = f"has {proof.cost:,}"
+        bound = f"has fewer than {proof.lower_bound:,}"
+    limits = [f"with {printable(name)}" for name in proof.include]
+    limits += [f"without {printable(name)}" for name in proof.exclude]
     which = f" {' and '.join(limits)}" if limits else ""
     considered = f"of the {len(proof.conditions):,} columns considered, the set {{{chosen}}}"
-    kept = f"says as much about {decision} as all of them by {proof.measure}, and {size}"
-    return f"{considered} {kept}; no other set{which} that does so {bound}."
+    return (
+        f"{considered} says as much about {decision} as all of them by {proof.measure}, and {cost}; "
+        f"no other set{which} that does so {bound}."
+    )
 
 
 @contextmanager
-def _found(
-    find: Callable[..., Any],
+def _selected(
+    find: Callable[[Session], Result],
     table: TableOptions,
     computing: Computing,
     messages: Messages,
     long_run: LongRun,
-    as_json: bool,
-    writing: Writing,
-    report: str | None = None,
-    proof: str | None = None,
-) -> Iterator[Any]:
+    targets: Targets,
+) -> Iterator[Result]:
     """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
-    from plar.session.progress import print_resumed
-
-    end = check_targets(table, computing, as_json, writing, report, proof, long_run.checkpoint)
-    with started(table, computing, long_run.memory_limit) as (opened, engine):
-        with messages.shown() as display:
-            data = replace(opened(), path=table.file)  # - for stdin, wherever it was copied to
+    end = check_targets(table, computing, targets, long_run.checkpoint)
+    writing = targets.writing
+    interrupted = False
+    with session_of(table, computing, long_run) as session:
+        with messages.reporting() as session.reporter:
             if writing.output:
-                data.source.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
-            interrupted = False
+                session.table.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
             try:
-                found = find(
-                    data,
-                    measure=computing.measure,
-                    engine=engine,
-                    time_limit=long_run.time_limit,
-                    checkpoint=long_run.checkpoint,
-                    progress=display or (None if messages.quiet else print_resumed),
-                    on_step=display.on_step if display else None,
-                )
+                result = find(session)
             except plar.Interrupted as stop:
-                found, interrupted = stop.reduct, True
-        where = "standard input" if table.file == STREAM else printable(table.file)
-        text = json.dumps(found.to_dict(), ensure_ascii=False) if as_json else f"{where}: {found}"
-        print(text, flush=True, file=sys.stderr if STREAM in (writing.output, report, proof) else sys.stdout)
-        if long_run.checkpoint and (interrupted or (long_run.time_limit and not found.complete)):
+                result = stop.reduct
+                interrupted = True
+        session.release()
+        _print_result(result, table, targets)
+        if long_run.checkpoint and (interrupted or (long_run.time_limit and not result.complete)):
             file = printable(long_run.checkpoint)
             print(f"The steps are saved in {file}; run the same command again to continue.", file=sys.stderr)
         if interrupted:
             raise KeyboardInterrupt
-        yield found
+        yield result
         if writing.output:
-            with written(writing.output, end, messages) as path, messages.shown() as display:
-                if display:
-                    display("write", 0, 0)
-                data.sink(found.attributes, path, found.cuts if writing.output_bins else {})
+            with written(writing.output, end, messages) as path, messages.reporting() as reporter:
+                reporter.phase("write", 0, 0)
+                session.table.sink(result.attributes, path, result.cuts if writing.output_bins else {})
+
+
+def _print_result(result: plar.Reduct | plar.Relevant, table: TableOptions, targets: Targets) -> None:
+    """Print a result on stdout, or on stderr if something else is written there."""
+    if targets.as_json:
+        text = json.dumps(result.to_dict(), ensure_ascii=False)
+    else:
+        place = "standard input" if table.file == STREAM else printable(table.file)
+        text = f"{place}: {result}"
+    others = (targets.writing.output, targets.report, targets.proof)
+    print(text, flush=True, file=sys.stderr if STREAM in others else sys.stdout)
 
 
 def core(
-    table: TableOptions, computing: Computing, messages: Messages, epsilon: Epsilon = 0.0, as_json: Json = False
+    table: TableOptions,
+    computing: Computing,
+    messages: Messages,
+    epsilon: Epsilon = 0.0,
+    memory_limit: MemoryLimit = None,
+    as_json: Json = False,
 ) -> None:
     """Find the core: the columns that are in every reduct, one per line."""
-    with started(table, computing) as (opened, engine), messages.shown() as display:
-        found = plar.core(opened(), measure=computing.measure, engine=engine, epsilon=epsilon, progress=display)
+    from plar.measures import as_measure
+    from plar.search.core import CoreSearch
+
+    options = search_options(Searching(epsilon=epsilon))
+    limits = LongRun(memory_limit=memory_limit)
+    with session_of(table, computing, limits) as session, messages.reporting() as session.reporter:
+        names = CoreSearch(session, as_measure(computing.measure), options).run()
     if as_json:
-        _print_json({"core": found, "measure": computing.measure.upper()})
-    else:
-        for name in found:
-            print(printable(name))
-        if not found and not messages.quiet:
-            print("The core is empty.", file=sys.stderr)
+        _print_json({"core": names, "measure": computing.measure.upper()})
+        return
+    for name in names:
+        print(printable(name))
+    if not names and not messages.quiet:
+        print("The core is empty.", file=sys.stderr)
 
 
 def theta(
     table: TableOptions,
     computing: Computing,
     messages: Messages,
-    attributes: Annotated[list[ShellColumn], of_columns("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")],
+    attributes: Annotated[
+        list[ShellColumn], named_columns("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")
+    ],
+    memory_limit: MemoryLimit = None,
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B), the uncertainty left when only some columns are known."""
-    with started(table, computing) as (opened, engine), messages.shown() as display:
-        data = opened()
-        names = data.columns(attributes)
-        value = plar.theta(data, names, measure=computing.measure, engine=engine, progress=display)
+    from plar.api import theta_of
+    from plar.measures import as_measure
+
+    limits = LongRun(memory_limit=memory_limit)
+    with session_of(table, computing, limits) as session, messages.reporting() as session.reporter:
+        names = session.table.columns(attributes)
+        value = theta_of(session, as_measure(computing.measure), names)
     if as_json:
         _print_json({"theta": value, "attributes": names, "measure": computing.measure.upper()})
     else:
@@ -248,9 +299,10 @@ def granulate(
         if not output.lower().endswith(".parquet"):
             raise TableError(f"Distinct rows are written as Parquet. Got {output!r}; name it .parquet.")
         check_output(output, input_files(table.file))
-    with written(output, ".parquet", messages) as path, started(table, memory_limit=memory_limit) as (opened, _):
-        with messages.shown() as display:
-            granules = plar.granulate(opened(), progress=display)
+    limits = LongRun(memory_limit=memory_limit)
+    with written(output, ".parquet", messages) as path, session_of(table, limits=limits) as session:
+        with messages.reporting() as session.reporter:
+            granules = cast("plar.Granules", session.keep_granules())
             granules.save(path)
         if not messages.quiet:
             print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr, end=" ")
@@ -260,12 +312,12 @@ def engines(as_json: Json = False) -> None:
     """List the engines, and why some cannot be used here."""
     from plar.engines import ENGINES, why_unavailable
 
-    found = {name: why_unavailable(name) for name in ENGINES}
+    reason_of = {name: why_unavailable(name) for name in ENGINES}
     if as_json:
-        _print_json(found)
-    else:
-        for name, reason in found.items():
-            print(f"{name:<6} {ENGINES[name]:<26} {'ready' if reason is None else reason}")
+        _print_json(reason_of)
+        return
+    for name, reason in reason_of.items():
+        print(f"{name:<6} {ENGINES[name]:<26} {'ready' if reason is None else reason}")
 
 
 def schema(
@@ -296,5 +348,5 @@ COMMANDS: dict[Callable[..., None], str] = {
 }
 
 
-def _print_json(found: Any) -> None:
-    print(json.dumps(found, ensure_ascii=False))
+def _print_json(answer: Mapping[str, object]) -> None:
+    print(json.dumps(answer, ensure_ascii=False))

@@ -8,21 +8,21 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from plar.cli.options import OUTPUTS, Computing, Messages, TableOptions, Writing
+from plar.cli.options import OUTPUTS, Computing, LongRun, Messages, TableOptions, Writing
 from plar.errors import ParameterError, PlarError, TableError, printable, unknown_name
 from plar.files.find import SUFFIXES
+from plar.options import ReadOptions, RunOptions
 
 if TYPE_CHECKING:
-    from plar.input.tables import DecisionTable
+    from plar.session.session import Session
 
 #: how stdin and stdout are spelled
 STREAM = "-"
@@ -40,33 +40,59 @@ _SIGNATURES = {
 
 
 @contextmanager
-def started(
-    table: TableOptions, computing: Computing | None = None, memory_limit: str | None = None
-) -> Iterator[tuple[partial[DecisionTable], Any]]:
-    """Give a function that opens a command's table, and its engine; a Spark session that it starts ends with it."""
-    from plar.engines import as_engine
-    from plar.runtime.limits import as_bytes, memory_limited
-    from plar.runtime.parallel import check_jobs
-    from plar.session.session import opened
+def session_of(
+    table: TableOptions,
+    computing: Computing | None = None,
+    limits: LongRun | None = None,
+    reading_of: Callable[[str, ReadOptions], ReadOptions] | None = None,
+) -> Iterator[Session]:
+    """The session of a command, whose table may be stdin; `reading_of` completes the options by what the file is."""
+    from plar.session.session import Session
 
-    options = computing or Computing()
-    with memory_limited(as_bytes(memory_limit)), _spooled(table) as read, ExitStack() as stack:
-        engine: Any = as_engine(options.engine, None if options.engine == "spark" else options.jobs)
-        if options.engine == "spark":
-            if not os.environ.get("PLAR_DEBUG"):  # py4j logs a traceback for every call that Ctrl-C breaks
-                logging.getLogger().addHandler(logging.NullHandler())
-            check_jobs(options.jobs)
-            if options.master and options.jobs:
-                raise ParameterError(f"--jobs is for this machine, but --master is {options.master!r}. Leave one out.")
-            cores = "*" if options.jobs in (None, -1) else options.jobs
-            engine.master = options.master or (f"local[{cores}]" if options.jobs else None)
-            engine.conf = dict(map(_setting, options.conf or ()))
-            stack.enter_context(engine)
-        elif options.master or options.conf:
-            raise ParameterError("--master and --conf are settings of Spark. Add --engine spark.")
+    computing = computing or Computing()
+    limits = limits or LongRun()
+    with _spooled(table) as spooled, _engine_of(computing) as engine:
+        run = RunOptions(
+            engine=engine,
+            n_jobs=computing.n_jobs if engine == computing.engine else None,
+            memory_limit=limits.memory_limit,
+            time_limit=limits.time_limit,
+            checkpoint=limits.checkpoint,
+        )
+        reading = spooled.reading()
+        if reading_of is not None:
+            reading = reading_of(spooled.file, reading)
         gc.freeze()  # modules are not garbage, and looking through them takes 20 ms
         gc.enable()
-        yield partial(opened, read.file, read.reading(), engine), engine
+        with Session(spooled.file, reading, run, source=table.file) as session:
+            yield session
+
+
+@contextmanager
+def _engine_of(computing: Computing) -> Iterator[object]:
+    """The engine's name, or a Spark engine with its settings; a session that it starts ends with the command."""
+    if computing.engine != "spark":
+        if computing.master or computing.conf:
+            raise ParameterError("--master and --conf are settings of Spark. Add --engine spark.")
+        yield computing.engine
+        return
+    from plar.engines import as_engine
+    from plar.runtime.parallel import check_jobs
+
+    as_engine("spark")  # or it says what is missing here
+    check_jobs(computing.n_jobs)
+    if computing.master and computing.n_jobs:
+        raise ParameterError(f"--jobs is for this machine, but --master is {computing.master!r}. Leave one out.")
+    if not os.environ.get("PLAR_DEBUG"):  # py4j logs a traceback for every call that Ctrl-C breaks
+        logging.getLogger().addHandler(logging.NullHandler())
+    master = computing.master
+    if computing.n_jobs:
+        cores = "*" if computing.n_jobs == -1 else computing.n_jobs
+        master = f"local[{cores}]"
+    from plar.engines.spark import SparkEngine
+
+    with SparkEngine(master=master, conf=dict(map(_setting, computing.conf or ()))) as engine:
+        yield engine
 
 
 def _setting(word: str) -> tuple[str, str]:
@@ -76,43 +102,60 @@ def _setting(word: str) -> tuple[str, str]:
     return key, value
 
 
-def check_targets(
-    table: TableOptions,
-    computing: Computing,
-    as_json: bool,
-    writing: Writing,
-    report: str | None,
-    proof: str | None = None,
-    checkpoint: str | None = None,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Where a command writes what it finds."""
+
+    as_json: bool
+    writing: Writing
+    report: str | None = None
+    proof: str | None = None
+
+
+def check_targets(table: TableOptions, computing: Computing, targets: Targets, checkpoint: str | None = None) -> str:
     """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
+    output = targets.writing.output
+    output_format = targets.writing.output_format
+    places = {"-o": output, "--report": targets.report, "--proof": targets.proof, "--checkpoint": checkpoint}
+    _check_streams(places, targets.as_json)
+    if output_format and output != STREAM:
+        raise TableError("--output-format is for -o -; the suffix of a file says its format. Leave it out.")
+    if output == STREAM and computing.engine == "spark":
+        raise TableError("Spark cannot write to stdout. Name a place for -o that the cluster can write to.")
+    if targets.report and find_spec("jinja2") is None:
+        raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
+    _check_files(table, computing, targets)
+    return _suffix(output_format, OUTPUTS)
+
+
+def _check_streams(places: Mapping[str, str | None], as_json: bool) -> None:
+    """Refuse two things in one place."""
+    streams = [f"{option} -" for option, path in places.items() if path == STREAM]
+    if as_json:
+        streams.insert(0, "--json")
+    if len(streams) > 1:
+        raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")
+    files = {option: path for option, path in places.items() if path and path != STREAM}
+    for (option, path), (other, other_path) in combinations(files.items(), 2):
+        if os.path.realpath(path) == os.path.realpath(other_path):
+            raise TableError(f"{option} and {other} both name {other_path!r}. Choose two names.")
+
+
+def _check_files(table: TableOptions, computing: Computing, targets: Targets) -> None:
+    """Refuse files that cannot be written, or that are input."""
     from plar.files.write import check_place
     from plar.input.tables.source import check_output
     from plar.results.report import check_name
 
-    output, kind = writing.output, writing.output_format
-    places = {"-o": output, "--report": report, "--proof": proof, "--checkpoint": checkpoint}
-    streams = ["--json"] * as_json + [f"{name} -" for name, path in places.items() if path == STREAM]
-    if len(streams) > 1:
-        raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")
-    if kind and output != STREAM:
-        raise TableError("--output-format is for -o -; the suffix of a file says its format. Leave it out.")
-    if output == STREAM and computing.engine == "spark":
-        raise TableError("Spark cannot write to stdout. Name a place for -o that the cluster can write to.")
-    for (one, path), (other, there) in combinations(places.items(), 2):
-        if path and there and path != STREAM and os.path.realpath(path) == os.path.realpath(there):
-            raise TableError(f"{one} and {other} both name {there!r}. Choose two names.")
-    if report and find_spec("jinja2") is None:
-        raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
-    files = input_files(table.file)
+    inputs = input_files(table.file)
+    output = targets.writing.output
     if output and output != STREAM and computing.engine != "spark":
-        check_output(output, files)
-    for place in (report, proof):
+        check_output(output, inputs)
+    for place in (targets.report, targets.proof):
         if place and place != STREAM:
-            check_place(place, files)
-    if report and report != STREAM:
-        check_name(report)
-    return _suffix(kind, OUTPUTS)
+            check_place(place, inputs)
+    if targets.report and targets.report != STREAM:
+        check_name(targets.report)
 
 
 def input_files(file: str) -> list[Path]:

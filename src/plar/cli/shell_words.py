@@ -6,13 +6,12 @@ import ast
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import fields
 
 from plar.errors import NO_VALUE, Given, Parameter, Part, PythonOnly, one_line
-from plar.options import NO_NA, Options, ReadOptions
+from plar.options import NO_NA, OPTIONS, shell_flag
 
-_NAMES = [field.name for kind in (ReadOptions, Options) for field in fields(kind) if field.name != "y"]
-_NAMES += ["measure", "engine", "n_jobs", "memory_limit", "time_limit", "checkpoint", "limit", "max_size"]
+_NAMES = [*OPTIONS, "measure"]
+_NAMES.remove("y")
 _VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\([^)]*\)|[\w.]*\w"""
 #: name=value or name=, but neither a part of a quoted name nor a parameter of a class
 _GIVEN = re.compile(rf"(?<![\w'\"])(?<!\w\()({'|'.join(_NAMES)})=({_VALUE})?")
@@ -39,11 +38,11 @@ def _part(part: Part) -> str:
     if isinstance(part, PythonOnly):
         return ""
     if isinstance(part, Parameter):
-        return _option(part.option)
+        return shell_flag(part.option)
     if not isinstance(part, Given):
         return part
     if part.value is NO_VALUE:
-        return _option(part.option)
+        return shell_flag(part.option)
     return option_with_value(part.option, part.value)
 
 
@@ -57,17 +56,13 @@ def in_shell(message: str) -> str:
     >>> in_shell("Take decision_bins=[1.5, 3] or engine='spark'; see LocalEngine(n_jobs=2).")
     'Take --decision-bins 1.5,3 or --engine spark; see LocalEngine(n_jobs=2).'
     """
-    found = _LABELS.sub("", _NONE.sub(r"\1", _PARAMETER.sub(lambda match: _option(match[1]), message)))
+    found = _LABELS.sub("", _NONE.sub(r"\1", _PARAMETER.sub(lambda match: shell_flag(match[1]), message)))
     return _TWICE.sub(r"\1", _GIVEN.sub(lambda match: _given(match[1], match[2]), found))
-
-
-def _option(name: str) -> str:
-    return "--jobs" if name == "n_jobs" else f"--{name.replace('_', '-')}"
 
 
 def _given(name: str, written: str | None) -> str:
     if not written:
-        return _option(name)
+        return shell_flag(name)
     try:
         value = ast.literal_eval(written)
     except (ValueError, SyntaxError):
@@ -78,10 +73,10 @@ def _given(name: str, written: str | None) -> str:
 def option_with_value(name: str, value: object) -> str:
     """An option and its value as the shell takes them."""
     if isinstance(value, bool):
-        return _option(name) if value else f"--no-{name}"
+        return shell_flag(name) if value else f"--no-{name}"
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     if name == "na":
         return " ".join(f"--na {shlex.quote(str(one))}" for one in values or [NO_NA])
     if not all(isinstance(one, str) for one in values):  # cut points
         values = [",".join(f"{one:g}" for one in values)]
-    return " ".join(f"{_option(name)} {shlex.quote(str(one))}" for one in values)
+    return " ".join(f"{shell_flag(name)} {shlex.quote(str(one))}" for one in values)

@@ -21,7 +21,7 @@ from plar.errors import TableError
 from plar.grouping.factorize import Places, dense, factorized, gather, narrow_floats, narrow_integers
 from plar.grouping.partition import Array, Codes, Index, smallest_codes
 from plar.runtime.jit import jit
-from plar.runtime.limits import check_memory
+from plar.runtime.limits import check_memory_used
 from plar.runtime.parallel import in_threads, usable_cores
 
 _MANY = 1 << 14  # from here on the memory of the values matters
@@ -77,7 +77,7 @@ def encode_distinct(
     """Decide which of the distinct values are equal, and merge their codes."""
     values = list(values)
     if len(values) >= _MANY:
-        check_memory("Coding the columns")
+        check_memory_used("Coding the columns")
     kinds = set(map(type, values))
     if kinds == {bool} or (kinds == {int} and na.numbers.isdisjoint(values)):
         return Column(smallest_codes(codes, len(values)), values)
@@ -282,7 +282,7 @@ def _hash_numbers(columns: Array, chosen: Places, tile: np.uint64) -> Iterator[C
     for row in numbers:
         codes, first = factorized(row.view(np.uint64))
         if len(first) >= _MANY:
-            check_memory("Coding the columns")
+            check_memory_used("Coding the columns")
         distinct = row[first]
         values = (distinct.view(np.int64) if kind == "i" else distinct).tolist()
         for place in np.flatnonzero(distinct != distinct):

@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self
 
 from plar.engines.clauses import ClauseFinder, LocalClauseFinder
 from plar.engines.job_progress import Watch
+from plar.granules.granule_set import GranuleSet as GranuleSet
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
+from plar.input.tables.source import Source
 from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.uncertainty.strata import CrossTab
-
-if TYPE_CHECKING:
-    from plar.engines.spark.spark_granules import SparkGranules
-
-
-#: granules on this machine or on a cluster
-GranuleSet: TypeAlias = "Granules | SparkGranules"
 
 
 class LeaveOneOut(NamedTuple):
@@ -84,10 +79,10 @@ class Engine(ABC):
         """Prepare the granules for one search; `watch`, if given, replaces the engine's own."""
 
     def clause_finder(self, granules: Any, measure: Measure) -> ClauseFinder:
-        """Prepare an oracle that answers questions about sets of attributes, by default on this machine."""
+        """Prepare to answer which sets of attributes preserve Θ, by default on this machine."""
         return LocalClauseFinder(granules, measure)
 
-    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Any:
+    def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source | None:
         """Read a path where the engine runs; None if plar is to read it on this machine."""
         return None
 
@@ -97,9 +92,12 @@ class Engine(ABC):
 
     def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
         """Values of a condition or decision of a granulated table: all, or enough to judge their type."""
-        names, values = (*granules.conditions, *granules.decision), (*granules.dictionaries, *granules.decision_values)
-        found: Iterable[Any] = values[names.index(name)]
-        return found
+        values: Iterable[Any]
+        if name in granules.conditions:
+            values = granules.dictionaries[granules.conditions.index(name)]
+        else:
+            values = granules.decision_values[granules.decision.index(name)]
+        return values
 
     def memory_need(self, granules: Granules) -> int | None:
         """Bytes that an evaluation needs beside the granules; None if unknown."""

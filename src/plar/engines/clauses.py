@@ -29,12 +29,18 @@ from plar.runtime.parallel import in_threads
 from plar.uncertainty.labels import label_granules
 
 #: tables of up to this many cells are searched in one kernel
-_SMALL = 1 << 23
+_MAX_MATRIX_CELLS = 1 << 23
 
 #: a set of attributes, and the order in which others are added to it while it does not preserve Θ
-Question: TypeAlias = tuple[Collection[int], Sequence[int]]
-#: a partition of the rows not yet separated from rows of other labels: their order, and where classes begin
-Mixed: TypeAlias = tuple[Index, Index]
+ClauseQuestion: TypeAlias = tuple[Collection[int], Sequence[int]]
+
+
+class UnsettledRows(NamedTuple):
+    """A partition of the rows that are not yet separated from rows of other labels."""
+
+    #: the rows, class by class, and where each class begins
+    order: Index
+    starts: Index
 
 
 class FoundClause(NamedTuple):
@@ -57,25 +63,32 @@ class ClauseFinder(Protocol):
     def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
         """Whether each of the sets preserves Θ."""
 
-    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+    def find(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         """For each set a clause that it does not hit, None if it preserves Θ."""
 
     def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
         """How many objects of each decision have the values of a row, as `written` spells them, in all attributes."""
 
 
-def with_values(found: FoundClause, values: Sequence[Sequence[Any]]) -> FoundClause:
+def with_values(clause: FoundClause, values: Sequence[Sequence[Any]]) -> FoundClause:
     """A clause with the values of its rows in place of their codes."""
-    one, other = (tuple(plain(values[a][code]) for a, code in enumerate(codes)) for codes in (found.row, found.other))
-    return FoundClause(found.attributes, one, other)
+
+    def decode(row: Sequence[int]) -> tuple[Any, ...]:
+        return tuple(plain(values[a][code]) for a, code in enumerate(row))
+
+    return FoundClause(clause.attributes, decode(clause.row), decode(clause.other))
 
 
 def encoded(rows: Sequence[Sequence[bytes]], values: Sequence[Sequence[Any]]) -> NDArray[np.int64]:
-    """Codes of rows whose values are spelled; -1 for values that do not occur."""
+    """Codes of rows whose values are spelled, by attribute; -1 for values that do not occur."""
     codes = np.full((len(values), len(rows)), -1, np.int64)
-    for a, known in enumerate(values):
+    for a, values_of_column in enumerate(values):
         wanted = {row[a] for row in rows}
-        code_of = {spelled: code for code, value in enumerate(known) if (spelled := written(value)) in wanted}
+        code_of: dict[bytes, int] = {}
+        for code, value in enumerate(values_of_column):
+            spelling = written(value)
+            if spelling in wanted:
+                code_of[spelling] = code
         codes[a] = [code_of.get(row[a], -1) for row in rows]
     return codes
 
@@ -84,18 +97,23 @@ def decisions_of(
     columns: Sequence[tuple[Codes, int]], decision_codes: Index, counts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> list[dict[int, int]]:
     """How many objects of each decision equal each of the rows, given as codes by attribute."""
-    n, found = len(counts), [dict[int, int]() for _ in rows.T]
-    known = np.flatnonzero((rows >= 0).all(axis=0))
+    n_granules = len(counts)
+    objects_of: list[dict[int, int]] = [{} for _ in range(rows.shape[1])]
+    possible = np.flatnonzero((rows >= 0).all(axis=0))
     # the rows asked for are appended to those of the table, and share a class with their equals
-    both = [(np.concatenate([codes, rows[a, known].astype(codes.dtype)]), k) for a, (codes, k) in enumerate(columns)]
-    order, starts = distinct(both, n + len(known))
+    appended = [
+        (np.concatenate([codes, rows[a, possible].astype(codes.dtype)]), n_values)
+        for a, (codes, n_values) in enumerate(columns)
+    ]
+    order, starts = distinct(appended, n_granules + len(possible))
     for low, high in pairwise(starts.tolist()):
-        met = order[low:high]
-        if high - low > 1 and met[-1] >= n:
-            there = met[met < n]
-            for asked in known[met[met >= n] - n].tolist():
-                found[asked] = dict(zip(decision_codes[there].tolist(), counts[there].tolist(), strict=True))
-    return found
+        equals = order[low:high]
+        if high - low > 1 and equals[-1] >= n_granules:
+            granules = equals[equals < n_granules]
+            objects = dict(zip(decision_codes[granules].tolist(), counts[granules].tolist(), strict=True))
+            for number in possible[equals[equals >= n_granules] - n_granules].tolist():
+                objects_of[number] = dict(objects)
+    return objects_of
 
 
 class RowClauseFinder:
@@ -114,82 +132,93 @@ class RowClauseFinder:
     def __init__(
         self, columns: Sequence[tuple[Codes, int]], labels: Index, rank: Callable[[int, Sequence[int]], Sequence[Any]]
     ) -> None:
-        self._columns, self._labels, self._rank = columns, labels, rank
-        several = bool((labels != labels[:1]).any())
-        self._root: Mixed = (
-            np.arange(len(labels) if several else 0, dtype=np.uint32),
-            np.array([0, len(labels)][: 1 + several], np.uint32),
-        )
+        self._columns = columns
+        self._labels = labels
+        self._rank = rank
+        self._root = _all_rows(labels)
         #: for a small table, which is asked about thousands of sets
-        small = len(columns) * len(labels) <= _SMALL
-        self._matrix = np.array([codes for codes, _ in columns], np.uint32) if small and len(columns) else None
+        self._matrix: Index | None = None
+        if columns and len(columns) * len(labels) <= _MAX_MATRIX_CELLS:
+            self._matrix = np.array([codes for codes, _ in columns], np.uint32)
         self._n_values = np.array([n for _, n in columns], np.int64)
-        #: attributes that all sets hold, and the rows that they leave mixed
+        #: attributes that all sets hold, and the rows that they leave unsettled
         self._common: frozenset[int] = frozenset()
         self._start = self._root
 
     def assume(self, attributes: Iterable[int]) -> None:
         """Refine once by attributes that all further sets hold."""
         common = frozenset(attributes)
-        self._start, self._common = self._refined(*self._beginning(common)), common
+        self._start = self._refined(*self._beginning(common))
+        self._common = common
 
     def preserves(self, attributes: Iterable[int]) -> bool:
         """Whether a set separates all rows of different labels."""
-        mixed, others = self._beginning(attributes)
-        if self._matrix is not None and len(mixed[0]):
-            return bool(self._grown(mixed, others, first_only=True)[1])
-        return not len(self._refined(mixed, others)[0])
+        unsettled, others = self._beginning(attributes)
+        if self._matrix is not None and len(unsettled.order):
+            _, clause = self._grown(unsettled, others, first_only=True)
+            return bool(clause)
+        return not len(self._refined(unsettled, others).order)
 
     def find_clause(self, attributes: Iterable[int], order: Sequence[int]) -> FoundClause | None:
         """A clause that a set does not hit, by the order in which others are added to it; None if it preserves Θ."""
-        held = set(attributes)
-        mixed = self._refined(*self._beginning(held))
-        if not len(mixed[0]):
+        members = set(attributes)
+        unsettled = self._refined(*self._beginning(members))
+        if not len(unsettled.order):
             return None
-        mixed, clause = self._grown(mixed, [a for a in order if a not in held])
-        return FoundClause(tuple(sorted(clause)), *self._witnesses(mixed))
+        unsettled, clause = self._grown(unsettled, [a for a in order if a not in members])
+        row, other = self._witnesses(unsettled)
+        return FoundClause(tuple(sorted(clause)), row, other)
 
-    def _beginning(self, attributes: Iterable[int]) -> tuple[Mixed, list[int]]:
+    def _beginning(self, attributes: Iterable[int]) -> tuple[UnsettledRows, list[int]]:
         """A partition by some attributes of a set, and the others, those of many values first: they shrink it most."""
-        wanted = set(attributes)
-        start, known = (self._start, self._common) if self._common <= wanted else (self._root, frozenset[int]())
-        return start, sorted(wanted - known, key=lambda a: (-self._columns[a][1], a))
+        others = set(attributes)
+        start = self._root
+        if self._common <= others:
+            start = self._start
+            others -= self._common
+        return start, sorted(others, key=lambda a: (-self._columns[a][1], a))
 
-    def _refined(self, mixed: Mixed, attributes: Iterable[int]) -> Mixed:
-        order, starts = mixed
+    def _refined(self, unsettled: UnsettledRows, attributes: Iterable[int]) -> UnsettledRows:
         for group in joined(self._columns[a] for a in attributes):
-            if not len(order):
+            if not len(unsettled.order):
                 break
-            order, starts, _, _ = split(group, self._labels, order, starts)
-        return order, starts
+            after = split(group, self._labels, unsettled.order, unsettled.starts)
+            unsettled = UnsettledRows(after.order, after.starts)
+        return unsettled
 
-    def _grown(self, mixed: Mixed, order: Sequence[int], *, first_only: bool = False) -> tuple[Mixed, list[int]]:
-        """Refine by one attribute after another, except those that would leave nothing mixed; return these."""
+    def _grown(
+        self, unsettled: UnsettledRows, order: Sequence[int], *, first_only: bool = False
+    ) -> tuple[UnsettledRows, list[int]]:
+        """Refine by one attribute after another, except those that would leave nothing unsettled; return these."""
         if self._matrix is not None:
-            left_out, each = np.zeros(len(self._columns), np.bool_), np.array(order, np.int64)
-            mixed = _grow(self._matrix, self._n_values, each, self._labels, *mixed, left_out, first_only)
-            return mixed, np.flatnonzero(left_out).tolist()
+            left_out = np.zeros(len(self._columns), np.bool_)
+            attributes = np.array(order, np.int64)
+            grown = _grow(self._matrix, self._n_values, attributes, self._labels, *unsettled, left_out, first_only)
+            return UnsettledRows(*grown), np.flatnonzero(left_out).tolist()
         clause = []
         for a in order:
-            after = self._refined(mixed, [a])
-            if len(after[0]):
-                mixed = after
+            after = self._refined(unsettled, [a])
+            if len(after.order):
+                unsettled = after
             else:
                 clause.append(a)
-        return mixed, clause
+        return unsettled, clause
 
-    def _witnesses(self, mixed: Mixed) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _witnesses(self, unsettled: UnsettledRows) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Two rows of different labels in one class: the first of all by its values, and the first of its partners."""
-        order, starts = mixed
-        one = self._first(order)
-        place = int(np.flatnonzero(order == one)[0])
-        c = int(np.searchsorted(starts, place, side="right"))
-        beside = order[starts[c - 1] : starts[c]]
-        other = self._first(beside[self._labels[beside] != self._labels[one]])
-        first, second = (tuple(int(codes[row]) for codes, _ in self._columns) for row in (one, other))
-        return first, second
+        order, starts = unsettled
+        row = self._first(order)
+        place = int(np.flatnonzero(order == row)[0])
+        c = int(np.searchsorted(starts, place, side="right")) - 1
+        members = order[starts[c] : starts[c + 1]]
+        other = self._first(members[self._labels[members] != self._labels[row]])
+        return self._codes_of(row), self._codes_of(other)
+
+    def _codes_of(self, row: int) -> tuple[int, ...]:
+        return tuple(int(codes[row]) for codes, _ in self._columns)
 
     def _first(self, rows: Index) -> int:
+        """The first of some rows in the order of their values."""
         for a, (codes, _) in enumerate(self._columns):
             if len(rows) == 1:
                 break
@@ -201,8 +230,15 @@ class RowClauseFinder:
         return int(rows[0])
 
 
+def _all_rows(labels: Index) -> UnsettledRows:
+    """All rows as one class, or none if all have the same label."""
+    if (labels == labels[:1]).all():
+        return UnsettledRows(np.arange(0, dtype=np.uint32), np.array([0], np.uint32))
+    return UnsettledRows(np.arange(len(labels), dtype=np.uint32), np.array([0, len(labels)], np.uint32))
+
+
 class LocalClauseFinder(RowClauseFinder):
-    """The oracle of granules on this machine."""
+    """Clauses of granules on this machine."""
 
     def __init__(self, granules: Granules, measure: Measure) -> None:
         def rank(attribute: int, codes: Sequence[int]) -> list[bytes]:
@@ -215,10 +251,14 @@ class LocalClauseFinder(RowClauseFinder):
         """Whether each of the sets preserves Θ."""
         return list(in_threads(self.preserves, sets, len(self._granules)))
 
-    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+    def find(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         """For each set a clause that it does not hit, None if it preserves Θ."""
-        found = in_threads(lambda question: self.find_clause(*question), questions, len(self._granules))
-        return [None if one is None else with_values(one, self._granules.dictionaries) for one in found]
+        return list(in_threads(self._answer, questions, len(self._granules)))
+
+    def _answer(self, question: ClauseQuestion) -> FoundClause | None:
+        attributes, order = question
+        clause = self.find_clause(attributes, order)
+        return None if clause is None else with_values(clause, self._granules.dictionaries)
 
     def decisions(self, rows: Sequence[Sequence[bytes]]) -> list[dict[int, int]]:
         """How many objects of each decision have the values of a row."""
@@ -227,15 +267,15 @@ class LocalClauseFinder(RowClauseFinder):
 
 
 @jit
-def _refined_by(column: Index, n_values: int, labels: Index, order: Index, starts: Index) -> Mixed:
-    """What stays mixed when one more column is known."""
+def _refined_by(column: Index, n_values: int, labels: Index, order: Index, starts: Index) -> tuple[Index, Index]:
+    """What stays unsettled when one more column is known."""
     n = len(order)
     codes, rows = np.empty(n, np.uint32), np.empty(2 * n, np.uint32)
     for i in range(np.uint64(n)):
         codes[i] = column[order[i]]
     begins = np.empty(n + n_values + 1, np.uint32)
-    kept, classes, _ = refine(codes, n_values, labels, order, starts, (rows, begins, np.empty_like(begins)))
-    return rows[:kept], begins[: classes + 1]
+    n_rows, n_classes, _ = refine(codes, n_values, labels, order, starts, (rows, begins, np.empty_like(begins)))
+    return rows[:n_rows], begins[: n_classes + 1]
 
 
 @jit
@@ -248,8 +288,8 @@ def _grow(
     starts: Index,
     left_out: NDArray[np.bool_],
     first_only: bool,
-) -> Mixed:
-    """Refine by attributes except those that would leave nothing mixed, or stop at the first of these."""
+) -> tuple[Index, Index]:
+    """Refine by attributes except those that would leave nothing unsettled, or stop at the first of these."""
     for a in attributes:
         rows, begins = _refined_by(matrix[a], n_values[a], labels, order, starts)
         if len(rows):

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import IO, NamedTuple
 
-from plar.errors import TableError
+from plar.errors import Given, TableError
 
 #: formats by suffix. Text is one row per line, also under the UCI repository's suffixes; .dat is KEEL's or text, as its
 #: first line shows; .json is one array of objects, or one object per line
@@ -107,11 +107,13 @@ def find_files(path: str | os.PathLike[str]) -> list[Path]:
     except TableError:
         raise
     except (OSError, ValueError) as error:  # too long, or contains a NUL
-        raise TableError(f"Cannot look for {text!r:.200}: {getattr(error, 'strerror', None) or error}.") from None
+        reason = getattr(error, "strerror", None) or error
+        raise TableError(f"Cannot look for {text!r:.200}: {reason}.") from None
     if "://" in text:
         raise _elsewhere(text)
     if any(mark in text for mark in "*?["):
-        files = sorted(Path(p) for p in glob.glob(str(place), recursive=True) if Path(p).is_file())
+        matches = map(Path, glob.glob(str(place), recursive=True))
+        files = sorted(match for match in matches if match.is_file())
         if files:
             return files
         raise TableError(f"No file matches {text!r}. Check the folder and the pattern.")
@@ -123,8 +125,9 @@ def _elsewhere(address: str) -> TableError:
     if address.startswith("file://"):
         return TableError(f"{address!r} is an address. Pass the path without file://.")
     return TableError(
-        f"{address!r} is on another file system, which only Spark reads. "
-        "Pass engine='spark', or copy it to this machine."
+        f"{address!r} is on another file system, which only Spark reads. Pass ",
+        Given("engine", "spark"),
+        ", or copy it to this machine.",
     )
 
 
@@ -154,13 +157,14 @@ def check_name(path: Path) -> None:
 
 def _parts(folder: Path) -> list[Path]:
     """The files of a table that Spark or others wrote as a folder; names that begin with . or _ are metadata."""
-    inside = sorted(p for p in folder.iterdir() if not p.name.startswith((".", "_")))
-    if any(p.is_dir() and "=" in p.name for p in inside):  # partitioned by the values of some columns
-        files = [p for p in folder.rglob("*") if p.is_file()]
-        inside = sorted(p for p in files if not re.search(r"(^|[/\\])[._]", str(p.relative_to(folder))))
-    if inside and all(p.is_file() and known_format(p) is not None for p in inside):
-        return inside
-    fault = "not all it holds are files in a known format" if inside else "it holds no files"
+    entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith((".", "_")))
+    is_partitioned = any(entry.is_dir() and "=" in entry.name for entry in entries)
+    if is_partitioned:  # into folders, by the values of some columns
+        files = [entry for entry in folder.rglob("*") if entry.is_file()]
+        entries = sorted(file for file in files if not re.search(r"(^|[/\\])[._]", str(file.relative_to(folder))))
+    if entries and all(entry.is_file() and known_format(entry) is not None for entry in entries):
+        return entries
+    fault = "not all it holds are files in a known format" if entries else "it holds no files"
     raise TableError(
         f"{str(folder)!r} is a directory, and {fault}. "
         f"Name a file, or a glob such as {os.path.join(folder, '*.csv')!r}."
@@ -169,10 +173,10 @@ def _parts(folder: Path) -> list[Path]:
 
 def suffix_of(path: Path) -> tuple[str, str]:
     """Suffix of the format, and that of the compression after it: .csv and .gz."""
-    last = path.suffix.lower()
-    if last in _COMPRESSIONS:
-        return path.with_suffix("").suffix.lower(), last
-    return last, ""
+    suffix = path.suffix.lower()
+    if suffix in _COMPRESSIONS:
+        return path.with_suffix("").suffix.lower(), suffix
+    return suffix, ""
 
 
 def known_format(path: Path) -> str | None:
@@ -211,8 +215,9 @@ def _unknown_format(path: Path) -> TableError:
         return TableError(f"plar does not read {suffix} files, such as {str(path)!r}. {_REMEDIES[suffix]}")
     shown = f"{suffix}{compression}" or path.name
     return TableError(
-        f"Unknown format {shown!r} of {str(path)!r}. Known: {' '.join(SUFFIXES)}, text also .gz .zst. "
-        "Pass separator= to read it as text."
+        f"Unknown format {shown!r} of {str(path)!r}. Known: {' '.join(SUFFIXES)}, text also .gz .zst. Pass ",
+        Given("separator"),
+        " to read it as text.",
     )
 
 

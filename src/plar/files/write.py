@@ -96,12 +96,36 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
         reason = getattr(error, "strerror", None) or error
         raise TableError(f"Cannot write {str(path)!r:.200}: {reason}. Choose another place.") from None
     try:
-        yield temporary
-        if durable:
-            _sync(temporary)
-        temporary.replace(target)
-        if durable:
-            _sync(target.parent)
+        with _clear_errors(target):
+            yield temporary
+            if durable:
+                _sync(temporary)
+            temporary.replace(target)
+            if durable:
+                _sync(target.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def write_from(path: Path, position: int, text: bytes) -> None:
+    """Replace what a file has from a position on; it is on disk when this returns.
+
+    What stands before the position is never touched, whatever happens.
+    """
+    with _clear_errors(path), path.open("r+b") as file:
+        file.truncate(position)
+        file.seek(position)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _clear_errors(target: Path) -> Iterator[None]:
+    """Say plainly that the place cannot be written, or that the disk is full."""
+    try:
+        yield
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _PLACE_REFUSED:
             raise TableError(f"Cannot write {str(target)!r}: {error.strerror}. Choose another place.") from None
@@ -110,9 +134,6 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
             raise
         # a fault of the machine, not of the user's input
         raise OSError(number, f"Cannot write ({os.strerror(number)})", str(target)) from None
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
 
 
 def _system_error(error: Exception) -> int | None:

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from plar.grouping.partition import Codes
 
 #: returning less than this to the system is not worth it: other threads wait meanwhile
-_GIVE_BACK = 1 << 28
+_MIN_BYTES_TO_RETURN = 1 << 28
+#: fewer bytes of columns are kept: extracting them again costs more than their memory
+_MIN_BYTES_TO_CONSUME = 1 << 25
 
 
 def give_back_memory(freed: int) -> int:
     """Return these bytes to the system if they are many: glibc would keep them. The result is how many are left."""
-    if freed < _GIVE_BACK:
+    if freed < _MIN_BYTES_TO_RETURN:
         return freed
     with suppress(AttributeError, OSError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
@@ -28,25 +30,26 @@ def give_back_memory(freed: int) -> int:
 class ConsumableColumns(Sequence[Codes]):
     """Columns that an engine may overwrite: it hands each in, and takes what it needs back out.
 
-    Columns of fewer than `least` bytes in all are kept, since extracting them again costs more than their memory.
+    Columns of fewer than `min_bytes` in all are kept.
     """
 
-    def __init__(self, columns: Iterable[Codes], least: int = 1 << 25) -> None:
-        held = list(columns)
-        self._columns: list[Codes | None] = [*held]
-        self._stay = sum(column.nbytes for column in held) < least
-        self._laid: dict[int, tuple[NDArray[Any], int]] = {}
-        self._freed = 0
+    def __init__(self, columns: Iterable[Codes], min_bytes: int = _MIN_BYTES_TO_CONSUME) -> None:
+        all_columns = list(columns)
+        self._columns: list[Codes | None] = [*all_columns]
+        self._are_kept = sum(column.nbytes for column in all_columns) < min_bytes
+        #: the matrix that holds a column, and which of its columns it is
+        self._matrices: dict[int, tuple[NDArray[Any], int]] = {}
+        self._freed_bytes = 0
 
-    def lay_out(self, places: Sequence[int], rows: NDArray[Any]) -> None:
+    def lay_out(self, places: Sequence[int], matrix: NDArray[Any]) -> None:
         """Keep these columns as the first ones of a matrix, and free the originals."""
-        if self._stay:
+        if self._are_kept:
             return
         for lane, place in enumerate(places):
-            self._laid[place] = rows, lane
+            self._matrices[place] = matrix, lane
             self._columns[place] = None
         # a race between threads may lose some bytes, which is harmless
-        self._freed = give_back_memory(self._freed + rows.nbytes)
+        self._freed_bytes = give_back_memory(self._freed_bytes + matrix.nbytes)
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -57,5 +60,5 @@ class ConsumableColumns(Sequence[Codes]):
         column = self._columns[place]
         if column is not None:
             return column
-        rows, lane = self._laid[place % len(self)]
-        return np.ascontiguousarray(rows[:, lane])
+        matrix, lane = self._matrices[place % len(self)]
+        return np.ascontiguousarray(matrix[:, lane])

@@ -22,41 +22,46 @@ from plar.runtime.jit import jit
 #: two sums modulo 2^64
 Fingerprint: TypeAlias = tuple[int, int]
 
+#: codes, and the columns that share them: each by its name, with its values by code
+CodedColumn: TypeAlias = tuple[Codes, Sequence[tuple[str, Sequence[Any]]]]
+
 _Hashes: TypeAlias = NDArray[np.uint64]
 _MODULUS = 1 << 64
 
 
 def add_fingerprints(parts: Iterable[Fingerprint]) -> Fingerprint:
     """The fingerprint of all parts of a table."""
-    found = list(parts)
-    return sum(part[0] for part in found) % _MODULUS, sum(part[1] for part in found) % _MODULUS
+    first_total = 0
+    second_total = 0
+    for first, second in parts:
+        first_total += first
+        second_total += second
+    return first_total % _MODULUS, second_total % _MODULUS
 
 
-def fingerprint_of(
-    columns: Iterable[tuple[Codes, Sequence[tuple[str, Sequence[Any]]]]], counts: NDArray[np.int64]
-) -> Fingerprint:
-    """Fingerprint of rows, from columns of (codes, [(name, values), …]), of which several may share their codes."""
+def fingerprint_of(columns: Iterable[CodedColumn], counts: NDArray[np.int64]) -> Fingerprint:
+    """Fingerprint of rows with their counts."""
     sums = row_hashes(columns, len(counts))
     total = np.zeros(2, np.uint64)
     _add_rows(sums, counts, total)
     return int(total[0]), int(total[1])
 
 
-def row_hashes(columns: Iterable[tuple[Codes, Sequence[tuple[str, Sequence[Any]]]]], n_rows: int) -> _Hashes:
+def row_hashes(columns: Iterable[CodedColumn], n_rows: int) -> _Hashes:
     """Two hashes of every row, which follow its values alone."""
     sums = np.zeros((n_rows, 2), np.uint64)
-    for codes, named in columns:
-        tables = [_value_hashes(name, values) for name, values in named]
-        _add_hashes(codes, sum(tables[1:], start=tables[0]), sums)
+    for codes, named_values in columns:
+        hashes = [_value_hashes(name, values) for name, values in named_values]
+        _add_hashes(codes, sum(hashes[1:], start=hashes[0]), sums)
     return sums
 
 
 @jit
-def _add_hashes(codes: Codes, table: _Hashes, sums: _Hashes) -> None:
+def _add_hashes(codes: Codes, hashes: _Hashes, sums: _Hashes) -> None:
     for i in range(np.uint64(len(codes))):
         code = codes[i]
-        sums[i, 0] += table[code, 0]
-        sums[i, 1] += table[code, 1]
+        sums[i, 0] += hashes[code, 0]
+        sums[i, 1] += hashes[code, 1]
 
 
 @jit
@@ -69,8 +74,8 @@ def _add_rows(sums: _Hashes, counts: NDArray[np.int64], total: _Hashes) -> None:
 
 def _value_hashes(name: str, values: Sequence[Any]) -> _Hashes:
     key = blake2b(name.encode("utf-8", "surrogatepass")).digest()
-    hashed = b"".join(blake2b(written(value), digest_size=16, key=key).digest() for value in values)
-    return np.frombuffer(hashed, "<u8").astype(np.uint64).reshape(-1, 2)
+    digests = b"".join(blake2b(written(value), digest_size=16, key=key).digest() for value in values)
+    return np.frombuffer(digests, "<u8").astype(np.uint64).reshape(-1, 2)
 
 
 def written(value: Any) -> bytes:

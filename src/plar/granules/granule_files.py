@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.bins import Cuts
 from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.codes import Column, encode_distinct
 from plar.coding.index_like import Profile
@@ -27,17 +28,34 @@ from plar.runtime.lazy_polars import pl
 if TYPE_CHECKING:
     from plar.granules.granules import Granules
 
-_KEY = "plar"
+#: where Parquet's metadata hold the roles
+_METADATA_KEY = "plar"
 _VERSION = 4
 #: columns of several types are written as text with the type in front, and read back as they were
-_SPELLED = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal")
+_SPELLED_TYPES = ("int", "float", "bool", "str", "bytes", "tuple", "complex", "Decimal")
+
+NamedColumns = list[tuple[str, Column]]
+
+
+class StoredGranules(NamedTuple):
+    """What a file holds, as `Granules.from_columns` takes it."""
+
+    conditions: NamedColumns
+    decision: NamedColumns
+    counts: NDArray[np.int64]
+    names: tuple[str, ...]
+    cuts: dict[str, Cuts]
+    text: bool
+    n_rows: int
+    profiles: dict[str, Profile]
 
 
 def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
     """Distinct values as a Series, of one type if polars has it; otherwise as text, which is noted."""
     with suppress(Exception, pl.exceptions.PanicException):  # polars changes some values
         series = pl.Series(name, list(values), strict=True)
-        if series.dtype != pl.Object and not series.dtype.is_nested() and series.to_list() == list(values):
+        has_type = series.dtype != pl.Object and not series.dtype.is_nested()
+        if has_type and series.to_list() == list(values):
             return series, False
     with suppress(OverflowError):
         numbers = [v if v is None else float(v) for v in values if v is None or type(v) in (int, float)]
@@ -52,99 +70,82 @@ def _spelling(name: str, value: Any) -> str | None:
         return None
     kind = type(value).__name__
     with suppress(ValueError, SyntaxError, RecursionError):
-        if kind in _SPELLED and _spelled(f"{kind} {value!r}") == value:
+        if kind in _SPELLED_TYPES and _spelled(f"{kind} {value!r}") == value:
             return f"{kind} {value!r}"
     raise TableError(f"Column {name!r} holds values of the type {kind}, which no file can. Turn them into text first.")
 
 
 def _spelled(written: str | None) -> Any:
+    """The value that a spelling stands for; text that is no spelling stays as it is."""
     kind, _, text = (written or "").partition(" ")
     if kind == "Decimal":
-        return Decimal(text[9:-2])
-    return written if kind not in _SPELLED else float(text) if kind == "float" else literal_eval(text)
+        return Decimal(text.removeprefix("Decimal('").removesuffix("')"))
+    if kind == "float":
+        return float(text)
+    return literal_eval(text) if kind in _SPELLED_TYPES else written
 
 
-def _coded(series: pl.Series, spelled: bool) -> Column:
+def _coded(series: pl.Series, is_spelled: bool) -> Column:
     """Code a column of a file, with spelled values as they were before."""
     column = encode_series(series)
-    return encode_distinct(column.codes, map(_spelled, column.values)) if spelled else column
+    return encode_distinct(column.codes, map(_spelled, column.values)) if is_spelled else column
 
 
 def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
     """Write granules, whole or not at all."""
     check_threads()
     conditions, decision = granules.named_columns()
-    columns, count = [*conditions, *decision], "count"
-    while count in dict(columns):
-        count += "_"
+    columns = [*conditions, *decision]
+    count_name = "count"
+    while count_name in dict(columns):
+        count_name += "_"
+    columns_to_write = []
+    columns_as_read = []
+    spelled_names = []
     try:
-        values = [_series(name, column.values) for name, column in columns]
+        values_of_columns = [_series(name, column.values) for name, column in columns]
     except UnicodeEncodeError:
         raise TableError("A name holds half a character (a lone surrogate), which no file can. Rename it.") from None
-    roles = {
+    for (name, column), (values, is_spelled) in zip(columns, values_of_columns, strict=True):
+        columns_to_write.append(values.gather(column.codes))
+        as_read = _coded(values, is_spelled)
+        columns_as_read.append((name, Column(as_read.codes[column.codes], as_read.values)))
+        if is_spelled:
+            spelled_names.append(name)
+    roles: dict[str, Any] = {
         "version": _VERSION,
         "conditions": list(granules.conditions),
         "decision": list(granules.decision),
-        "count": count,
+        "count": count_name,
         "names": list(granules.names),
         "cuts": dict(granules.cuts),
         "text": granules.text,
         "n_rows": granules.n_rows,
         "profiles": {name: list(profile) for name, profile in granules.profiles.items()},
-        "spelled": [name for (name, _), (_, spelled) in zip(columns, values, strict=True) if spelled],
+        "spelled": spelled_names,
     }
-    coded, series_of = [], []
-    for (name, column), (series, spelled) in zip(columns, values, strict=True):
-        found = _coded(series, spelled)  # as it will be read
-        coded.append((name, Column(found.codes[column.codes], found.values)))
-        series_of.append(series.gather(column.codes))
-    roles["checksum"] = _seal(roles, coded, granules.counts)
-    frame = pl.DataFrame([*series_of, pl.Series(count, granules.counts)])
+    roles["checksum"] = _checksum(roles, columns_as_read, granules.counts)
+    frame = pl.DataFrame([*columns_to_write, pl.Series(count_name, granules.counts)])
     with replacing(path) as temporary:
         check_name(temporary)
-        frame.write_parquet(temporary, metadata={_KEY: json.dumps(roles)})
+        frame.write_parquet(temporary, metadata={_METADATA_KEY: json.dumps(roles)})
 
 
-def _seal(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], counts: NDArray[np.int64]) -> str:
+def _checksum(roles: Mapping[str, Any], columns: Sequence[tuple[str, Column]], counts: NDArray[np.int64]) -> str:
     """Checksum of the contents of a file: the roles, and the rows in any order."""
     rows = fingerprint_of([(column.codes, [(name, column.values)]) for name, column in columns], counts)
-    said = {key: value for key, value in roles.items() if key != "checksum"}
-    return checksum(json.dumps([said, list(rows), len(counts)], sort_keys=True).encode())
+    roles = {key: value for key, value in roles.items() if key != "checksum"}
+    return checksum(json.dumps([roles, list(rows), len(counts)], sort_keys=True).encode())
 
 
-def read_granules(path: Path) -> dict[str, Any]:
-    """Read what `write_granules` wrote, as `Granules.from_columns` takes it."""
+def read_granules(path: Path) -> StoredGranules:
+    """Read what `write_granules` wrote."""
     try:
         roles = json.loads(_metadata(path) or "")
         if roles["version"] != _VERSION:
             raise ValueError(f"version {roles['version']}, this plar knows {_VERSION}")
         frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
-        names = [*roles["conditions"], *roles["decision"]]
-        if not roles["decision"] or len({*names}) < len(names):
-            raise ValueError("no decision, or a column twice")
-        if not all(isinstance(name, str) for name in (*names, *roles["names"], roles["count"])):
-            raise ValueError("a name that is not text")
-        counted = frame[roles["count"]]
-        if not counted.dtype.is_integer() or not len(counted) or counted.null_count() or int(counted.min() or 0) < 1:
-            raise ValueError("counts below 1")
-        conditions, decision = (
-            [(name, _coded(frame[name], name in roles["spelled"])) for name in roles[role]]
-            for role in ("conditions", "decision")
-        )
-        counts = counted.cast(int).to_numpy().astype(np.int64)
-        if roles["checksum"] != _seal(roles, [*conditions, *decision], counts):
-            raise ValueError("it is not as it was written")
-        cuts = {name: tuple(map(float, points)) for name, points in roles["cuts"].items()}
-        found = {"conditions": conditions, "decision": decision, "counts": counts, "names": tuple(roles["names"])}
-        # files of earlier versions have neither of these
-        profiles: dict[str, Profile] = {}
-        for name, (kind, *numbers) in roles.get("profiles", {}).items():
-            profiles[name] = Profile(str(kind), *map(int, numbers))
-        n_rows = int(roles.get("n_rows", 0))
-        if not 0 <= n_rows <= MAX_OBJECTS:
-            raise ValueError(f"{n_rows} rows")
-        found |= {"n_rows": n_rows, "profiles": profiles}
-        return {**found, "cuts": cuts, "text": roles["text"] is True}
+        return _stored(roles, frame)
     except (
         *(OSError, KeyError, TypeError, ValueError, AttributeError, SyntaxError, RecursionError, ArithmeticError),
         MemoryError,  # Python's parser, on deep nesting
@@ -152,6 +153,44 @@ def read_granules(path: Path) -> dict[str, Any]:
         pl.exceptions.PanicException,
     ) as error:
         raise TableError(f"The granule file {str(path)!r} is damaged ({reason_of(error)}). Make it again.") from None
+
+
+def _stored(roles: Mapping[str, Any], frame: pl.DataFrame) -> StoredGranules:
+    """The contents of a file; any error means that it is damaged."""
+    names = [*roles["conditions"], *roles["decision"]]
+    if not roles["decision"] or len({*names}) < len(names):
+        raise ValueError("no decision, or a column twice")
+    if not all(isinstance(name, str) for name in (*names, *roles["names"], roles["count"])):
+        raise ValueError("a name that is not text")
+    counts = _counts(frame[roles["count"]])
+    conditions = [(name, _coded(frame[name], name in roles["spelled"])) for name in roles["conditions"]]
+    decision = [(name, _coded(frame[name], name in roles["spelled"])) for name in roles["decision"]]
+    if roles["checksum"] != _checksum(roles, [*conditions, *decision], counts):
+        raise ValueError("it is not as it was written")
+    # files of earlier versions have neither rows nor profiles
+    n_rows = int(roles.get("n_rows", 0))
+    if not 0 <= n_rows <= MAX_OBJECTS:
+        raise ValueError(f"{n_rows} rows")
+    profiles: dict[str, Profile] = {}
+    for name, (kind, *numbers) in roles.get("profiles", {}).items():
+        profiles[name] = Profile(str(kind), *map(int, numbers))
+    return StoredGranules(
+        conditions=conditions,
+        decision=decision,
+        counts=counts,
+        names=tuple(roles["names"]),
+        cuts={name: tuple(map(float, points)) for name, points in roles["cuts"].items()},
+        text=roles["text"] is True,
+        n_rows=n_rows,
+        profiles=profiles,
+    )
+
+
+def _counts(series: pl.Series) -> NDArray[np.int64]:
+    """The column of counts, all positive."""
+    if not series.dtype.is_integer() or not len(series) or series.null_count() or (series < 1).any():
+        raise ValueError("counts below 1")
+    return series.cast(int).to_numpy().astype(np.int64)
 
 
 def holds_granules(path: Path) -> bool:
@@ -166,7 +205,7 @@ def _metadata(path: Path) -> str | None:
     check_threads()
     check_name(path)
     try:
-        return pl.read_parquet_metadata(path).get(_KEY)
+        return pl.read_parquet_metadata(path).get(_METADATA_KEY)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if path.suffix.lower() != ".parquet":  # not Parquet; reported where it is read
             return None

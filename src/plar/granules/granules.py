@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from plar.bins import Cuts
 from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
 from plar.coding.codes import Column, combine, recode, union
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
-from plar.errors import NoRows, TableError
+from plar.errors import NoRows, PythonOnly, TableError
 from plar.files.find import find_files
 from plar.granules.consumable_columns import ConsumableColumns
 from plar.granules.equal_columns import equal_columns
@@ -99,7 +99,7 @@ class Granules:
     @property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of distinct values of each condition."""
-        return tuple(len(d) for d in self.dictionaries)
+        return tuple(len(values) for values in self.dictionaries)
 
     @property
     def index_like(self) -> tuple[str, ...]:
@@ -133,16 +133,19 @@ class Granules:
 
         The profiles may be filled while the conditions are taken.
         """
-        named = list(conditions)
-        k = len(named)
-        named += decision
-        counts, consistent = settle(named, k, counts, policies=policies, grouped=grouped)
-        decision_codes, decision_values = combine([column for _, column in named[k:]])
+        named_columns = list(conditions)
+        n_conditions = len(named_columns)
+        named_columns += decision
+        # rows are dropped and merged in this list
+        counts, consistent = settle(named_columns, n_conditions, counts, policies=policies, grouped=grouped)
+        condition_columns = named_columns[:n_conditions]
+        decision_columns = named_columns[n_conditions:]
+        decision_codes, decision_values = combine([column for _, column in decision_columns])
         return Granules(
-            conditions=tuple(name for name, _ in named[:k]),
-            columns=tuple(column.codes for _, column in named[:k]),
-            dictionaries=tuple(column.values for _, column in named[:k]),
-            decision=tuple(name for name, _ in named[k:]),
+            conditions=tuple(name for name, _ in condition_columns),
+            columns=tuple(column.codes for _, column in condition_columns),
+            dictionaries=tuple(column.values for _, column in condition_columns),
+            decision=tuple(name for name, _ in decision_columns),
             decision_codes=decision_codes,
             decision_values=decision_values,
             counts=counts,
@@ -164,8 +167,8 @@ class Granules:
         >>> plar.granulate({"a": ["x", "y", "y"], "b": [1, 1, 2], "d": [1, 1, 1]}, "d").n_combinations("a")
         2
         """
-        coded = [(self.columns[j], len(self.dictionaries[j])) for j in self.positions(attributes)]
-        return count_distinct(coded, len(self))
+        coded_columns = [(self.columns[j], len(self.dictionaries[j])) for j in self.positions(attributes)]
+        return count_distinct(coded_columns, len(self))
 
     @property
     def nbytes(self) -> int:
@@ -180,18 +183,21 @@ class Granules:
     def n_missing(self) -> dict[str, int]:
         """How many rows have no value, for each column and decision with missing values."""
         # columns are looked up one at a time: for one that is kept as lanes its codes are made anew
-        lacking = {
+        n_missing = {
             name: self._count_missing(self.columns[j], values)
             for j, (name, values) in enumerate(zip(self.conditions, self.dictionaries, strict=True))
             if None in values
         }
-        return lacking | self.n_missing_decisions
+        return n_missing | self.n_missing_decisions
 
     @property
     def n_missing_decisions(self) -> dict[str, int]:
         """How many rows have no value, for each decision with missing values."""
-        decided = zip(self.decision, self.decision_values, strict=True)
-        return {name: self._count_missing(self.decision_codes, values) for name, values in decided if None in values}
+        return {
+            name: self._count_missing(self.decision_codes, values)
+            for name, values in zip(self.decision, self.decision_values, strict=True)
+            if None in values
+        }
 
     def _count_missing(self, codes: Codes | Index, values: Sequence[Any]) -> int:
         missing = [code for code, value in enumerate(values) if value is None]
@@ -199,11 +205,13 @@ class Granules:
 
     def fingerprint(self) -> Fingerprint:
         """Sums of hashes that depend on the values and counts, not on the order of the rows or their codes."""
-        coded = zip(self.columns, zip(self.conditions, self.dictionaries, strict=True), strict=True)
-        decided = list(zip(self.decision, self.decision_values, strict=True))
-        return fingerprint_of(
-            [*((codes, [named]) for codes, named in coded), (self.decision_codes, decided)], self.counts
-        )
+        values_of_conditions = zip(self.conditions, self.dictionaries, strict=True)
+        conditions = [
+            (codes, [name_and_values])
+            for codes, name_and_values in zip(self.columns, values_of_conditions, strict=True)
+        ]
+        decision = (self.decision_codes, list(zip(self.decision, self.decision_values, strict=True)))
+        return fingerprint_of([*conditions, decision], self.counts)
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
@@ -221,16 +229,17 @@ class Granules:
         >>> granules.coarsen([]).counts.tolist()
         [2]
         """
-        kept = self.positions(attributes)
-        columns = [self.columns[j] for j in kept]
+        positions = self.positions(attributes)
+        columns = [self.columns[j] for j in positions]
+        dictionaries = tuple(self.dictionaries[j] for j in positions)
+        coded_columns = zip(columns, map(len, dictionaries), strict=True)
+        coded_decision = (self.decision_codes, self.n_decisions)
+        first_rows, counts, consistent = merge_equal(coded_columns, [coded_decision], self.counts)
         decision_codes = self.decision_codes
-        dictionaries = tuple(self.dictionaries[j] for j in kept)
-        coded = zip(columns, map(len, dictionaries), strict=True)
-        first, counts, consistent = merge_equal(coded, [(decision_codes, self.n_decisions)], self.counts)
-        if first is not None:
-            columns = [codes[first] for codes in columns]
-            decision_codes = decision_codes[first]
-        conditions = tuple(self.conditions[j] for j in kept)
+        if first_rows is not None:
+            columns = [codes[first_rows] for codes in columns]
+            decision_codes = decision_codes[first_rows]
+        conditions = tuple(self.conditions[j] for j in positions)
         return replace(
             self,
             conditions=conditions,
@@ -243,7 +252,7 @@ class Granules:
             profiles={name: self.profiles[name] for name in conditions if name in self.profiles},
         )
 
-    def with_counts(self, counts: Any) -> Granules:
+    def with_counts(self, counts: ArrayLike) -> Granules:
         """The same granules with other multiplicities, whole numbers; those of 0 go. Nothing is read again.
 
         Examples
@@ -253,20 +262,28 @@ class Granules:
         >>> granules.with_counts([4, 0]).n_objects
         4
         """
-        given = np.asarray(counts)
-        if given.shape != self.counts.shape or given.dtype.kind not in "biu" or (given < 0).any():
+        new_counts = np.asarray(counts)
+        is_whole = new_counts.dtype.kind in "biu"
+        if new_counts.shape != self.counts.shape or not is_whole or (new_counts < 0).any():
             raise TableError(
                 f"with_counts takes {len(self)} whole numbers from 0 on, one per granule. "
-                f"Got {given.dtype} of shape {given.shape}."
+                f"Got {new_counts.dtype} of shape {new_counts.shape}."
             )
-        check_objects(float(given.sum(dtype=np.float64)))
-        if not given.any():
+        check_objects(float(new_counts.sum(dtype=np.float64)))
+        if not new_counts.any():
             raise NoRows("All counts are 0, so no granule is left. Check them.")
         conditions, decision = self.named_columns()
-        made = Granules.from_columns(
-            conditions, decision, given.astype(np.int64), grouped=True, names=self.names, cuts=self.cuts, text=self.text
+        granules = Granules.from_columns(
+            conditions,
+            decision,
+            new_counts.astype(np.int64),
+            grouped=True,
+            names=self.names,
+            cuts=self.cuts,
+            text=self.text,
         )
-        return replace(made, consistent=self.consistent or None, n_rows=self.n_rows, profiles=self.profiles)
+        # granules that agree on some conditions may be gone now
+        return replace(granules, consistent=self.consistent or None, n_rows=self.n_rows, profiles=self.profiles)
 
     def for_one_search(self) -> Granules:
         """The same granules with columns that an engine may overwrite, so that no cell is held twice."""
@@ -274,10 +291,15 @@ class Granules:
 
     def named_columns(self) -> tuple[list[tuple[str, Column]], list[tuple[str, Column]]]:
         """Coded columns of the conditions and of the decision, each under its name."""
-        coded = zip(self.conditions, self.columns, self.dictionaries, strict=True)
-        decided = zip(self.decision, self.decision_values, strict=True)
-        conditions = [(name, Column(codes, values)) for name, codes, values in coded]
-        return conditions, [(name, recode(self.decision_codes, values)) for name, values in decided]
+        conditions = [
+            (name, Column(codes, values))
+            for name, codes, values in zip(self.conditions, self.columns, self.dictionaries, strict=True)
+        ]
+        decision = [
+            (name, recode(self.decision_codes, values))
+            for name, values in zip(self.decision, self.decision_values, strict=True)
+        ]
+        return conditions, decision
 
     def merge(self, other: Granules) -> Granules:
         """Granules of two tables over the same attributes, taken together.
@@ -292,53 +314,18 @@ class Granules:
         """
         if not isinstance(other, Granules):
             raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
-        for kind in ("conditions", "decision"):
-            ours, theirs = getattr(self, kind), getattr(other, kind)
-            if ours != theirs:
-                odd = sorted(set(ours) ^ set(theirs)) or "the order differs"
-                raise TableError(f"Granules over different {kind} cannot be merged: {odd}. Coarsen both to the same.")
-        odd = [a for a in (*self.conditions, *self.decision) if self.cuts.get(a) != other.cuts.get(a)]
-        if odd:
+        _check_same("conditions", self.conditions, other.conditions)
+        _check_same("decision", self.decision, other.decision)
+        differing = [a for a in (*self.conditions, *self.decision) if self.cuts.get(a) != other.cuts.get(a)]
+        if differing:
             raise TableError(
-                f"Granules whose bins are cut at different points cannot be merged: {odd[:5]}. Granulate the tables "
-                "with the same cut points: bins={column: list of numbers}."
+                f"Granules whose bins are cut at different points cannot be merged: {differing[:5]}. Granulate the "
+                "tables with the same cut points",
+                PythonOnly(": bins={column: list of numbers}"),
+                ".",
             )
         check_objects(self.n_objects + other.n_objects)
-        return together([self, other])
-
-    def refine(self, attributes: str | int | Iterable[str | int], source: Any) -> Granules:
-        """G^(P∪D) → G^(Q∪D) for Q = P ∪ attributes: split every granule by further attributes.
-
-        `source` (granules, the path of a granule file, or a DecisionTable) holds the same rows with at least Q.
-        Attributes that are already here change nothing.
-
-        Examples
-        --------
-        >>> import plar
-        >>> fine = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
-        >>> len(fine.coarsen([]).refine(["a"], fine))
-        2
-        """
-        found: Any = Granules.open(source) if isinstance(source, (str, os.PathLike)) else source
-        if not isinstance(found, Granules) and not hasattr(found, "granulate"):
-            raise TableError(
-                f"Granules are refined from a table or from finer granules. Got {type(source).__name__}; "
-                "pass it through plar.granulate first."
-            )
-        fine: Granules = found if isinstance(found, Granules) else found.granulate()
-        more = [fine.conditions[j] for j in fine.positions(attributes)]
-        finer = fine.coarsen([*self.conditions, *(a for a in dict.fromkeys(more) if a not in self.conditions)])
-        same = finer.decision == self.decision and finer.n_objects == self.n_objects
-        if same:
-            # the same multiset of rows: merged, every count doubles
-            both = together([self, finer.coarsen(self.conditions)])
-            same = len(both) == len(self) and bool((both.counts == 2 * self.counts).all())
-        if not same:
-            raise TableError(
-                f"The source ({fine.n_objects} objects) is not the data of these granules ({self.n_objects} "
-                "objects). Refine from the table or the finer granules that they came from."
-            )
-        return finer
+        return merge_granules([self, other])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file: a column per attribute and decision, and one of counts; the roles are metadata.
@@ -361,38 +348,62 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 
     A granule file that is damaged raises TableError, and so do tables among granule files.
     """
-    held = [file for file in files if holds_granules(file)]
-    if not held:
+    granule_files = [file for file in files if holds_granules(file)]
+    if not granule_files:
         return None
-    if len(held) < len(files):
-        raise TableError(f"{os.fspath(path)!r} matches granules and tables. Read {str(held[0])!r} on its own.")
-
-    def read(file: Path) -> Granules:
-        stored = read_granules(file)
-        check_objects(stored["counts"].sum(dtype=np.float64))
-        return Granules.from_columns(**stored)
-
-    return reduce(Granules.merge, map(read, held))
+    if len(granule_files) < len(files):
+        raise TableError(f"{os.fspath(path)!r} matches granules and tables. Read {str(granule_files[0])!r} on its own.")
+    return reduce(Granules.merge, map(_read, granule_files))
 
 
-def together(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None = None) -> Granules:
+def _read(file: Path) -> Granules:
+    stored = read_granules(file)
+    check_objects(stored.counts.sum(dtype=np.float64))
+    return Granules.from_columns(
+        stored.conditions,
+        stored.decision,
+        stored.counts,
+        names=stored.names,
+        cuts=stored.cuts,
+        text=stored.text,
+        n_rows=stored.n_rows,
+        profiles=stored.profiles,
+    )
+
+
+def _check_same(role: str, ours: Sequence[str], theirs: Sequence[str]) -> None:
+    """Refuse to merge granules with other columns in a role."""
+    if ours != theirs:
+        difference = sorted(set(ours) ^ set(theirs)) or "the order differs"
+        raise TableError(f"Granules over different {role} cannot be merged: {difference}. Coarsen both to the same.")
+
+
+def merge_granules(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None = None) -> Granules:
     """The granules of all parts, over the same attributes, those of the first part first.
 
     `n_uncut` says how many different values columns had before they were cut, as far as that is known.
     """
-    conditions, decision = (
-        [(same[0][0], union([column for _, column in same])) for same in zip(*columns, strict=True)]
-        for columns in zip(*(part.named_columns() for part in parts), strict=True)
-    )
-    counts, first = np.concatenate([part.counts for part in parts]), parts[0]
+    columns_of_parts = [part.named_columns() for part in parts]
+    conditions = _union_each([conditions for conditions, _ in columns_of_parts])
+    decision = _union_each([decision for _, decision in columns_of_parts])
+    first = parts[0]
     n_values = {name: len(column.values) for name, column in conditions if name not in first.cuts}
     return Granules.from_columns(
         conditions,
         decision,
-        counts,
+        np.concatenate([part.counts for part in parts]),
         names=first.names,
         cuts=first.cuts,
         text=all(part.text for part in parts),
         n_rows=sum(part.n_rows for part in parts),
         profiles=merged_profiles([part.profiles for part in parts], {**n_values, **(n_uncut or {})}),
     )
+
+
+def _union_each(parts: Sequence[Sequence[tuple[str, Column]]]) -> list[tuple[str, Column]]:
+    """Each column of all parts below each other."""
+    columns = []
+    for same in zip(*parts, strict=True):
+        name, _ = same[0]
+        columns.append((name, union([column for _, column in same])))
+    return columns

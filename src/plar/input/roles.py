@@ -9,7 +9,7 @@ from plar.bins import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
 from plar.coding.column_names import decision_names, resolve_all, roles_of
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
-from plar.errors import NoDecision, TableError, shown_names
+from plar.errors import Given, NoDecision, PythonOnly, TableError, shown_names
 from plar.options import ReadOptions
 
 
@@ -58,30 +58,22 @@ class Roles:
         return [*self.used, *([self.weights] if self.weights is not None else [])]
 
 
-def assign(names: Sequence[str], options: ReadOptions, coded_y: Column | None = None, label: str = "y") -> Roles:
-    """Give the columns of a table their roles; labels beside it are coded, and called `label`.
+def assign(names: Sequence[str], options: ReadOptions, coded_y: Column | None = None, y_name: str = "y") -> Roles:
+    """Give the columns of a table their roles; y, the labels given separately, is coded, and a decision of this name.
 
     >>> assign(["a", "b", "w", "d"], ReadOptions("d", drop=["a"], weights=2)).conditions
     ('b',)
     """
     if not names:
         raise TableError("The table has no columns. Pass one with a decision and at least one other column.")
-    decision: tuple[str, ...] = (label,)
-    remedy = "Pass decision=, a column of the table, or y=, labels beside it."
-    if options.decision is None and options.y is None:
-        raise NoDecision(f"No decision is given. {remedy} Columns: {shown_names(names)}.")
-    if options.decision is not None and options.y is not None:
-        raise TableError(f"Both decision and y are given. {remedy}")
-    if options.y is None:
-        decision = decision_names(names, options.decision)
-        if not decision:
-            raise TableError("The list of decisions is empty. Name at least one column.")
-    among = () if coded_y is not None else decision
-    conditions, weights = roles_of(names, among, options.conditions, options.drop, options.weights)
-    used = {*conditions, *among}
-    numeric = tuple(name for name in resolve_all(names, options.numeric, "numeric column") if name in used)
-    bins = parse_bins(options.bins, names, conditions, decision)
-    cut = parse_decision_bins(options.decision_bins)
+    _check_decision(names, options)
+    decision = (y_name,) if options.y is not None else decision_names(names, options.decision)
+    if not decision:
+        raise TableError("The list of decisions is empty. Name at least one column.")
+    decision_in_table = () if coded_y is not None else decision
+    conditions, weights = roles_of(names, decision_in_table, options.conditions, options.drop, options.weights)
+    used = {*conditions, *decision_in_table}
+    numeric = resolve_all(names, options.numeric, "numeric column")
     return Roles(
         conditions=conditions,
         decision=decision,
@@ -90,8 +82,17 @@ def assign(names: Sequence[str], options: ReadOptions, coded_y: Column | None = 
         missing_decision=options.decision_policy,
         na=options.spellings,
         coded_y=coded_y,
-        bins=bins,
-        decision_bins=cut,
-        numeric=numeric,
+        bins=parse_bins(options.bins, names, conditions, decision),
+        decision_bins=parse_decision_bins(options.decision_bins),
+        numeric=tuple(name for name in numeric if name in used),
         decimal=options.decimal,
     )
+
+
+def _check_decision(names: Sequence[str], options: ReadOptions) -> None:
+    """Refuse no decision, or two."""
+    remedy = ("Pass ", Given("decision"), ", a column of the table", PythonOnly(", or y=, labels beside it"), ".")
+    if options.decision is None and options.y is None:
+        raise NoDecision("No decision is given. ", *remedy, f" Columns: {shown_names(names)}.")
+    if options.decision is not None and options.y is not None:
+        raise TableError("Both decision and y are given. ", *remedy)

@@ -7,13 +7,10 @@ size preserve Θ, they are all the reducts of that size.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from numbers import Integral
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +19,14 @@ from plar.coding.column_names import ColumnName as Column
 from plar.engines.base import Engine
 from plar.errors import Interrupted, ParameterError
 from plar.measures import OWN, Measure, as_measure
-from plar.options import Options, ReadOptions, shows_reading
+from plar.options import Columns, ListOptions, ReadingOptions, RunOptions, SearchOptions, read_options
 from plar.reduct_search.clause_search import ClauseSearch, LimitReached
 from plar.reduct_search.hitting_set_search import minimal_hitting_sets
 from plar.results.reduct_list import Reducts
-from plar.runtime.limits import as_bytes, as_seconds, memory_limited
-from plar.session.progress import Progress, followed
-from plar.session.session import costs_by_name, prepared
-from plar.session.warnings import warn_after, warn_before
+from plar.session.progress import reporting
+from plar.session.reporter import Progress
+from plar.session.session import Session
+from plar.session.warnings import warn_after
 
 __all__ = ["reducts"]
 
@@ -38,7 +35,6 @@ _FAILURES = 32
 _NO_LIMIT = 1 << 62
 
 
-@shows_reading
 def reducts(
     data: Any,
     decision: Column | Sequence[Column] | None = None,
@@ -47,8 +43,8 @@ def reducts(
     measure: str | Measure = "SCE",
     limit: int | None = 1_000_000,
     max_size: int | None = None,
-    include: Column | Iterable[Column] = (),
-    exclude: Column | Iterable[Column] = (),
+    include: Columns = (),
+    exclude: Columns = (),
     costs: Mapping[Column, int] | None = None,
     time_limit: float | str | None = None,
     engine: str | Engine = "auto",
@@ -56,7 +52,7 @@ def reducts(
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> Reducts:
     """Find all reducts of a table; options of reading are those of `reduce`.
 
@@ -89,62 +85,54 @@ def reducts(
     ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
     """
     began = perf_counter()
-    read = ReadOptions(decision, y, **reading)
-    chosen = as_measure(measure)
-    deadline = began + (math.inf if time_limit is None else as_seconds(time_limit))
-    Options(search="smallest", costs=costs)  # checks the costs
-    for name, value in (("limit", limit), ("max_size", max_size)):
-        if value is not None and (not isinstance(value, Integral) or isinstance(value, bool) or value < 1):
-            raise ParameterError(f"The {name!r} parameter must be None or at least 1. Got {value!r} instead.")
-    if chosen.kind == OWN:
-        raise ParameterError(f"plar.reducts supports the measures PR, SCE, LCE and CCE. Got {chosen.name!r}.")
-    with (
-        memory_limited(as_bytes(memory_limit)),
-        followed(verbose, progress, None) as (notify, _, display),
-        prepared(data, read, engine, n_jobs, attributes=include, progress=notify) as ready,
-    ):
-        warn_before(ready.engine, ready.table, ready.granules)
-        priced = costs_by_name(ready.table, costs)
-        excluded = ready.table.columns(exclude)
-        search = _AllReducts(
-            ready.granules,
-            chosen,
-            ready.engine,
-            Options(search="smallest", include=ready.attributes, exclude=excluded, costs=priced),
-            limit=limit or _NO_LIMIT,
-            max_size=max_size or _NO_LIMIT,
-            progress=notify,
-            watch=display.watch if display else None,
-            deadline=deadline,
-            began=began,
-        )
-        search.prepare()
+    read = read_options(decision, y, reading)
+    options = SearchOptions(search="smallest", include=include, exclude=exclude, costs=costs)
+    listing = ListOptions(limit, max_size)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
+    chosen_measure = as_measure(measure)
+    with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
+        return AllReducts(session, chosen_measure, options, listing, began).run()
+
+
+class AllReducts(ClauseSearch):
+    """The search for all reducts: those of one size after another."""
+
+    def __init__(
+        self,
+        session: Session,
+        measure: Measure,
+        options: SearchOptions,
+        listing: ListOptions,
+        began: float | None = None,
+    ) -> None:
+        super().__init__(session, measure, options)
+        if measure.kind == OWN:
+            raise ParameterError(f"plar.reducts supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}.")
+        self._limit = listing.limit or _NO_LIMIT
+        self._max_size = listing.max_size or _NO_LIMIT
+        self._began = perf_counter() if began is None else began
+        self._members: list[NDArray[np.int32]] = []
+
+    def run(self) -> Reducts:
+        """Find the reducts; on Ctrl-C, `Interrupted` brings those found so far."""
+        self.begin()
         try:
-            search.run()
+            with suppress(LimitReached):
+                self._find_all()
         except KeyboardInterrupt:
-            raise Interrupted(search.result()) from None
-        result = search.result()
+            raise Interrupted(self._result()) from None
+        result = self._result()
         if result:
-            warn_after(ready.engine, ready.table, ready.granules, [(result[0].attributes, None)])
+            warn_after(self.session, [(result[0].attributes, None)])
         return result
 
-
-@dataclass
-class _AllReducts(ClauseSearch):
-    """One search: reducts of one size after another."""
-
-    limit: int = _NO_LIMIT
-    max_size: int = _NO_LIMIT
-    members: list[NDArray[np.int32]] = field(default_factory=list)
-
-    def run(self) -> None:
+    def _find_all(self) -> None:
         """Find them all, or as many as the limits allow."""
         size = len(set(self.core) - self.include)
-        with suppress(LimitReached):
-            self.begin()
-            while not self.complete and size + len(self.include) <= self.max_size:
-                self.complete = self._find_all_of(size)
-                size += 1
+        self.find_first_clauses()
+        while not self.complete and size + len(self.include) <= self._max_size:
+            self.complete = self._find_all_of(size)
+            size += 1
 
     def _find_all_of(self, size: int) -> bool:
         """Find the reducts with this many columns beside `include`; return whether there are no larger ones."""
@@ -166,11 +154,11 @@ class _AllReducts(ClauseSearch):
                 passed = self.clause_finder.preserve(candidates)
                 for i, preserves in zip(new, passed, strict=True):
                     if preserves:
-                        if len(self.members) >= self.limit:
+                        if len(self._members) >= self._limit:
                             raise LimitReached
                         seen.add(keys[i])
-                        self.members.append(np.sort(np.concatenate([always, sets[i]])))
-                self.notify("reducts", len(self.members), size + len(always))
+                        self._members.append(np.sort(np.concatenate([always, sets[i]])))
+                self.reporter.phase("reducts", len(self._members), size + len(always))
                 failed = [candidate for candidate, preserves in zip(candidates, passed, strict=True) if not preserves]
                 self.add_clauses_for(failed[:_FAILURES])
                 if len(failed) >= _FAILURES:
@@ -178,18 +166,17 @@ class _AllReducts(ClauseSearch):
             if len(self.answers) == n_clauses:
                 return is_last
 
-    def result(self) -> Reducts:
+    def _result(self) -> Reducts:
         """Say what was found."""
-        names = self.granules.conditions
         costs = np.array(self.costs)
 
         def rank(member: NDArray[np.int32]) -> tuple[int, int, list[int]]:
             return int(costs[member].sum()), len(member), member.tolist()
 
         return Reducts(
-            **self.asked(),
-            core=tuple(names[a] for a in self.core),
+            **self.subject(),
+            core=self.names_of(self.core),
             complete=self.complete,
-            members=tuple(sorted(self.members, key=rank)),
-            seconds=perf_counter() - self.began,
+            members=tuple(sorted(self._members, key=rank)),
+            seconds=perf_counter() - self._began,
         )

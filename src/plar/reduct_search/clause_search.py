@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from time import perf_counter
-from typing import Any
+from typing import Any, TypedDict
 
-from plar.engines.clauses import FoundClause, Question
+from plar.engines.clauses import ClauseQuestion, FoundClause
 from plar.errors import ParameterError
 from plar.granules.fingerprint import spelled
 from plar.reduct_search.hitting_sets import HittingSets
-from plar.search.greedy import Search
+from plar.search.core import Search
 from plar.verification.witnesses import Witnesses, first_false
 
 #: chains of disjoint clauses searched at a time
 _CHAINS = 8
 
 
+class Subject(TypedDict):
+    """What a search is about: fields that `Proof` and `Reducts` share."""
+
+    measure: str
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    costs: dict[str, int]
+
+
 class LimitReached(Exception):
     """A limit stopped the search."""
 
 
-@dataclass
 class ClauseSearch(Search):
     """A search that finds clauses as it needs them, of the sets that hold `include` and nothing of `exclude`."""
 
-    def prepare(self) -> None:
-        """Find the core, which every reduct holds, and take the clauses that the journal has."""
-        granules, names, costs = self.granules, self.granules.conditions, self.options.costs or {}
-        self.n, self.exclude = len(names), frozenset(granules.positions(self.options.exclude))
+    def begin(self) -> None:
+        """Open the table, find the core, which every reduct holds, and take the clauses that the checkpoint has."""
+        self.open_table()
+        self.find_core()
+        names = self.granules.conditions
+        costs = self.options.costs or {}
+        self.n = len(names)
+        self.exclude = frozenset(self.granules.positions(self.options.exclude))
         self.costs = [int(costs.get(name, 1)) for name in names]
-        self.open()
-        self.clause_finder = self.engine.clause_finder(granules, self.measure)
-        saved = [FoundClause(clause, tuple(row), tuple(other)) for clause, row, other in self.journal.clauses]
+        self.clause_finder = self.session.engine.clause_finder(self.granules, self.measure)
+        saved = self.checkpoint.clauses
         self._check_saved(saved)
         #: by clause, in the order of the rows of `hitting.holds`
         self.answers = {answer.attributes: answer for answer in saved}
@@ -56,10 +68,10 @@ class ClauseSearch(Search):
 
         clauses = [Witnesses(attributes, spell(row), spell(other)) for attributes, row, other in saved]
         if clauses and first_false(clauses, self.clause_finder, self.measure) is not None:
-            raise self.journal.damaged()
+            raise self.checkpoint.damaged()
         alone = {answer.attributes[0] for answer in saved if len(answer.attributes) == 1}
         if not alone.issubset(self.core):
-            raise self.journal.damaged()
+            raise self.checkpoint.damaged()
 
     def _check_exclude(self) -> None:
         names = self.granules.conditions
@@ -76,12 +88,12 @@ class ClauseSearch(Search):
                 "table with 'drop', which changes what is preserved."
             )
 
-    def begin(self) -> None:
+    def find_first_clauses(self) -> None:
         """Find the clauses of the core, then others until the greedy set that hits them all preserves Θ."""
         everything = frozenset(range(self.n))
         needed = self._ask([(everything - {a}, range(self.n)) for a in self.core if (a,) not in self.answers])
         if None in needed:  # the core of a checkpoint need not be that of the table
-            raise self.journal.damaged()
+            raise self.checkpoint.damaged()
         self.clause_finder.assume(self.include.union(self.core))
         while self.look(self.hitting.greedy(self.include, self.exclude)):
             pass
@@ -106,28 +118,28 @@ class ClauseSearch(Search):
         """Ask for a clause that each set does not hit."""
         self._ask([(candidate, self._order()) for candidate in candidates])
 
-    def asked(self) -> dict[str, Any]:
+    def subject(self) -> Subject:
         """What the search is about, as its result and its proof say it."""
-        granules, names = self.granules, self.granules.conditions
+        names = self.granules.conditions
         return {
             "measure": self.measure.name,
             "conditions": names,
-            "decision": granules.decision,
-            "include": tuple(names[a] for a in sorted(self.include)),
-            "exclude": tuple(names[a] for a in sorted(self.exclude)),
+            "decision": self.granules.decision,
+            "include": self.names_of(sorted(self.include)),
+            "exclude": self.names_of(sorted(self.exclude)),
             "costs": {name: cost for name, cost in zip(names, self.costs, strict=True) if cost != 1},
         }
 
     def check_time(self) -> None:
         """Stop the search at its deadline."""
-        if perf_counter() >= self.deadline:
+        if perf_counter() >= self.session.deadline:
             raise LimitReached
 
     def _order(self) -> list[int]:
         self._turn += 1
         return Random(self._turn).sample(range(self.n), self.n)
 
-    def _ask(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+    def _ask(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         answers = self.clause_finder.find(questions)
         new: dict[tuple[int, ...], FoundClause] = {}
         for one in answers:
@@ -136,5 +148,5 @@ class ClauseSearch(Search):
         self.answers |= new
         self.hitting.add(new)
         if new:
-            self.journal.add_clauses(new.values())
+            self.checkpoint.add_clauses(new.values())
         return answers

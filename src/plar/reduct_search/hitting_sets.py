@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,8 @@ _SCALES = 720_720, 1 << 40
 _FEW_CLAUSES = 300
 #: a linear program has this much time for the least bound, even when time is up
 _LEAST_SECONDS = 1.0
-#: the bound of sets that can no longer hit some clause
-_NONE = 1 << 100
+#: the bound of sets that can no longer hit some clause: more than any set costs
+_IMPOSSIBLE = 1 << 100
 
 
 @dataclass(slots=True)
@@ -43,6 +43,18 @@ class Node:
     #: the attribute that is branched on, the sets with it and those without
     attribute: int = -1
     branches: tuple[Node, Node] | None = None
+
+
+class OpenNode(NamedTuple):
+    """A node that is not branched yet; the one with the lowest bound is the first, then the one made first."""
+
+    bound: int
+    number: int
+    node: Node
+    taken: frozenset[int]
+    left_out: frozenset[int]
+    #: by attribute: its share in the fractional solution
+    fractions: NDArray[np.float64]
 
 
 class Solution(NamedTuple):
@@ -83,26 +95,32 @@ class HittingSets:
         """What a set costs."""
         return sum(self.costs[a] for a in attributes)
 
-    def greedy(self, taken: frozenset[int], left_out: frozenset[int], like: Any = None) -> frozenset[int]:
-        """Take what hits most per cost, breaking ties by `like`, until all clauses are hit."""
-        holds, chosen, unhit = self.holds, set(taken), self.not_hit(taken)
+    def greedy(
+        self, taken: frozenset[int], left_out: frozenset[int], fractions: NDArray[np.float64] | None = None
+    ) -> frozenset[int]:
+        """Take what hits most per cost, breaking ties by a fractional solution, until all clauses are hit."""
+        holds = self.holds
+        chosen = set(taken)
+        unhit = self.not_hit(taken)
         costs = np.array(self.costs, float)
-        likes = np.zeros(len(costs)) if like is None else like
+        if fractions is None:
+            fractions = np.zeros(len(costs))
         barred = sorted(left_out)
         while unhit.any():
             hits = holds[unhit].sum(axis=0)
-            worth = np.where(hits > 0, (hits + 1e-3 * likes) / costs, -1)
+            worth = np.where(hits > 0, (hits + 1e-3 * fractions) / costs, -1)
             worth[barred] = -1
             best = int(worth.argmax())
             if worth[best] < 0:
                 raise ValueError("No attribute that may be taken hits some clause.")
             chosen.add(best)
             unhit &= ~holds[:, best]
-        times = holds[:, sorted(chosen)].sum(axis=1)
+        # then leave out what is not needed, the dearest first
+        times_hit = holds[:, sorted(chosen)].sum(axis=1)
         for a in sorted(chosen - taken, key=lambda a: (-self.costs[a], -a)):
-            if (times[holds[:, a]] > 1).all():
+            if (times_hit[holds[:, a]] > 1).all():
                 chosen.remove(a)
-                times -= holds[:, a]
+                times_hit -= holds[:, a]
         return frozenset(chosen)
 
     def at_most(
@@ -135,15 +153,15 @@ class HittingSets:
         If there is none, or at the deadline, the set is None; at the deadline the bound is that of the tree so far.
         """
         cheapest: frozenset[int] | None = None
-        cost = _NONE if at_most is None else at_most + 1
+        cost = _IMPOSSIBLE if at_most is None else at_most + 1
         enough = -1 if at_most is None else at_most
-        root, likes = self._bounded(taken, left_out, deadline)
-        waiting = [(root.bound, 0, root, taken, left_out, likes)]
-        count = 0
+        root, fractions = self._bounded(taken, left_out, deadline)
+        waiting = [OpenNode(root.bound, 0, root, taken, left_out, fractions)]
+        n_nodes = 1
         out_of_time = False
-        while waiting and waiting[0][0] < cost and cost > enough:
-            _, _, node, node_taken, node_left_out, likes = waiting[0]
-            candidate = self.greedy(node_taken, node_left_out, likes)
+        while waiting and waiting[0].bound < cost and cost > enough:
+            first = waiting[0]
+            candidate = self.greedy(first.taken, first.left_out, first.fractions)
             if self.cost(candidate) < cost:
                 cheapest = candidate
                 cost = self.cost(candidate)
@@ -152,51 +170,67 @@ class HittingSets:
                 out_of_time = True
                 break
             heapq.heappop(waiting)
-            fractions = np.minimum(likes, 1 - likes)
-            fractions[sorted(node_taken | node_left_out)] = -1
-            hits = self.holds[self.not_hit(node_taken)].sum(axis=0)
-            # the attribute closest to one half, then the one that hits most, then the first
-            a = int(np.lexsort((-np.arange(len(likes)), hits, np.round(fractions, 6)))[-1])
-            node.attribute = a
-            ways = (node_taken | {a}, node_left_out), (node_taken, node_left_out | {a})
-            bounded = [self._bounded(*way, deadline) for way in ways]
-            node.branches = bounded[0][0], bounded[1][0]
-            for (branch, likes), way in zip(bounded, ways, strict=True):
-                count += 1
-                heapq.heappush(waiting, (branch.bound, count, branch, *way, likes))
-        least = min([cost, *(bound for bound, *_ in waiting)])
+            for branch in self._branched(first, n_nodes, deadline):
+                heapq.heappush(waiting, branch)
+            n_nodes += 2
+        least = min([cost, *(open_node.bound for open_node in waiting)])
         return Solution(None if out_of_time else cheapest, least, root)
+
+    def _branched(self, parent: OpenNode, n_nodes: int, deadline: float) -> tuple[OpenNode, OpenNode]:
+        """Branch a node on an attribute: the sets with it, and those without."""
+        a = self._branching_attribute(parent)
+        with_it = parent.taken | {a}
+        without_it = parent.left_out | {a}
+        left, left_fractions = self._bounded(with_it, parent.left_out, deadline)
+        right, right_fractions = self._bounded(parent.taken, without_it, deadline)
+        parent.node.attribute = a
+        parent.node.branches = left, right
+        return (
+            OpenNode(left.bound, n_nodes, left, with_it, parent.left_out, left_fractions),
+            OpenNode(right.bound, n_nodes + 1, right, parent.taken, without_it, right_fractions),
+        )
+
+    def _branching_attribute(self, parent: OpenNode) -> int:
+        """The attribute whose share is closest to one half, then the one that hits most, then the first."""
+        distance = np.minimum(parent.fractions, 1 - parent.fractions)
+        distance[sorted(parent.taken | parent.left_out)] = -1
+        hits = self.holds[self.not_hit(parent.taken)].sum(axis=0)
+        order = np.lexsort((-np.arange(len(distance)), hits, np.round(distance, 6)))
+        return int(order[-1])
 
     def _bounded(
         self, taken: frozenset[int], left_out: frozenset[int], deadline: float
     ) -> tuple[Node, NDArray[np.float64]]:
         """Bound the sets that hold some attributes and not others; also return a fractional solution."""
-        holds, cost = self.holds, self.cost(taken)
-        likes = np.zeros(len(self.costs))
-        likes[sorted(taken)] = 1
-        rows = np.flatnonzero(self.not_hit(taken))
-        if not len(rows):
-            return Node(cost), likes
+        holds = self.holds
+        cost = self.cost(taken)
+        fractions = np.zeros(len(self.costs))
+        fractions[sorted(taken)] = 1
+        clauses = np.flatnonzero(self.not_hit(taken))
+        if not len(clauses):
+            return Node(cost), fractions
         free = self._free(taken, left_out)
-        can_be_hit = (holds[rows] & free).any(axis=1)
+        can_be_hit = (holds[clauses] & free).any(axis=1)
         if not can_be_hit.all():
-            return Node(_NONE, unhit=int(rows[~can_be_hit][0])), likes
-        if len(rows) > _FEW_CLAUSES and perf_counter() >= deadline:  # some clauses give a bound too, and faster
-            rows = rows[np.argsort(holds[rows].sum(axis=1), kind="stable")[:_FEW_CLAUSES]]
-        columns = np.flatnonzero(free & holds[rows].any(axis=0))
-        part = holds[np.ix_(rows, columns)]
-        costs = [self.costs[a] for a in columns.tolist()]
-        fractions, weights = _relaxed(part, costs, deadline)
-        likes[columns] = np.clip(fractions, 0, 1)
+            return Node(_IMPOSSIBLE, unhit=int(clauses[~can_be_hit][0])), fractions
+        if len(clauses) > _FEW_CLAUSES and perf_counter() >= deadline:  # some clauses give a bound too, and faster
+            by_size = np.argsort(holds[clauses].sum(axis=1), kind="stable")
+            clauses = clauses[by_size[:_FEW_CLAUSES]]
+        attributes = np.flatnonzero(free & holds[clauses].any(axis=0))
+        part = holds[np.ix_(clauses, attributes)]
+        costs = [self.costs[a] for a in attributes.tolist()]
+        part_fractions, weights = _relaxed(part, costs, deadline)
+        fractions[attributes] = np.clip(part_fractions, 0, 1)
         best = Node(cost)
         for scale in _SCALES:
             whole = _rounded_down(part, costs, weights, scale)
             bound = cost - (-sum(whole) // scale)
             if bound > best.bound:
-                best = Node(bound, tuple((int(i), w) for i, w in zip(rows, whole, strict=True) if w), scale)
+                nonzero = tuple((int(i), weight) for i, weight in zip(clauses, whole, strict=True) if weight)
+                best = Node(bound, nonzero, scale)
             if bound >= math.ceil(cost + weights.sum() - 1e-6):
                 break
-        return best, likes
+        return best, fractions
 
     def _free(self, taken: frozenset[int], left_out: frozenset[int]) -> NDArray[np.bool_]:
         free = np.ones(len(self.costs), np.bool_)

@@ -9,67 +9,68 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from plar.engines.base import Engine, GranuleSet
-from plar.errors import Interrupted, ParameterError
+from plar.errors import Given, Interrupted, ParameterError
 from plar.granules.fingerprint import shown
 from plar.measures import OWN, Measure
-from plar.options import Options
+from plar.options import SearchOptions
 from plar.reduct_search.clause_search import ClauseSearch, LimitReached
 from plar.reduct_search.hitting_sets import Node
 from plar.results.proof import Clause, Proof
 from plar.results.reduct import Certificate, Reduct
+from plar.session.session import Session
+from plar.session.warnings import warn_after
 
 
-def find_smallest(granules: GranuleSet, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
-    """Find the cheapest reduct of a granulated table; parameters are those of `plar.search.greedy.find_reduct`.
+class SmallestSearch(ClauseSearch):
+    """The search for the cheapest reduct: the best set so far, and what is proven about all of them."""
 
-    At the deadline, and on Ctrl-C, it is the best one found, with what is proven about the others.
-    """
-    search = _Smallest(granules, measure, engine, options, **more)
-    search.prepare()
-    try:
-        with suppress(LimitReached):
-            search.run()
-        return search.result()
-    except KeyboardInterrupt:
-        raise Interrupted(search.result()) from None
-
-
-@dataclass
-class _Smallest(ClauseSearch):
-    """The search for the smallest: the best set so far, and what is proven about all of them."""
-
-    lower: int = 0
-    #: why nothing costs less
-    tree: Node | None = None
-
-    def prepare(self) -> None:
-        """Find the core; the best set so far is all that may be held."""
-        if self.measure.kind == OWN:
+    def __init__(self, session: Session, measure: Measure, options: SearchOptions) -> None:
+        super().__init__(session, measure, options)
+        if measure.kind == OWN:
             raise ParameterError(
-                f"search='smallest' supports the measures PR, SCE, LCE and CCE. Got {self.measure.name!r}; use "
-                "search='greedy' for it."
+                Given("search", "smallest"),
+                f" supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}; use ",
+                Given("search", "greedy"),
+                " for it.",
             )
-        self.fingerprint = shown(self.granules.fingerprint())  # needed for the proof
-        super().prepare()
+        self.lower = 0
+        #: why nothing costs less
+        self.tree: Node | None = None
+
+    def run(self) -> Reduct:
+        """Find the cheapest reduct; at the deadline, and on Ctrl-C, it is the best one found, with what is proven."""
+        self.begin()
+        try:
+            with suppress(LimitReached):
+                self._search()
+            reduct = self._result()
+        except KeyboardInterrupt:
+            raise Interrupted(self._result()) from None
+        warn_after(self.session, [(reduct.attributes, reduct.n_combinations)])
+        return reduct
+
+    def begin(self) -> None:
+        """Find the core; the best set so far is all that may be held."""
+        super().begin()
+        #: needed for the proof
+        self.fingerprint = shown(self.granules.fingerprint())
         #: the best set so far, which preserves Θ
         self.best = frozenset(range(self.n)) - self.exclude
-        self.end("core")
+        self.end_phase("core")
 
-    def run(self) -> None:
+    def _search(self) -> None:
         """Find clauses until they prove the cheapest set."""
-        self._print()
-        self.begin()
+        self._report_bounds()
+        self.find_first_clauses()
         candidate = self.hitting.greedy(self.include, self.exclude)
         if self.hitting.cost(candidate) < self.hitting.cost(self.best):  # it preserves Θ
             self.best = candidate
-            self._print()
+            self._report_bounds()
         self._prove(deadline=0.0)
         self._descend(self.costs)
-        self._prove(deadline=self.deadline)
+        self._prove(deadline=self.session.deadline)
         if len(set(self.costs)) > 1:
             # at equal cost the fewest attributes
             costs = [cost * (self.n + 1) + 1 for cost in self.costs]
@@ -87,12 +88,12 @@ class _Smallest(ClauseSearch):
                 return
             if not self.look(cheaper):
                 self.best = cheaper
-                self._print()
+                self._report_bounds()
 
     def _at_most(
         self, most: int, costs: Sequence[int], taken: frozenset[int], left_out: frozenset[int]
     ) -> frozenset[int] | None:
-        candidate = self.hitting.with_costs(costs).at_most(most, taken, left_out, self.deadline)
+        candidate = self.hitting.with_costs(costs).at_most(most, taken, left_out, self.session.deadline)
         self.check_time()
         return candidate
 
@@ -101,7 +102,7 @@ class _Smallest(ClauseSearch):
         solution = self.hitting.cheapest(self.include, self.exclude, deadline)
         self.lower = solution.bound
         self.tree = solution.tree
-        self._print()
+        self._report_bounds()
         if deadline:
             self.check_time()
 
@@ -121,23 +122,22 @@ class _Smallest(ClauseSearch):
                     self.best = candidate
             taken |= self.best & {a}
 
-    def _print(self) -> None:
-        self.notify("smallest", self.lower, self.hitting.cost(self.best))
+    def _report_bounds(self) -> None:
+        self.reporter.phase("smallest", self.lower, self.hitting.cost(self.best))
 
-    def result(self) -> Reduct:
+    def _result(self) -> Reduct:
         """Say what was found, and what is proven about it."""
-        names = self.granules.conditions
-        self.journal.flush()
+        self.checkpoint.flush()
         if self.tree is None:  # stopped before the first bound
             self._prove(deadline=0.0)
         if self.lower != self.hitting.cost(self.best):
             self._thin_out()
         self.complete = self.lower == self.hitting.cost(self.best)
         chosen = sorted(self.best)
-        self.end("search")
-        self.notify("certificate", 0, len(chosen))
+        self.end_phase("search")
+        self.reporter.phase("certificate", 0, len(chosen))
         removable = self.clause_finder.preserve([self.best - {a} for a in chosen])
-        redundant = tuple(names[a] for a, gone in zip(chosen, removable, strict=True) if gone)
+        redundant = self.names_of([a for a, is_removable in zip(chosen, removable, strict=True) if is_removable])
         proof = self._proof()
         return self.result_with(
             chosen,
@@ -159,19 +159,20 @@ class _Smallest(ClauseSearch):
             size //= 2
 
     def _proof(self) -> Proof:
-        granules, names = self.granules, self.granules.conditions
+        granules = self.granules
         assert self.tree is not None
-        nodes, used = _flat(self.tree, names)
-        answers, clauses = list(self.answers.values()), []
+        nodes, used = _flat(self.tree, granules.conditions)
+        answers = list(self.answers.values())
+        clauses: list[Clause] = []
         for answer in (answers[i] for i in used):
-            named = tuple(names[a] for a in answer.attributes)
-            clauses.append(Clause(named, answer.row, tuple(answer.other[a] for a in answer.attributes)))
+            other_values = tuple(answer.other[a] for a in answer.attributes)
+            clauses.append(Clause(self.names_of(answer.attributes), answer.row, other_values))
         return Proof(
-            **self.asked(),
+            **self.subject(),
             n_objects=granules.n_objects,
             fingerprint=self.fingerprint,
             cuts=dict(granules.cuts),
-            attributes=tuple(names[a] for a in sorted(self.best)),
+            attributes=self.names_of(sorted(self.best)),
             cost=self.hitting.cost(self.best),
             lower_bound=self.lower,
             clauses=tuple(clauses),

@@ -26,11 +26,7 @@ def from_json(kind: Any, value: Any) -> Any:
     origin = get_origin(kind)
     inner = get_args(kind)
     if is_dataclass(kind) and isinstance(value, Mapping):
-        hints = get_type_hints(kind)
-        missing = [name for name in hints if name not in value]
-        if missing:
-            raise TypeError(repr(missing[0]))
-        return kind(**{name: fitted(name, hint, value[name]) for name, hint in hints.items()})  # type: ignore[operator]
+        return _dataclass_from_json(kind, value)
     if origin is tuple and isinstance(value, (list, tuple)):
         kinds = [inner[0]] * len(value) if inner[-1] is ... else inner
         if len(kinds) != len(value):
@@ -45,3 +41,11 @@ def from_json(kind: Any, value: Any) -> Any:
     if kind is Any or (type(value) is kind and kind is not float):
         return value
     raise TypeError
+
+
+def _dataclass_from_json(kind: Any, value: Mapping[str, Any]) -> Any:
+    kinds = get_type_hints(kind)
+    missing = [name for name in kinds if name not in value]
+    if missing:
+        raise TypeError(repr(missing[0]))
+    return kind(**{name: fitted(name, field_kind, value[name]) for name, field_kind in kinds.items()})

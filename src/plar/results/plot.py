@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from plar.errors import ParameterError, PlarError
+from plar.errors import PlarError, invalid
 from plar.results.report.words import chosen, counted, number, p_values_of, shortened, start_words, thetas
 
 try:
@@ -19,19 +19,25 @@ except ImportError:
 if TYPE_CHECKING:
     from plar.results.reduct import Reduct
 
-#: the most columns in a picture, and characters of their names
-MOST = 60
-LONGEST = 28
+#: the most columns in a picture
+MAX_COLUMNS = 60
+#: characters of a name in the picture
+LONGEST_NAME = 28
 #: names are never formulas
 PLAIN = {"parse_math": False, "usetex": False}
 #: inches of the curve
-LOW = 3.6
+CURVE_HEIGHT = 3.6
 CURVE_COLOUR = "#2f6db5"
 CORE_COLOUR = "#c9781f"
 LEVEL_COLOUR = "#2a8a57"
 #: above the panel, at its right
-LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.1}
-LEGEND |= {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+LEGEND: dict[str, Any] = {
+    "frameon": False,
+    "fontsize": "small",
+    "borderaxespad": 0.1,
+    "loc": "lower right",
+    "bbox_to_anchor": (1, 1),
+}
 
 
 class NotebookFigure(Figure):
@@ -45,70 +51,88 @@ class NotebookFigure(Figure):
 
 def plot(reduct: Reduct, ax: Axes | Sequence[Axes] | None = None) -> Figure:
     """Draw how Θ(D|R) fell, and the gain of each chosen column; see `Reduct.plot`."""
-    axes: list[Any]
     if ax is None:
-        rows = min(len(reduct.attributes), MOST)
-        height = max(LOW, 1.2 + 0.2 * rows)
-        figure = NotebookFigure(figsize=(11, height), layout="constrained")
-        if height < 2 * LOW:
-            axes = list(figure.subplots(1, 2))
-        else:
-            grid = figure.add_gridspec(2, 2, height_ratios=(LOW, height - LOW))
-            axes = [figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])]
+        axes = _new_axes(min(len(reduct.attributes), MAX_COLUMNS))
     else:
         axes = [ax] if hasattr(ax, "plot") else list(ax)
-        if len(axes) not in (1, 2):
-            raise ParameterError(f"The 'ax' parameter must be one Axes or two. Got {len(axes)} instead.")
-    _curve(reduct, axes[0])
+    if len(axes) not in (1, 2):
+        raise invalid("ax", "one Axes or two", len(axes))
+    _draw_curve(reduct, axes[0])
     if len(axes) == 2:
-        _bars(reduct, axes[1])
+        _draw_bars(reduct, axes[1])
     return cast(Figure, axes[0].figure)
 
 
-def _curve(reduct: Reduct, ax: Any) -> None:
+def _new_axes(n_bars: int) -> list[Any]:
+    """Two panels beside each other, on a new figure that is as high as the bars need; the curve stays low."""
+    height = max(CURVE_HEIGHT, 1.2 + 0.2 * n_bars)
+    figure = NotebookFigure(figsize=(11, height), layout="constrained")
+    if height < 2 * CURVE_HEIGHT:
+        return list(figure.subplots(1, 2))
+    grid = figure.add_gridspec(2, 2, height_ratios=(CURVE_HEIGHT, height - CURVE_HEIGHT))
+    return [figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[:, 1])]
+
+
+def _draw_curve(reduct: Reduct, ax: Any) -> None:
     values = thetas(reduct)
-    marker: Any = {"marker": "o", "markersize": 5 if len(values) <= 30 else 2.5, "color": CURVE_COLOUR}
+    marker = {"marker": "o", "markersize": 5 if len(values) <= 30 else 2.5, "color": CURVE_COLOUR}
     ax.axhline(reduct.theta_all, color=LEVEL_COLOUR, linestyle="--", linewidth=1.2)
     ax.plot(range(len(values)), values, linewidth=1.8, **marker)
-    hollow = [k for k, (_, by_chance) in enumerate(p_values_of(reduct), 1) if by_chance]
-    if hollow:
-        style = {"linestyle": "", "label": "chance does as well", "markerfacecolor": ax.get_facecolor(), **marker}
-        ax.plot(hollow, [values[k] for k in hollow], **style)
+    hollow_steps = [k for k, p_value in enumerate(p_values_of(reduct), 1) if p_value.by_chance]
+    if hollow_steps:
+        ax.plot(
+            hollow_steps,
+            [values[k] for k in hollow_steps],
+            linestyle="",
+            label="no better than chance",
+            markerfacecolor=ax.get_facecolor(),
+            **marker,
+        )
         ax.legend(handletextpad=0.1, **LEGEND)
-    label = f"Θ = {number(reduct.theta_all)} with all {counted(len(reduct.conditions), 'column')}"
-    below = {"xytext": (0, -4), "textcoords": "offset points", "va": "top"}  # where the curve never comes
-    at = {"xy": (0.02, reduct.theta_all), "xycoords": ("axes fraction", "data"), **below}
-    ax.annotate(label, color=LEVEL_COLOUR, fontsize="small", **at, **PLAIN)
+    ax.annotate(
+        f"Θ = {number(reduct.theta_all)} with all {counted(len(reduct.conditions), 'column')}",
+        xy=(0.02, reduct.theta_all),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, -4),  # below the level, where the curve never comes
+        textcoords="offset points",
+        va="top",
+        color=LEVEL_COLOUR,
+        fontsize="small",
+        **PLAIN,
+    )
     if reduct.steps:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     else:
         ax.set_xticks([0])
     ax.margins(y=0.12)
     ax.set_xlabel(start_words(reduct) if reduct.steps else "no step was needed")
-    ax.set_ylabel(f"Θ of the chosen columns, measure {shortened(reduct.measure, LONGEST)}", **PLAIN)
+    ax.set_ylabel(f"Θ of the chosen columns, measure {shortened(reduct.measure, LONGEST_NAME)}", **PLAIN)
     ax.set_title("Uncertainty left", loc="left", fontsize="medium")
     _quiet(ax, "y")
 
 
-def _bars(reduct: Reduct, ax: Any) -> None:
-    rows = chosen(reduct)[:MOST]
-    colours = [CORE_COLOUR if row["part"] == "core" else CURVE_COLOUR for row in rows]
-    filled = ["none" if row["p"][1] else colour for row, colour in zip(rows, colours, strict=True)]
-    gains = [row["significance"] or 0.0 for row in rows]
-    ax.barh(range(len(rows)), gains, color=filled, edgecolor=colours, height=0.7)
-    ax.set_yticks(range(len(rows)), [shortened(row["name"], LONGEST) for row in rows], fontsize="small", **PLAIN)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    for place, row in enumerate(rows):
-        if row["significance"] is None:
-            at = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate("asked for", (0, place), fontsize="small", **at)
+def _draw_bars(reduct: Reduct, ax: Any) -> None:
+    columns = chosen(reduct)[:MAX_COLUMNS]
+    names = [shortened(column.name, LONGEST_NAME) for column in columns]
+    gains = [column.gain or 0.0 for column in columns]
+    edge_colours = [CORE_COLOUR if column.part == "core" else CURVE_COLOUR for column in columns]
+    fill_colours = list(edge_colours)
+    for i, column in enumerate(columns):
+        if column.p_value.by_chance:
+            fill_colours[i] = "none"
+    ax.barh(range(len(columns)), gains, color=fill_colours, edgecolor=edge_colours, height=0.7)
+    ax.set_yticks(range(len(columns)), names, fontsize="small", **PLAIN)
+    ax.set_ylim(len(columns) - 0.4, -0.6)
+    for i, column in enumerate(columns):
+        if column.gain is None:
+            ax.annotate("asked for", (0, i), (4, 0), textcoords="offset points", va="center", fontsize="small")
     for label, colour in (("core", CORE_COLOUR), ("added step by step", CURVE_COLOUR)):
-        if colour in colours:
+        if colour in edge_colours:
             ax.barh([0], [0], color=colour, label=label)
-    if rows:
+    if columns:
         ax.legend(ncols=2, **LEGEND)
-    n_left_out = len(reduct.attributes) - len(rows)
-    ax.set_xlabel(f"gain ({n_left_out:,} more columns are not shown)" if n_left_out else "gain")
+    n_unshown = len(reduct.attributes) - len(columns)
+    ax.set_xlabel(f"gain ({n_unshown:,} more columns are not shown)" if n_unshown else "gain")
     share = f"{len(reduct.attributes):,} of {counted(len(reduct.conditions), 'column')}"
     ax.set_title(f"{share} chosen", loc="left", fontsize="medium")
     _quiet(ax, "x")

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from plar.errors import TableError
 from plar.files.write import as_path, checksum, replacing
@@ -214,8 +214,10 @@ class Reduct:
         if any(step.p_value is None for step in self.steps):
             return None
         level = self.settings.get("alpha") or DEFAULT_ALPHA
-        by_chance = (i for i, step in enumerate(self.steps) if cast(float, step.p_value) > level)
-        return next(by_chance, len(self.steps))
+        for i, step in enumerate(self.steps):
+            if step.p_value is not None and step.p_value > level:
+                return i
+        return len(self.steps)
 
     @property
     def objects_per_combination(self) -> float | None:
@@ -230,7 +232,7 @@ class Reduct:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
         fields = self.to_dict()
-        text = json.dumps({**fields, "checksum": _seal(fields)}, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps({**fields, "checksum": _checksum_of(fields)}, ensure_ascii=False, indent=1) + "\n"
         with replacing(as_path(path)) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # lone surrogates
 
@@ -281,8 +283,8 @@ class Reduct:
         from plar.input.tables.table import select_columns
         from plar.options import ReadOptions, wants_bins
 
-        of_reading = ("header", "separator", "decimal", "encoding", "na")
-        options = ReadOptions(**{name: self.settings[name] for name in of_reading if name in self.settings})
+        reading = ("header", "separator", "decimal", "encoding", "na")
+        options = ReadOptions(**{name: self.settings[name] for name in reading if name in self.settings})
         cuts = self.cuts if wants_bins(output) else {}
         with SafeInterrupts():
             return select_columns(data, self.attributes, self.decision, cuts, options)
@@ -301,15 +303,15 @@ def load(path: str | os.PathLike[str]) -> Reduct:
     ...     plar.load(path) == r
     True
     """
-    place = as_path(path)
+    file = as_path(path)
     try:
-        saved = json.loads(place.read_bytes())
+        saved = json.loads(file.read_bytes())
     except OSError as error:
         raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
     except (ValueError, RecursionError):
         raise TableError(f"{str(path)!r} is not a saved reduct: it is not valid JSON.") from None
-    seal = saved.pop("checksum", None) if isinstance(saved, dict) else None
-    if seal is not None and seal != _seal(saved):
+    saved_checksum = saved.pop("checksum", None) if isinstance(saved, dict) else None
+    if saved_checksum is not None and saved_checksum != _checksum_of(saved):
         raise TableError(
             f"{str(path)!r} is not as it was saved: its checksum does not match. Save it again; if you have "
             "changed it yourself, remove the checksum."
@@ -317,7 +319,7 @@ def load(path: str | os.PathLike[str]) -> Reduct:
     return from_dict(saved, repr(str(path)))
 
 
-def _seal(fields: Mapping[str, Any]) -> str:
+def _checksum_of(fields: Mapping[str, Any]) -> str:
     return checksum(json.dumps(fields, separators=(",", ":")).encode())
 
 
@@ -359,5 +361,11 @@ def _completed(saved: Any) -> Any:
     steps = saved.get("steps")
     if isinstance(steps, (list, tuple)):
         steps = [{"p_value": None, **step} if isinstance(step, Mapping) else step for step in steps]
-    later: dict[str, Any] = {"n_combinations": None, "rejected": {}, "bounds": None, "equivalent": None, "proof": None}
-    return {**later, **saved, "steps": steps}
+    defaults: dict[str, Any] = {
+        "n_combinations": None,
+        "rejected": {},
+        "bounds": None,
+        "equivalent": None,
+        "proof": None,
+    }
+    return {**defaults, **saved, "steps": steps}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Member", "Reducts"]
 
 #: reducts, and names of columns, to show
-_SHOWN = 10
+_MAX_SHOWN = 10
 
 
 class Member(NamedTuple):
@@ -86,9 +86,10 @@ class Reducts(Sequence[Member]):
     @property
     def frequencies(self) -> dict[str, float]:
         """The share of the reducts that hold each column: 1 for the core, 0 for those in no reduct."""
-        every = np.concatenate([*self.members, np.empty(0, np.int32)])
-        counts = np.bincount(every, minlength=len(self.conditions))
-        return dict(zip(self.conditions, (counts / max(len(self), 1)).tolist(), strict=True))
+        positions = np.concatenate([*self.members, np.empty(0, np.int32)])
+        counts = np.bincount(positions, minlength=len(self.conditions))
+        shares = counts / max(len(self), 1)
+        return dict(zip(self.conditions, shares.tolist(), strict=True))
 
     def diverse(self, k: int) -> list[Member]:
         """K reducts that share few columns: the first one, then each time the one that adds the least overlap."""
@@ -98,14 +99,17 @@ class Reducts(Sequence[Member]):
             return []
         sizes = np.array([len(positions) for positions in self.members])
         ends = np.cumsum(sizes)
-        every, used = np.concatenate(self.members), np.zeros(len(self.conditions), np.int64)
+        positions = np.concatenate(self.members)
+        # by column: how many of the chosen reducts hold it
+        times_used = np.zeros(len(self.conditions), np.int64)
         chosen: list[int] = []
         while len(chosen) < min(int(k), len(self)):
-            sums = np.concatenate([[0], np.cumsum(used[every])])
+            sums = np.concatenate([[0], np.cumsum(times_used[positions])])
             overlap = sums[ends] - sums[ends - sizes]
             overlap[chosen] = np.iinfo(np.int64).max
-            chosen.append(int(overlap.argmin()))
-            used[self.members[chosen[-1]]] += 1
+            least = int(overlap.argmin())
+            chosen.append(least)
+            times_used[self.members[least]] += 1
         return [self[i] for i in chosen]
 
     def __repr__(self) -> str:
@@ -118,42 +122,63 @@ class Reducts(Sequence[Member]):
 
     def __str__(self) -> str:
         """A summary for people."""
-        from plar.results.report.words import percent
-
         lines = [self._count()]
         if len(self):
-            lines += ["", "size       reducts"] + [f"{size:<10,} {n:,}" for size, n in self.sizes.items()]
-        shares = self.frequencies
-        often = sorted((a for a in shares if 0 < shares[a] < 1), key=lambda a: -shares[a])
-        groups = {"in some": [f"{printable(a)} ({percent(round(shares[a] * len(self)), len(self))})" for a in often]}
-        if self.complete:
-            in_all, in_none = ([printable(a) for a in shares if shares[a] == share] for share in (1, 0))
-            groups = {"in all": in_all, **groups, "in none": in_none}
-        for what, names in groups.items():
-            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-            lines += ["", f"{what:<10} {', '.join(names[:_SHOWN]) or '–'}{more}"]
+            lines += ["", "size       reducts"]
+            lines += [f"{size:<10,} {n:,}" for size, n in self.sizes.items()]
+        for title, names in self._usage().items():
+            lines += ["", f"{title:<10} {_listed(names)}"]
         if len(self):
             lines.append("")
-        for i, member in enumerate(self[:_SHOWN], 1):
+        for i, member in enumerate(self[:_MAX_SHOWN], 1):
+            listed = ", ".join(map(printable, member.attributes)) or "(no column)"
             cost = f"  (cost {member.cost:,})" if self.costs else ""
-            lines.append(f"{i:<10} {', '.join(map(printable, member.attributes)) or '(no column)'}{cost}")
-        if len(self) > _SHOWN:
-            lines.append(f"and {len(self) - _SHOWN:,} more")
+            lines.append(f"{i:<10} {listed}{cost}")
+        if len(self) > _MAX_SHOWN:
+            lines.append(f"and {len(self) - _MAX_SHOWN:,} more")
         return "\n".join(lines)
+
+    def _usage(self) -> dict[str, list[str]]:
+        """The columns in all, in some and in none of the reducts; if these are not all reducts, only those in some."""
+        from plar.results.report.words import percent
+
+        shares = self.frequencies
+        in_some = []
+        for name in sorted(shares, key=lambda name: -shares[name]):
+            if 0 < shares[name] < 1:
+                in_some.append(f"{printable(name)} ({percent(round(shares[name] * len(self)), len(self))})")
+        if not self.complete:
+            return {"in some": in_some}
+        return {
+            "in all": [printable(name) for name in shares if shares[name] == 1],
+            "in some": in_some,
+            "in none": [printable(name) for name in shares if shares[name] == 0],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it."""
-        return {**self._facts(), "reducts": [list(member.attributes) for member in self]}
+        return {**self._summary(), "reducts": [list(member.attributes) for member in self]}
 
-    def _facts(self) -> dict[str, Any]:
-        named = ("conditions", "decision", "core", "measure", "complete", "include", "exclude", "costs", "seconds")
-        facts = {name: getattr(self, name) for name in named}
-        sizes = {str(size): n for size, n in self.sizes.items()}
-        return {**facts, "count": len(self), "sizes": sizes, "frequencies": self.frequencies}
+    def _summary(self) -> dict[str, Any]:
+        """The result without the reducts themselves, as JSON can hold it."""
+        return {
+            "conditions": self.conditions,
+            "decision": self.decision,
+            "core": self.core,
+            "measure": self.measure,
+            "complete": self.complete,
+            "include": self.include,
+            "exclude": self.exclude,
+            "costs": self.costs,
+            "seconds": self.seconds,
+            "count": len(self),
+            "sizes": {str(size): n for size, n in self.sizes.items()},
+            "frequencies": self.frequencies,
+        }
 
     def json_lines(self, ascii_only: bool = False) -> Iterator[str]:
         """The result as lines of one JSON object, a reduct each, without holding all of them as text."""
-        yield json.dumps(self._facts(), ensure_ascii=ascii_only)[:-1] + ', "reducts": ['
+        yield json.dumps(self._summary(), ensure_ascii=ascii_only)[:-1] + ', "reducts": ['
         for i, member in enumerate(self, 1):
             comma = "," if i < len(self) else ""
             yield json.dumps(list(member.attributes), ensure_ascii=ascii_only) + comma
@@ -180,3 +205,13 @@ class Reducts(Sequence[Member]):
         from plar.results.report import reducts_page, save_or_return
 
         return save_or_return(reducts_page(self), path)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names of a list, and how many more there are."""
+    if not names:
+        return "–"
+    listed = ", ".join(names[:_MAX_SHOWN])
+    if len(names) > _MAX_SHOWN:
+        listed += f" and {len(names) - _MAX_SHOWN:,} more"
+    return listed

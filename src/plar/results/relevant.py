@@ -12,7 +12,7 @@ from plar.results.reduct import Reduct
 __all__ = ["Relevant"]
 
 #: rejected columns to show
-_NEAREST = 5
+_MAX_REJECTED = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,8 +42,8 @@ class Relevant:
     first: Reduct
 
     def __repr__(self) -> str:
-        n, layers = len(self.attributes), len(self.layers)
-        return f"<Relevant: {n} of {len(self.first.conditions)} columns beat chance, in {layers} layers>"
+        n_all = len(self.first.conditions)
+        return f"<Relevant: {len(self.attributes)} of {n_all} columns beat chance, in {len(self.layers)} layers>"
 
     def __str__(self) -> str:
         """A summary for people."""
@@ -55,7 +55,7 @@ class Relevant:
             lines.append("")
         for i, layer in enumerate(self.layers, 1):
             lines.append(f"layer {i:<3} {', '.join(map(printable, layer.attributes))}")
-        nearest = sorted(self.rejected, key=self.rejected.__getitem__)[:_NEAREST]
+        nearest = sorted(self.rejected, key=self.rejected.__getitem__)[:_MAX_REJECTED]
         if nearest:
             shown = ", ".join(f"{printable(name)} ({self.rejected[name]:.2g})" for name in nearest)
             lines += ["", f"{len(self.rejected):,} rejected; the smallest p-values: {shown}"]

@@ -10,14 +10,17 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 #: packages whose Python code is called by C code: numba's dispatcher, the callbacks of weak references
 _FRAGILE: Final = frozenset({"numba", "llvmlite", "weakref", "_weakrefset"})
 #: Python's import system, by its names before and after it is imported itself
 _IMPORTING: Final = frozenset({"importlib", "_frozen_importlib", "_frozen_importlib_external"})
 #: modules that an exception must not leave halfway, or a `with` block would not be entered or left
-_ENTERING: Final = frozenset({__name__, "contextlib"})
+_ENTERING: Final = frozenset({__name__, "contextlib", "plar.session.session"})
 
 
 class SafeInterrupts:
@@ -32,7 +35,7 @@ class SafeInterrupts:
         #: where the interrupt is to be raised, if it waits
         self._safe_frame: FrameType | None = None
         #: a debugger's, which gets its place back
-        self._tracer_before: Any = None
+        self._tracer_before: TraceFunction | None = None
 
     def __enter__(self) -> None:
         is_main = threading.current_thread() is threading.main_thread()
@@ -70,7 +73,7 @@ class SafeInterrupts:
             safe_frame.f_trace_opcodes = True
             sys.settrace(_trace_no_other)
 
-    def _raise_at_last(self, _frame: FrameType, _event: str, _argument: Any) -> None:
+    def _raise_at_last(self, _frame: FrameType, _event: str, _argument: object) -> None:
         if self._is_waiting:
             self._stop_waiting()
             raise KeyboardInterrupt
@@ -85,7 +88,7 @@ class SafeInterrupts:
             self._safe_frame = None
 
 
-def _trace_no_other(_frame: FrameType, _event: str, _argument: Any) -> None:
+def _trace_no_other(_frame: FrameType, _event: str, _argument: object) -> None:
     """Leave functions that are called meanwhile untraced."""
 
 
@@ -93,8 +96,8 @@ def _newest_safe(frame: FrameType | None) -> FrameType | None:
     """The innermost of the running functions that neither is fragile nor was called by one that is."""
     safe = frame
     importer: FrameType | None = None
-    if frame is not None and frame.f_globals.get("__name__") in _ENTERING:
-        safe = frame.f_back
+    while safe is not None and safe.f_globals.get("__name__") in _ENTERING:
+        safe = safe.f_back
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if package in _FRAGILE or frame.f_code.co_name == "__del__":

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 else:
 
     class _Polars:
+        """Its attributes are those of polars; each is looked up once."""
+
         def __getattr__(self, name: str) -> Any:
-            found = getattr(import_module("polars"), name)
-            setattr(self, name, found)
-            return found
+            attribute = getattr(import_module("polars"), name)
+            setattr(self, name, attribute)
+            return attribute
 
     pl = _Polars()

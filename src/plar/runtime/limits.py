@@ -13,48 +13,58 @@ from numbers import Real
 from pathlib import Path
 from typing import Final
 
-from plar.errors import MemoryLimitExceeded, ParameterError
+from plar.errors import Given, MemoryLimitExceeded, invalid
 
-_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_BYTES = {"": 1, "b": 1}
-for _power, _unit in enumerate("kmgt", 1):
-    _BYTES |= {_unit: 1000**_power, f"{_unit}b": 1000**_power, f"{_unit}i": 1024**_power, f"{_unit}ib": 1024**_power}
+_SECONDS_OF_UNIT: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_BYTES_OF_UNIT: Final = {"": 1, "b": 1}
+for _power, _letter in enumerate("kmgt", 1):
+    for _suffix in ("", "b"):
+        _BYTES_OF_UNIT[f"{_letter}{_suffix}"] = 1000**_power
+        _BYTES_OF_UNIT[f"{_letter}i{_suffix}"] = 1024**_power
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)")
-_SPARE: Final = 1 << 30  # reserve while polars reads: it can take this much in some tenths of a second
-_UNLIMITED: Final = 1 << 60  # cgroups report about this, or more, when there is no limit
+#: left free while polars reads: it can take this much in some tenths of a second
+_MAX_SPARE_BYTES: Final = 1 << 30
+#: cgroups report about this, or more, when there is no limit
+_UNLIMITED_BYTES: Final = 1 << 60
 
 #: the user's limit for the running call
-_limit: ContextVar[int | None] = ContextVar("plar_memory_limit", default=None)
+_memory_limit: ContextVar[int | None] = ContextVar("plar_memory_limit", default=None)
 
 
-def as_seconds(given: object) -> float:
+def as_seconds(limit: object) -> float:
     """Take a time: seconds, or text such as "90s", "10m", "2h"."""
-    rule = "'time_limit' parameter must be seconds, or text such as '90s', '10m' or '2h'"
-    return _with_unit(given, _SECONDS, 0, rule)
+    seconds = _in_units(limit, _SECONDS_OF_UNIT)
+    if seconds is None:
+        raise invalid("time_limit", "seconds, or text such as '90s', '10m' or '2h'", limit)
+    return seconds
 
 
-def as_bytes(given: object) -> int | None:
-    """Take a size: bytes, or text such as "500MB", "2GB", "1.5GiB"."""
-    if given is None:
+def as_bytes(limit: object) -> int | None:
+    """Take a size: bytes, or text such as "500MB", "2GB", "1.5GiB"; None for no limit."""
+    if limit is None:
         return None
-    return int(_with_unit(given, _BYTES, 1, "'memory_limit' parameter must be bytes, or text such as '500MB' or '2GB'"))
+    size = _in_units(limit, _BYTES_OF_UNIT)
+    if size is None or size < 1:
+        raise invalid("memory_limit", "bytes, or text such as '500MB' or '2GB'", limit)
+    return int(size)
 
 
-def _with_unit(given: object, units: Mapping[str, int], least: int, rule: str) -> float:
-    number = given
-    if isinstance(given, str) and (found := _AMOUNT.fullmatch(given.strip())):
-        number = float(found[1]) * units.get(found[2].lower(), math.nan)
-    value = amount(number)
-    if value is None or value < least:
-        raise ParameterError(f"The {rule}. Got {given!r} instead.")
-    return value
+def _in_units(limit: object, units: Mapping[str, int]) -> float | None:
+    """A number, or a text of a number and a unit, as a number of 0 or more; None for anything else."""
+    if not isinstance(limit, str):
+        return amount(limit)
+    match = _AMOUNT.fullmatch(limit.strip())
+    unit = units.get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        return None
+    return amount(float(match[1]) * unit)
 
 
-def amount(given: object) -> float | None:
+def amount(value: object) -> float | None:
     """A finite number of 0 or more as a float; None for anything else."""
     with suppress(OverflowError):
-        if isinstance(given, Real) and not isinstance(given, bool) and 0 <= float(given) < math.inf:
-            return float(given)
+        if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf:
+            return float(value)
     return None
 
 
@@ -76,10 +86,16 @@ def shown_seconds(seconds: float) -> str:
     >>> shown_seconds(0.004), shown_seconds(0.194), shown_seconds(34.2), shown_seconds(200), shown_seconds(7_500)
     ('4 ms', '0.19 s', '34.2 s', '3 min 20 s', '2 h 5 min')
     """
+    if seconds < 0.01:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 10:
+        return f"{seconds:.2f} s"
     if seconds < 60:
-        return f"{1000 * seconds:.0f} ms" if seconds < 0.01 else f"{seconds:.{2 if seconds < 10 else 1}f} s"
+        return f"{seconds:.1f} s"
     whole = round(seconds)
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600:,} h {whole % 3600 // 60} min"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
 def resident_memory() -> int:
@@ -92,30 +108,34 @@ def resident_memory() -> int:
 
 def machine_memory() -> int | None:
     """Bytes that this machine has, or that its control groups allow this process; None if unknown."""
-    found = [*_group_limits()]
+    limits = list(_group_limits())
     with suppress(OSError, ValueError, AttributeError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return min((n for n in found if 0 < n < _UNLIMITED), default=None)
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min((limit for limit in limits if 0 < limit < _UNLIMITED_BYTES), default=None)
 
 
 @cache
 def _group_limits() -> tuple[int, ...]:
     """Limits of the control groups of this process, in a container or not, and of their parents."""
-    found = []
+    limits = []
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers and "memory" not in controllers.split(","):
                 continue
-            top = Path("/sys/fs/cgroup/memory" if controllers else "/sys/fs/cgroup")
-            file = "memory.limit_in_bytes" if controllers else "memory.max"
+            if controllers:  # version 1
+                top = Path("/sys/fs/cgroup/memory")
+                file = "memory.limit_in_bytes"
+            else:
+                top = Path("/sys/fs/cgroup")
+                file = "memory.max"
             group = top / path.lstrip("/")
             for folder in (group, *group.parents):
                 with suppress(OSError, ValueError):  # "max" is not a number, and in a container the path may be unknown
-                    found.append(int((folder / file).read_text()))
+                    limits.append(int((folder / file).read_text()))
                 if folder == top:
                     break
-    return tuple(found)
+    return tuple(limits)
 
 
 def _left_by_ulimit() -> list[int]:
@@ -124,41 +144,61 @@ def _left_by_ulimit() -> list[int]:
         import resource
 
         size, _, _, _, _, data, _ = map(int, Path("/proc/self/statm").read_text().split())
-        pages = ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data))
-        limits = [(resource.getrlimit(kind)[0], mapped * resource.getpagesize()) for kind, mapped in pages]
-        return [limit - mapped for limit, mapped in limits if limit != resource.RLIM_INFINITY]
+        bytes_left = []
+        for kind, pages in ((resource.RLIMIT_AS, size), (resource.RLIMIT_DATA, data)):
+            limit, _ = resource.getrlimit(kind)
+            if limit != resource.RLIM_INFINITY:
+                bytes_left.append(limit - pages * resource.getpagesize())
+        return bytes_left
     return []
 
 
 @contextmanager
 def memory_limited(limit: int | None) -> Iterator[None]:
-    """Make `check_memory` enforce a limit within this block; None leaves the limit of an enclosing block in force."""
-    token = _limit.set(_limit.get() if limit is None else limit)
+    """Enforce a limit on memory within this block; None leaves the limit of an enclosing block in force."""
+    token = _memory_limit.set(_memory_limit.get() if limit is None else limit)
     try:
         yield
     finally:
-        _limit.reset(token)
+        _memory_limit.reset(token)
 
 
-def check_memory(doing: str, need: int = 0) -> None:
-    """Raise if this process holds, or with `need` would hold, more than the call or the machine allows."""
-    limit, held, spare = _limit.get(), 0, 0
-    known = "and the memory limit is {}"
+def check_memory(doing: str, need: int) -> None:
+    """Raise if this process and `need` more bytes would exceed the limit of the call, or `need` alone the machine."""
+    limit = _memory_limit.get()
     if limit is not None:
         held = resident_memory()
-    elif (limit := machine_memory()) is None:
+        if held + need > limit:
+            beside = f", {shown_bytes(held)} are held already" if held else ""
+            problem = f"{doing} needs about {shown_bytes(need)} more{beside}"
+            raise _exceeded(f"{problem}, and the memory limit is {shown_bytes(limit)}")
         return
-    else:
-        known = "but only {} is available"
-        if need:  # what is held now may be freed by then
-            limit = min([limit, *_left_by_ulimit()])
-        else:  # beyond this the kernel kills the process
-            held, spare = resident_memory(), min(limit // 10, _SPARE)
-    if held + need <= limit - spare:
+    machine = machine_memory()
+    if machine is None:
         return
-    taken = f"needs about {shown_bytes(need)} more" if need else f"holds {shown_bytes(held)} already"
-    beside = f", {shown_bytes(held)} are held already" if need and held else ""
-    raise MemoryLimitExceeded(
-        f"{doing} {taken}{beside}, {known.format(shown_bytes(limit))}. "
-        "Choose fewer columns, use bins for numbers, raise the limit, or use engine='spark'."
-    )
+    available = min([machine, *_left_by_ulimit()])
+    if need > available:  # what is held now may be freed by then
+        problem = f"{doing} needs about {shown_bytes(need)} more"
+        raise _exceeded(f"{problem}, but only {shown_bytes(available)} is available")
+
+
+def check_memory_used(doing: str) -> None:
+    """Raise if this process has more than the limit of the call, or nearly all that the machine has."""
+    limit = _memory_limit.get()
+    if limit is not None:
+        held = resident_memory()
+        if held > limit:
+            raise _exceeded(f"{doing} holds {shown_bytes(held)} already, and the memory limit is {shown_bytes(limit)}")
+        return
+    machine = machine_memory()
+    if machine is None:
+        return
+    held = resident_memory()
+    spare = min(machine // 10, _MAX_SPARE_BYTES)  # beyond that the kernel kills the process
+    if held > machine - spare:
+        raise _exceeded(f"{doing} holds {shown_bytes(held)} already, but only {shown_bytes(machine)} is available")
+
+
+def _exceeded(problem: str) -> MemoryLimitExceeded:
+    remedy = "Choose fewer columns, use bins for numbers, raise the limit, or use "
+    return MemoryLimitExceeded(f"{problem}. {remedy}", Given("engine", "spark"), ".")

@@ -8,366 +8,259 @@ PLAR, section 4: core by inner significance, then add the attribute of least Θ 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from heapq import heappop, heappush
 from time import perf_counter
-from typing import Any
+from typing import NamedTuple
 
 from plar.chance.p_value import p_value
-from plar.engines.base import Engine, Evaluation, GranuleSet, LeaveOneOut
+from plar.engines.base import Evaluation, GranuleSet, LeaveOneOut
 from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import Interrupted
 from plar.measures import OWN, Measure
-from plar.options import Options
+from plar.options import SearchOptions
 from plar.results.reduct import Certificate, Reduct, Step
-from plar.runtime.parallel import in_threads, usable_cores
-from plar.search.checkpoint import Journal
-from plar.session.progress import OnStep, Progress
+from plar.runtime.parallel import in_background, in_threads
+from plar.search.certificate import redundant_among, without_redundant
+from plar.search.checkpoint import Checkpoint
+from plar.search.core import Search
+from plar.search.ties import best_first, tied
+from plar.session.session import Session
+from plar.session.warnings import warn_after
 
 #: candidates tested against chance at a time
-_AT_ONCE = 64
+_TESTS_AT_ONCE = 64
 
 
-@dataclass
-class Search:
-    """A search of a granulated table, greedy or for the smallest reduct: what it is given, and what both kinds find.
+class Choice(NamedTuple):
+    """The attribute to add, those that were as good, and its p-value if that is known already."""
 
-    What the journal has is not computed again. When `time.perf_counter` reaches the deadline, the search stops with
-    what it has. `watch` is called with the progress of each pass, unless the engine has its own function for that.
-    """
-
-    granules: GranuleSet
-    measure: Measure
-    engine: Engine
-    options: Options
-    seconds: dict[str, float] = field(default_factory=dict)
-    #: these two go into the result as they are
-    source: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    progress: Progress | None = None
-    #: called after every greedy step
-    on_step: OnStep | None = None
-    journal: Journal = field(default_factory=Journal)
-    deadline: float = math.inf
-    watch: Watch | None = None
-    #: whether to find the conditions that carry the same information
-    equivalent: bool = False
-    complete: bool = False
-    #: p-values of the candidates, once none of them beats chance
-    rejected: dict[str, float] = field(default_factory=dict)
-    #: when the phase began
-    began: float = field(default_factory=perf_counter)
-
-    def __post_init__(self) -> None:
-        self.watch = self.engine.watch or self.watch
-
-    def open(self) -> Evaluation:
-        """Find the core, or take it from the journal."""
-        granules, measure, options, names = self.granules, self.measure, self.options, self.granules.conditions
-        self.include = frozenset(granules.positions(options.include))
-        self.journal.begin(granules, measure, options.plain([names[a] for a in sorted(self.include)]))
-        if self.journal.resumed:
-            self.notify("resume", len(self.journal.steps), 0)
-        self.notify("core", 0, len(names))
-        evaluation = self.engine.open(granules, measure, self.watch)
-        self.consistent, self.theta_all = evaluation.consistent, evaluation.value_all
-        self.inner = self.journal.inner or evaluation.leave_one_out()
-        self.journal.add_core(self.inner, evaluation.theta_all)
-        if self.journal.resumed:
-            self.journal.check_core(evaluation.theta_all, evaluation.theta)
-        self.core = core_of(self.inner, evaluation.theta_all, measure, granules.n_objects, options.epsilon)
-        rises = [self.inner[a].theta - evaluation.theta_all for a in self.core]
-        found = measure.significances(rises, granules.n_objects)
-        self.core_significances = dict(zip((names[a] for a in self.core), found, strict=True))
-        return evaluation
-
-    def notify(self, phase: str, done: int, total: int) -> None:
-        """Report progress, if anybody listens."""
-        if self.progress:
-            self.progress(phase, done, total)
-
-    def end(self, phase: str) -> None:
-        """Note how long a phase took; the next one begins."""
-        self.seconds[phase], self.began = perf_counter() - self.began, perf_counter()
-
-    def result_with(self, chosen: Sequence[int], **facts: Any) -> Reduct:
-        """The result of a search that chose some attributes."""
-        granules, names, steps = self.granules, self.granules.conditions, tuple(self.journal.steps)
-        equal = granules.equal_columns(_suspects(granules, steps)) if self.equivalent else None
-        return Reduct(
-            attributes=tuple(names[a] for a in chosen),
-            core=tuple(names[a] for a in self.core),
-            core_significances=self.core_significances,
-            conditions=names,
-            decision=granules.decision,
-            measure=self.measure.name,
-            engine=self.engine.name,
-            theta_all=self.theta_all,
-            complete=self.complete,
-            consistent=self.consistent,
-            steps=steps,
-            n_objects=granules.n_objects,
-            n_granules=len(granules),
-            n_decisions=granules.n_decisions,
-            cardinalities=dict(zip(names, granules.cardinalities, strict=True)),
-            missing=granules.n_missing,
-            cuts=dict(granules.cuts),
-            equivalent=None if equal is None else tuple(tuple(names[a] for a in group) for group in equal),
-            n_combinations=granules.n_combinations([names[a] for a in chosen]),
-            source=self.source,
-            settings=self.settings,
-            seconds=self.seconds,
-            rejected=self.rejected,
-            **facts,
-        )
+    best: int
+    ties: list[int]
+    p_value: float | None
 
 
-def find_reduct(granules: GranuleSet, measure: Measure, engine: Engine, options: Options, **more: Any) -> Reduct:
-    """Find core and reduct of a granulated table; on Ctrl-C, `Interrupted` brings the result so far.
-
-    `more` are further fields of `Search`.
-    """
-    search = _Search(granules, measure, engine, options, **more)
-    search.find_core()
-    try:
-        search.add_attributes()
-        return search.certified()
-    except KeyboardInterrupt:
-        search.forget()
-        raise Interrupted(search.certified()) from None
-
-
-@dataclass
-class _Search(Search):
+class GreedySearch(Search):
     """The greedy search: the core, then R as it grows, then what is proven about it."""
 
-    #: whether the greedy steps are running; only they stop at the deadline
-    in_steps: bool = False
-    #: its thread ends with the search
-    pool: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
+    def __init__(
+        self, session: Session, measure: Measure, options: SearchOptions, checkpoint: Checkpoint | None = None
+    ) -> None:
+        super().__init__(session, measure, options, checkpoint)
+        #: whether the greedy steps are running; only they stop at the deadline
+        self._in_steps = False
 
-    def find_core(self) -> None:
-        """Find the core and begin with it."""
-        watch = self.watch
+    def run(self) -> Reduct:
+        """Find core and reduct; on Ctrl-C, `Interrupted` brings the result so far."""
+        self.open_table()
+        reduct = self.find()
+        warn_after(self.session, [(reduct.attributes, reduct.n_combinations)])
+        return reduct
 
-        def look(job: JobProgress) -> None:
-            # stops a long pass at the deadline, if the engine reports progress
-            if self.in_steps and perf_counter() >= self.deadline:
+    def find(self, granules: GranuleSet | None = None) -> Reduct:
+        """Find core and reduct of the opened table, or of granules made of it."""
+        self._begin(granules)
+        try:
+            self._add_attributes()
+            return self._certified()
+        except KeyboardInterrupt:
+            self._forget_current_step()
+            raise Interrupted(self._certified()) from None
+
+    @property
+    def watch(self) -> Watch | None:
+        """Who is told how far a pass is; at the deadline it ends the pass."""
+        watch = super().watch
+        if self.session.deadline == math.inf:
+            return watch
+
+        def stop_or_tell(job: JobProgress) -> None:
+            if self._in_steps and perf_counter() >= self.session.deadline:
                 raise _OutOfTime
             if watch is not None:
                 watch(job)
 
-        if self.deadline < math.inf:
-            self.watch = look
-        evaluation = self.open()
-        first = self.core if self.options.begins == "core" else []
-        self.start = _start(first, sorted(self.include), self.inner, self.options.max_attributes)
-        self.journal.check_steps(self.granules.conditions[a] for a in self.start)
-        if self.chosen:
-            evaluation.select(*self.chosen)
-        #: None if its state is unknown
-        self.evaluation: Evaluation | None = evaluation
-        self.unsettled_objects = evaluation.unsettled_objects
-        self.journal.check_end(self._theta(evaluation), self.unsettled_objects)
-        self.end("core")
+        return stop_or_tell
 
     @property
     def chosen(self) -> list[int]:
         """R: what the search began with, then what each step added."""
-        return [*self.start, *self.granules.positions([step.attribute for step in self.journal.steps])]
+        return [*self._start, *self.granules.positions([step.attribute for step in self.checkpoint.steps])]
+
+    def _begin(self, granules: GranuleSet | None) -> None:
+        """Find the core, and begin with it and with the steps of the checkpoint."""
+        evaluation = self.find_core(granules)
+        core = self.core if self.options.begins == "core" else []
+        self._start = _start(core, sorted(self.include), self.without, self.options.max_attributes)
+        self.checkpoint.check_steps(self.names_of(self._start))
+        if self.chosen:
+            evaluation.select(*self.chosen)
+        #: None if its state is unknown
+        self._evaluation: Evaluation | None = evaluation
+        self._unsettled_objects = evaluation.unsettled_objects
+        self.checkpoint.check_end(self._theta(evaluation), self._unsettled_objects)
+        self.end_phase("core")
 
     def _theta(self, evaluation: Evaluation) -> float:
-        # Θ(D|R) as a number; if it equals Θ(D|C), exactly that number
-        return (
-            self.measure.value(evaluation.theta, self.granules.n_objects)
-            if evaluation.unsettled_objects
-            else self.theta_all
-        )
+        """Θ(D|R) as a number; if it equals Θ(D|C), exactly that number."""
+        if evaluation.unsettled_objects == 0:
+            return self.theta_all
+        return self.measure.value(evaluation.theta, self.granules.n_objects)
 
-    def add_attributes(self) -> None:
+    def _add_attributes(self) -> None:
         """Add the attribute with the least Θ until the stop rule holds or a limit is reached."""
-        evaluation, steps = self.evaluation, self.journal.steps
+        evaluation = self._evaluation
         assert evaluation is not None
         chosen = set(self.chosen)
-        limit = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
-        self.notify("search", len(steps), self.unsettled_objects)
-        self.in_steps = True
+        steps = self.checkpoint.steps
+        most = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
+        self.reporter.phase("search", len(steps), self._unsettled_objects)
+        self._in_steps = True
         with suppress(_OutOfTime):
             while True:
-                self.complete = self._is_complete(evaluation)
-                if self.complete or len(chosen) >= limit or perf_counter() >= self.deadline:
+                self.complete = self._meets_stop_rule(evaluation)
+                if self.complete or len(chosen) >= most or perf_counter() >= self.session.deadline:
                     break
                 step = self._step(evaluation, chosen)
                 if step is None:
                     self.complete = True
                     break
-                self.journal.add_step(step)
-                self.unsettled_objects = step.active
-                self.notify("search", len(steps), self.unsettled_objects)
-                if self.on_step:
-                    self.on_step(step)
-        self.end("search")
+                self.checkpoint.add_step(step)
+                self._unsettled_objects = step.active
+                self.reporter.phase("search", len(steps), self._unsettled_objects)
+                self.reporter.step(step)
+        self.end_phase("search")
 
-    def _is_complete(self, evaluation: Evaluation) -> bool:
-        # the stop rule: Θ(D|R) = Θ(D|C), by labels; or within the tolerance
-        tolerance = self.options.tolerance
-        if evaluation.unsettled_objects == 0 or tolerance == 0:
-            return evaluation.unsettled_objects == 0
-        most = Fraction(float(tolerance)) * Fraction(self.measure.normaliser(self.granules.n_objects) or 1)
+    def _meets_stop_rule(self, evaluation: Evaluation) -> bool:
+        """Θ(D|R) = Θ(D|C), decided by labels; or nearly so, within the tolerance."""
+        if evaluation.unsettled_objects == 0:
+            return True
+        if self.options.tolerance == 0:
+            return False
+        normaliser = self.measure.normaliser(self.granules.n_objects) or 1
+        most = Fraction(float(self.options.tolerance)) * Fraction(normaliser)
         return evaluation.theta - evaluation.theta_all <= most
 
     def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
-        # adds the best attribute to R and `chosen`; with alpha, the best of those that beat chance
+        """Add the best attribute to R and to `chosen`; with alpha the best that beats chance, None if none does."""
         began = perf_counter()
-        names = self.granules.conditions
-        n = self.granules.n_objects
-        measure = self.measure
-        alpha = self.options.alpha
-        candidates = [a for a in range(len(names)) if a not in chosen]
-        before = evaluation.theta
+        candidates = [a for a in range(len(self.granules.conditions)) if a not in chosen]
+        theta_before = evaluation.theta
         theta_of = dict(zip(candidates, evaluation.with_each(candidates), strict=True))
-        bound = measure.tie_bound(n)
-        if alpha is None:
-            ties = _tied(theta_of, bound)
-            best = ties[0]
-            p = self._beside(partial(p_value, next(iter(evaluation.cross_tabs([best]))), len(candidates)))
-        else:
-            p_values = self._tested(evaluation, _best_first(theta_of, bound), alpha)
-            best = next(reversed(p_values))
-            p = partial(p_values.__getitem__, best)
-            if p_values[best] > alpha:
-                self.rejected = {names[a]: p_values[a] for a in candidates}
-                return None
-            # those tested before it were no better than chance
-            ties = _tied({a: theta_of[a] for a in candidates if a == best or a not in p_values}, bound)
-        chosen.add(best)
-        thetas = [evaluation.select(best), *theta_of.values()]
-        gain, *gains = measure.significances([before - theta for theta in thetas], n)
+        choice = self._choose(evaluation, theta_of)
+        if choice is None:
+            return None
+        chosen.add(choice.best)
+        theta_after, p = self._refine(evaluation, choice, len(candidates))
+        falls = [theta_before - theta_after]
+        falls += [theta_before - theta for theta in theta_of.values()]
+        gain, *gains = self.measure.significances(falls, self.granules.n_objects)
         return Step(
-            attribute=names[best],
+            attribute=self.granules.conditions[choice.best],
             theta=self._theta(evaluation),
             significance=gain,
-            ties=tuple(names[a] for a in ties),
-            candidates=dict(zip([names[a] for a in candidates], gains, strict=True)),
+            ties=self.names_of(choice.ties),
+            candidates=dict(zip(self.names_of(candidates), gains, strict=True)),
             active=evaluation.unsettled_objects,
-            p_value=p(),
+            p_value=p,
             seconds=perf_counter() - began,
         )
 
-    def _beside(self, test: Callable[[], float]) -> Callable[[], float]:
-        # starts a test in another thread, if there may be one, while this one refines U/R
-        return test if usable_cores() == 1 else self.pool.submit(copy_context().run, test).result
+    def _choose(self, evaluation: Evaluation, theta_of: Mapping[int, int]) -> Choice | None:
+        """The best candidate; with alpha the best that beats chance, None if none does."""
+        bound = self.measure.tie_bound(self.granules.n_objects)
+        if self.options.alpha is None:
+            ties = tied(theta_of, bound)
+            return Choice(ties[0], ties, None)
+        ranked = best_first(theta_of, bound)
+        p_values = self._tested(evaluation, ranked, float(self.options.alpha))
+        best = next(reversed(p_values))
+        if p_values[best] > self.options.alpha:
+            self.rejected = {self.granules.conditions[a]: p_values[a] for a in theta_of}
+            return None
+        # those tested before it were no better than chance
+        untested = {a: theta for a, theta in theta_of.items() if a == best or a not in p_values}
+        return Choice(best, tied(untested, bound), p_values[best])
+
+    def _refine(self, evaluation: Evaluation, choice: Choice, n_candidates: int) -> tuple[int, float]:
+        """Add the chosen attribute to R, and test it meanwhile unless it was tested; Θ(D|R) and the p-value."""
+        if choice.p_value is not None:
+            return evaluation.select(choice.best), choice.p_value
+        cross_tab = next(iter(evaluation.cross_tabs([choice.best])))
+        with in_background(partial(p_value, cross_tab, n_candidates)) as tested:
+            theta = evaluation.select(choice.best)
+            return theta, tested()
 
     def _tested(self, evaluation: Evaluation, candidates: Sequence[int], alpha: float) -> dict[int, float]:
-        # p-values in the order of the candidates, up to the first that beats chance
-        test, found = partial(p_value, n_candidates=len(candidates), level=float(alpha)), dict[int, float]()
-        for low in (0, *range(1, len(candidates), _AT_ONCE)):
-            some = candidates[low : low + _AT_ONCE] if low else candidates[:1]
-            for a, p in zip(
-                some, in_threads(test, evaluation.cross_tabs(some), self.unsettled_objects if low else 0), strict=False
-            ):
-                found[a] = p
+        """The p-values of the candidates, in their order, up to the first that beats chance."""
+        test = partial(p_value, n_candidates=len(candidates), level=alpha)
+        p_values: dict[int, float] = {}
+        for batch in _batches(candidates):
+            # a single test is not worth a thread
+            n_cells = self._unsettled_objects if len(p_values) else 0
+            tests = in_threads(test, evaluation.cross_tabs(batch), n_cells)
+            for a, p in zip(batch, tests, strict=False):
+                p_values[a] = p
                 if p <= alpha:
-                    return found
-                if perf_counter() >= self.deadline:
+                    return p_values
+                if perf_counter() >= self.session.deadline:
                     raise _OutOfTime
-        return found
+        return p_values
 
-    def forget(self) -> None:
+    def _forget_current_step(self) -> None:
         """Keep only the finished steps: the current one was interrupted."""
-        self.evaluation = None
-        steps = self.journal.steps
-        self.unsettled_objects = steps[-1].active if steps else self.unsettled_objects
-        self.complete = self.complete or self.unsettled_objects == 0
+        self._evaluation = None
+        if self.checkpoint.steps:
+            self._unsettled_objects = self.checkpoint.steps[-1].active
+        self.complete = self.complete or self._unsettled_objects == 0
 
-    def certified(self) -> Reduct:
+    def _certified(self) -> Reduct:
         """Say what is proven about R."""
-        self.in_steps = False
-        granules, measure, names, chosen = self.granules, self.measure, self.granules.conditions, self.chosen
-        self.notify("certificate", 0, len(chosen))
-        preserved = self.unsettled_objects == 0
-        evaluation, places, theta = self.evaluation, {a: a for a in chosen}, self.theta_all
+        self._in_steps = False
+        chosen = self.chosen
+        self.reporter.phase("certificate", 0, len(chosen))
+        preserved = self._unsettled_objects == 0
+        evaluation = self._evaluation
+        place_of = {a: a for a in chosen}
+        theta = self.theta_all
         if not preserved or evaluation is None:
             # redundancy then refers to Θ(D|R) itself
-            coarse = granules.coarsen([names[a] for a in chosen])
-            evaluation, places = self.engine.open(coarse, measure, self.watch), {a: i for i, a in enumerate(chosen)}
-            theta = self.theta_all if preserved else evaluation.value_all
-        # without one of these not even C preserves Θ, so no part of C does
-        needed = {a for a in chosen if not self.inner[a].equal} if preserved and measure.kind != OWN else set()
-        redundant = [] if needed.issuperset(chosen) else _redundant(evaluation, chosen, places)
-        while self.options.minimal and (removable := [a for a in redundant if a not in self.include]):
-            chosen.remove(removable[-1])
-            redundant = _redundant(evaluation, chosen, places)
-        self.end("certificate")
-        certificate = Certificate(preserved, tuple(names[a] for a in redundant), not redundant)
-        return self.result_with(chosen, theta=theta, certificate=certificate)
+            coarse = self.granules.coarsen(self.names_of(chosen))
+            evaluation = self.session.engine.open(coarse, self.measure, self.watch)
+            place_of = {a: i for i, a in enumerate(chosen)}
+            if not preserved:
+                theta = evaluation.value_all
+        redundant: list[int] = []
+        if not (preserved and self._all_are_needed(chosen)):
+            if self.options.minimal:
+                chosen, redundant = without_redundant(evaluation, chosen, place_of, keep=self.include)
+            else:
+                redundant = redundant_among(evaluation, chosen, place_of)
+        self.end_phase("certificate")
+        certificate = Certificate(preserved, self.names_of(redundant), not redundant)
+        return self.result_with(chosen, theta, certificate)
+
+    def _all_are_needed(self, chosen: Sequence[int]) -> bool:
+        """Whether each is in the core: if not even C preserves Θ without it, no part of C does."""
+        return self.measure.kind != OWN and not any(self.without[a].equal for a in chosen)
 
 
-def core_of(
-    inner: Sequence[LeaveOneOut], theta_all: int, measure: Measure, n_objects: int, epsilon: float
-) -> list[int]:
-    """Attributes whose inner significance exceeds ε; for ε = 0 those that are not exactly equal."""
-    if epsilon == 0:
-        return [a for a, found in enumerate(inner) if not found.equal]
-    least = Fraction(float(epsilon)) * Fraction(measure.normaliser(n_objects) or 1)
-    return [a for a, found in enumerate(inner) if not found.equal and found.theta - theta_all > least]
-
-
-def _start(core: list[int], include: list[int], inner: Sequence[LeaveOneOut], limit: int | None) -> list[int]:
+def _start(core: list[int], include: list[int], without: Sequence[LeaveOneOut], limit: int | None) -> list[int]:
     """R before the first step: the core, then `include`; under a limit the core's most significant part."""
-    in_core, included = set(core), set(include)
-    room = None if limit is None else limit - len(include)
-    best = sorted((a for a in core if a not in included), key=lambda a: (-inner[a].theta, a))[:room]
-    return [*sorted({*best, *(a for a in include if a in in_core)}), *(a for a in include if a not in in_core)]
+    included = set(include)
+    most = None if limit is None else limit - len(include)
+    core_part = sorted((a for a in core if a not in included), key=lambda a: (-without[a].theta, a))[:most]
+    included_core = included.intersection(core)
+    return [*sorted(included_core.union(core_part)), *(a for a in include if a not in included_core)]
 
 
-def _tied(theta_of: Mapping[int, int], bound: int) -> list[int]:
-    """The attributes whose Θ is within the bound of the smallest, in their order."""
-    most = min(theta_of.values()) + bound
-    return [a for a, theta in theta_of.items() if theta <= most]
-
-
-def _best_first(theta_of: Mapping[int, int], bound: int) -> list[int]:
-    """The attributes from best to worst: each is the first in the table of those that tie with the best one left."""
-    by_theta = sorted(theta_of, key=theta_of.__getitem__)
-    ranked: list[int] = []
-    taken = set[int]()
-    ties: list[int] = []
-    entered = 0
-    for best in by_theta:
-        # what ties stays tied until it is taken, since the smallest Θ left only grows
-        while best not in taken:
-            while entered < len(by_theta) and theta_of[by_theta[entered]] <= theta_of[best] + bound:
-                heappush(ties, by_theta[entered])
-                entered += 1
-            first = heappop(ties)
-            taken.add(first)
-            ranked.append(first)
-    return ranked
-
-
-def _redundant(evaluation: Evaluation, chosen: Sequence[int], places: Mapping[int, int]) -> list[int]:
-    """Attributes that are individually removable."""
-    inner = evaluation.leave_one_out([places[a] for a in chosen])
-    return [a for a, found in zip(chosen, inner, strict=True) if found.equal]
-
-
-def _suspects(granules: GranuleSet, steps: Sequence[Step]) -> list[list[int]]:
-    """Groups of conditions that may be equal: as many values, and the same significance at first."""
-    # a condition that was not a candidate of the first step was in R already; an equal column then has no gain
-    first = steps[0].candidates if steps else {}
-    groups: dict[tuple[int, float], list[int]] = {}
-    for a, (name, n_values) in enumerate(zip(granules.conditions, granules.cardinalities, strict=True)):
-        if n_values == 1 and name in granules.cuts:  # the bins found no cut, which says nothing about the numbers
-            continue
-        groups.setdefault((n_values, first.get(name, 0.0)), []).append(a)
-    return [group for group in groups.values() if len(group) > 1]
+def _batches(candidates: Sequence[int]) -> Iterator[Sequence[int]]:
+    """The first candidate alone, since it beats chance in most steps; then many at a time."""
+    yield candidates[:1]
+    for low in range(1, len(candidates), _TESTS_AT_ONCE):
+        yield candidates[low : low + _TESTS_AT_ONCE]
 
 
 class _OutOfTime(Exception):

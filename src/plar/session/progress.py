@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from plar.engines.job_progress import JobProgress
 from plar.errors import printable
+from plar.results.reduct import Step
 from plar.results.report.words import number
 from plar.runtime.limits import shown_bytes, shown_seconds
+from plar.session.reporter import Callbacks, OnStep, Progress, Reporter, Reporters
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
-
-    from plar.engines.job_progress import JobProgress
-    from plar.results.reduct import Step
-
-
-#: called with the phase, how much of it is done, and out of how much
-Progress: TypeAlias = Callable[[str, int, int], None]
-#: called after every greedy step
-OnStep: TypeAlias = "Callable[[Step], None]"
 
 _WORDS = {"read": "opening", "granulate": "reading", "write": "writing", "certificate": "checking the result"}
 
@@ -35,42 +29,56 @@ _WORDS = {"read": "opening", "granulate": "reading", "write": "writing", "certif
 _NO_CLOCK = SimpleNamespace(running=False, seconds=0.0)
 
 
-class Display:
-    """The current phase and its progress, with a line for everything done if `lines`; a `progress` of `plar.reduce`."""
+class ResumeNote(Reporter):
+    """Says only that a search goes on from a checkpoint."""
+
+    def resumed(self, n_steps: int) -> None:
+        """Say what is done already."""
+        steps = "core"
+        if n_steps:
+            steps += f" and {n_steps:,} step{'' if n_steps == 1 else 's'}"
+        print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)
+
+
+class Display(ResumeNote):
+    """Shows the current phase and its progress on stderr, with a line for everything done if `lines`."""
+
+    watches_jobs = True
 
     def __init__(self, *, lines: bool) -> None:
         self._lines = lines
         #: where lines go above the live one, if there is one
         self._console: Console | None = None
         self._live: Live | None = None
-        self._phase, self._total, self._began = "read", 0, monotonic()
+        self._phase = "read"
+        self._total = 0
+        self._began = monotonic()
         self._step = 0
         self._read_before = 0
         self._job: JobProgress | None = None
         self._compiled = _compile_clock().seconds
 
-    def __call__(self, phase: str, done: int, total: int) -> None:
+    def phase(self, name: str, done: int, total: int) -> None:
         """Start a phase, or its next step."""
-        print_resumed(phase, done, total)
-        if phase == "resume":  # not a phase
-            return
         now = monotonic()
-        if self._phase == "core" and phase in ("search", "smallest", "reducts"):
+        if self._phase == "core" and name in ("search", "smallest", "reducts"):
             pace = _pace(self._total, "columns", now - self._began, self._compiling())
             self._print("core", f"{self._total:,} columns tried", *pace)
-        if phase == "smallest":
+        if name == "smallest":
             self._print("bounds", f"at least {done:,}, at most {total:,}")
-        if self._phase == phase and phase in ("smallest", "reducts"):  # the clock keeps running
-            self._step, self._total = done + 1, total
-            return
         self._step = done + 1
-        self._phase, self._total, self._began, self._job = phase, total, now, None
+        self._total = total
+        if self._phase == name and name in ("smallest", "reducts"):  # the clock keeps running
+            return
+        self._phase = name
+        self._began = now
+        self._job = None
         self._read_before = _bytes_read()
         if self._live is not None:
             self._live.refresh()  # shown, however short it is
 
     def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
-        """Print what was read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
+        """Print what was read."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "rows", monotonic() - self._began, self._compiling())
         self._print("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)
@@ -78,14 +86,14 @@ class Display:
             coded, need = map(shown_bytes, memory)
             self._print("memory", f"{coded} for the coded table", f"about {need} more for the search")
 
-    def on_step(self, step: Step) -> None:
+    def step(self, step: Step) -> None:
         """Print what a greedy step found."""
         chance = [] if step.p_value is None else [f"p-value {step.p_value:.2g}"]
         facts = f"Θ left {number(step.theta)}", f"{step.active:,} rows undecided", *chance
         pace = _pace(len(step.candidates), "candidates", step.seconds, self._compiling())
         self._print(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
 
-    def watch(self, job: JobProgress) -> None:
+    def job(self, job: JobProgress) -> None:
         """Note the progress of a pass over the candidates."""
         self._job = job
         if job.done >= job.total and self._live is not None:
@@ -196,13 +204,6 @@ def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
     return [shown_seconds(seconds), *once, *rate]
 
 
-def print_resumed(phase: str, done: int, total: int) -> None:
-    """Print that the search resumes from a checkpoint: a `progress` callback that prints nothing else."""
-    if phase == "resume":
-        steps = f"core and {done:,} step{'s' * (done != 1)}" if done else "core"
-        print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)
-
-
 @contextmanager
 def shown(verbose: bool | None = None) -> Iterator[Display | None]:
     """Show progress: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too."""
@@ -226,20 +227,11 @@ def shown(verbose: bool | None = None) -> Iterator[Display | None]:
 
 
 @contextmanager
-def followed(
-    verbose: bool, progress: Progress | None, on_step: OnStep | None
-) -> Iterator[tuple[Progress | None, OnStep | None, Display | None]]:
-    """Combine the user's callbacks with a display, which may itself be the callback."""
-    with shown(True) if verbose else nullcontext() as display:
-        if display is None:
-            yield progress, on_step, progress if isinstance(progress, Display) else None
-        else:
-            yield _both(display, progress), _both(display.on_step, on_step), display
-
-
-def _both(one: Any, other: Any) -> Any:
-    def both(*given: Any) -> None:
-        one(*given)
-        other(*given)
-
-    return one if other is None else both
+def reporting(verbose: bool, progress: Progress | None, on_step: OnStep | None) -> Iterator[Reporter]:
+    """Report to the functions of the caller and, if asked for, on stderr."""
+    callbacks = Callbacks(progress, on_step)
+    if not verbose:
+        yield callbacks
+        return
+    with shown(True) as display:
+        yield callbacks if display is None else Reporters([display, callbacks])

@@ -1,47 +1,174 @@
-"""What every public function does: open the table → granulate it → compute → release its resources."""
+"""What every public function does: choose the engine → open the table → granulate it → compute → release everything."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 from plar.coding.column_names import NameIndex, by_label, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleSet
-from plar.errors import ParameterError, TableError
+from plar.errors import Parameter, ParameterError, TableError
 from plar.files.find import find_files
 from plar.granules.granule_files import holds_granules
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.input.tables.table import with_roles
-from plar.options import ReadOptions
+from plar.options import ReadOptions, RunOptions, SearchOptions
 from plar.runtime.interrupts import SafeInterrupts
-from plar.runtime.limits import check_memory, shown_bytes
+from plar.runtime.limits import check_memory, memory_limited, shown_bytes
 from plar.runtime.parallel import threads
-from plar.session.progress import Progress
+from plar.session.reporter import SILENT, Reporter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """What a computation works on; `memory`: bytes of the coded table, and those that the engine needs in addition."""
+class Session:
+    """One call: its table, granules and engine, its limits, and who is told of its progress.
 
-    engine: Engine
-    table: DecisionTable
-    granules: GranuleSet
-    attributes: tuple[str, ...]
-    memory: tuple[int, int] | None
+    It is a context manager, and the only place that sets threads and memory limits. What it starts or puts on a cluster
+    is released at its end, an engine given as an object excepted.
+
+    Parameters
+    ----------
+    data : any kind of table
+    reading : ReadOptions
+    run : RunOptions
+    reporter : Reporter
+    source : str, optional
+        What results call the data, if not by their path.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        reading: ReadOptions,
+        run: RunOptions | None = None,
+        reporter: Reporter = SILENT,
+        source: str | None = None,
+    ) -> None:
+        self.run = run or RunOptions()
+        self.reporter = reporter
+        #: when `time.perf_counter` reaches it, a search stops with what it has
+        self.deadline = math.inf
+        if self.run.time_limit is not None:
+            self.deadline = perf_counter() + self.run.time_limit
+        self._data = data
+        self._reading = reading
+        self._source = source
+        #: seconds by phase that no result has taken yet
+        self._seconds: dict[str, float] = {}
+        self._resources = ExitStack()
+        #: granules that end with the session
+        self._own_granules: GranuleSet | None = None
+
+    def __enter__(self) -> Self:
+        """Choose the engine, and set the limits."""
+        with ExitStack() as resources:
+            resources.enter_context(memory_limited(self.run.memory_limit))
+            with SafeInterrupts():
+                self.engine: Engine = as_engine(self.run.engine, self.run.n_jobs, self._data)
+            self._owns_engine = self.engine is not self.run.engine
+            resources.callback(self._close_engine)
+            resources.callback(self.release)
+            resources.enter_context(SafeInterrupts())
+            resources.enter_context(threads(self.engine.n_jobs))
+            self._resources = resources.pop_all()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Release what the session made, and put the limits back."""
+        self._resources.__exit__(*error)
+
+    @cached_property
+    def table(self) -> DecisionTable:
+        """The opened table."""
+        began = perf_counter()
+        self.reporter.phase("read", 0, 0)
+        table = open_data(self._data, self._reading, self.engine)
+        if self._source is not None:
+            table = replace(table, path=self._source)
+        self._seconds["read"] = perf_counter() - began
+        return table
+
+    @cached_property
+    def granules(self) -> GranuleSet:
+        """The distinct rows of the table, which one search may consume."""
+        granules = self._granulate()
+        if granules is not self.table.source.data:
+            if isinstance(granules, Granules):
+                granules = granules.for_one_search()
+            self._own_granules = granules
+        memory = self._check_memory(granules)
+        self.reporter.granulated(len(granules), granules.n_objects, memory)
+        return granules
+
+    def keep_granules(self) -> GranuleSet:
+        """The distinct rows, for a caller who releases them; with them goes what the session's engine has started."""
+        granules = self._granulate()
+        self.reporter.granulated(len(granules), granules.n_objects, memory=None)
+        if self._owns_engine:
+            self._owns_engine = False
+            self.engine.leave_to(granules)
+        return granules
+
+    def release(self) -> None:
+        """Free the granules, unless the caller gave them."""
+        if self._own_granules is not None:
+            self.engine.release(self._own_granules)
+            self._own_granules = None
+
+    def take_seconds(self) -> dict[str, float]:
+        """The seconds by phase so far, for one result: of several searches, only the first has read the table."""
+        seconds = self._seconds
+        self._seconds = {}
+        return seconds
+
+    def named(self, options: SearchOptions) -> SearchOptions:
+        """The options with names of columns in place of positions and labels; unknown ones are refused."""
+        include = self.table.columns(options.include)
+        options.check_limit(include)
+        return replace(
+            options,
+            include=include,
+            exclude=self.table.columns(options.exclude),
+            costs=_costs_by_name(self.table, options.costs),
+        )
+
+    def _close_engine(self) -> None:
+        if self._owns_engine:
+            self.engine.close()
+
+    def _granulate(self) -> GranuleSet:
+        table = self.table
+        began = perf_counter()
+        self.reporter.phase("granulate", 0, sum(os.stat(file).st_size for file in table.source.files))
+        granules = self.engine.granulate(table)
+        self._seconds["granulate"] = perf_counter() - began
+        return granules
+
+    def _check_memory(self, granules: GranuleSet) -> tuple[int, int] | None:
+        """Bytes of the coded table, and those that the engine needs beside it; an error if there are not as many."""
+        if not isinstance(granules, Granules):
+            return None
+        need = self.engine.memory_need(granules)
+        if need is None:
+            return None
+        coded = granules.nbytes
+        check_memory(f"The engine {self.engine.name!r}, beside the coded table of {shown_bytes(coded)},", need)
+        return coded, need
 
 
-def opened(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
+def open_data(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
     """Open any data; the engine reads paths if it can, except those of granules, which are read here."""
     if isinstance(data, (str, os.PathLike)) and engine.reads_paths:
-        rows = None if is_granulated(data) else engine.read(data, options)
-        if rows is not None:
-            return with_roles(rows, options, os.fspath(data))
+        source = None if is_granulated(data) else engine.read(data, options)
+        if source is not None:
+            return with_roles(source, options, os.fspath(data))
     return open_table(data, options)
 
 
@@ -53,69 +180,14 @@ def is_granulated(data: Any) -> bool:
     return type(data).__name__ in ("Granules", "SparkGranules")
 
 
-def granulated(
-    table: DecisionTable, engine: Engine, *, seconds: dict[str, float], progress: Progress | None = None
-) -> GranuleSet:
-    """Granulate a table where its rows are."""
-    began = perf_counter()
-    if progress:
-        progress("granulate", 0, sum(os.stat(file).st_size for file in table.source.files))
-    granules = engine.granulate(table)
-    seconds["granulate"] = perf_counter() - began
-    return granules
-
-
-@contextmanager
-def prepared(
-    data: Any,
-    options: ReadOptions,
-    engine: str | Engine,
-    n_jobs: int | None = None,
-    *,
-    attributes: Any = (),
-    seconds: dict[str, float] | None = None,
-    progress: Progress | None = None,
-) -> Iterator[Prepared]:
-    """Engine and granules for one call; what the call started or put on a cluster is released at its end.
-
-    `attributes` that the table does not have are refused before any work.
-    """
-    with SafeInterrupts():
-        chosen = as_engine(engine, n_jobs, data)
-    seconds = {} if seconds is None else seconds
-    made: Any = None
-    try:
-        with SafeInterrupts(), threads(chosen.n_jobs):
-            began = perf_counter()
-            if progress:
-                progress("read", 0, 0)
-            table = opened(data, options, chosen)
-            wanted = table.columns(attributes)
-            seconds["read"] = perf_counter() - began
-            granules = granulated(table, chosen, seconds=seconds, progress=progress)
-            made = None if granules is table.source.data else granules
-            if isinstance(made, Granules):
-                granules = made = made.for_one_search()
-            memory = None
-            if isinstance(granules, Granules) and (need := chosen.memory_need(granules)) is not None:
-                memory = granules.nbytes, need
-                check_memory(f"The engine {chosen.name!r}, beside the coded table of {shown_bytes(memory[0])},", need)
-            yield Prepared(chosen, table, granules, wanted, memory)
-    finally:
-        if made is not None:
-            chosen.release(made)
-        if chosen is not engine:
-            chosen.close()
-
-
-def costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict[str, int]:
+def _costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict[str, int]:
     """What the columns of a table cost, each by its name."""
     names = NameIndex(table.names)
     cost_of: dict[str, int] = {}
-    for given, cost in (costs or {}).items():
-        name = resolve(names, by_label(given, table.source.int_column_labels), "column")
+    for column, cost in (costs or {}).items():
+        name = resolve(names, by_label(column, table.source.int_column_labels), "column")
         if name in cost_of:
-            raise ParameterError(f"The 'costs' parameter names {name!r} twice. Name it once.")
+            raise ParameterError(Parameter("costs"), f" names {name!r} twice. Name it once.")
         cost_of[name] = cost
     table.columns(list(cost_of))  # only conditions have a cost
     return cost_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from plar.bins import MOST_CLASSES, are_numbers, is_quantity
-from plar.engines.base import Engine, GranuleSet
-from plar.errors import printable, warn
-from plar.input.tables import DecisionTable
+from plar.engines.base import GranuleSet
+from plar.errors import Given, printable, warn
+from plar.session.session import Session
 
 #: with fewer rows for each combination of the chosen values, hardly any new row has one that was seen before
 _FEWEST_ROWS_EACH = 1.5
@@ -17,11 +17,11 @@ _THIN_ALONE = 10
 _SHOWN = 5
 
 
-def warn_before(engine: Engine, table: DecisionTable, granules: GranuleSet) -> None:
+def warn_before(session: Session) -> None:
     """Warn of what a search should not begin with: rows without a decision, a quantity as decision, index columns."""
-    _warn_of_missing_decision(granules)
-    _warn_of_quantity(engine, table, granules)
-    _warn_of_index(granules)
+    _warn_of_missing_decision(session.granules)
+    _warn_of_quantity(session)
+    _warn_of_index(session.granules)
 
 
 def _warn_of_index(granules: GranuleSet) -> None:
@@ -29,14 +29,16 @@ def _warn_of_index(granules: GranuleSet) -> None:
     columns = granules.index_like
     if not columns:
         return
-    shown = [printable(name) for name in columns[:_SHOWN]]
-    more = " and so on" if len(columns) > _SHOWN else ""
     is_one = len(columns) == 1
     are = "is" if is_one else "are"
-    remedy = f"Leave it out, drop={shown[0]!r}." if is_one else f"Leave them out, drop={shown!r}{more}."
+    leave_out = "Leave it out, " if is_one else "Leave them out, "
+    shown = [printable(name) for name in columns[:_SHOWN]]
+    end = " and so on." if len(columns) > _SHOWN else "."
     warn(
         f"{_listed(columns)} {are} different in nearly every row: such a column identifies the rows of this table, and "
-        f"neither it nor a reduct with it says anything about new rows. {remedy}"
+        f"neither it nor a reduct with it says anything about new rows. {leave_out}",
+        Given("drop", shown[0] if is_one else shown),
+        end,
     )
 
 
@@ -45,16 +47,19 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed} and {len(names) - _SHOWN:,} more columns" if len(names) > _SHOWN else listed
 
 
-def _warn_of_quantity(engine: Engine, table: DecisionTable, granules: GranuleSet) -> None:
+def _warn_of_quantity(session: Session) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
+    granules = session.granules
     name = granules.decision[0]
     if granules.n_decisions <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
         return
-    values = engine.sample_values(table, granules, name)
+    values = session.engine.sample_values(session.table, granules, name)
     if is_quantity(values, granules.n_decisions, lambda: granules.class_sizes().tolist()):
         warn(
             f"The decision {printable(name)!r} holds {granules.n_decisions:,} different numbers, and each counts as a "
-            "class of its own. Cut it into a few classes: decision_bins='quantile:4'."
+            "class of its own. Cut it into a few classes: ",
+            Given("decision_bins", "quantile:4"),
+            ".",
         )
 
 
@@ -69,39 +74,43 @@ def _warn_of_missing_decision(granules: GranuleSet) -> None:
         counted.append(f"{n_rows:,} {rows} without {name!r}")
     warn(
         f"The decision is missing in some rows ({', '.join(counted)}), and these count as a class of their own. "
-        "To leave them out, pass missing_decision='drop'."
+        "To leave them out, pass ",
+        Given("missing_decision", "drop"),
+        ".",
     )
 
 
-def warn_supervised_bins(table: DecisionTable) -> None:
+def warn_supervised_bins(session: Session) -> None:
     """Warn that a test against chance is too lenient if the cut points depend on the decision."""
-    spec = table.roles.bins.spec if table.roles.bins else ()
+    bins = session.table.roles.bins
+    spec = bins.spec if bins else ()
     if "mdlp" in (spec.values() if isinstance(spec, dict) else (spec,)):
         warn(
-            "The cut points of bins='mdlp' depend on the decision, so p-values are too small and alpha is too lenient. "
-            "Cut by quantile or width, or at points of your own (bins='quantile:5')."
+            "The cut points of ",
+            Given("bins", "mdlp"),
+            " depend on the decision, so p-values are too small and alpha is too lenient. Cut by quantile or width, or "
+            "at points of your own (",
+            Given("bins", "quantile:5"),
+            ").",
         )
 
 
-def _can_be_cut(engine: Engine, table: DecisionTable, granules: GranuleSet, name: str) -> bool:
+def _can_be_cut(session: Session, name: str) -> bool:
     """Whether bins= would cut a column: it holds numbers, as such or written in a text file, and was not asked for."""
-    if table.roles.bins is not None and table.roles.bins.rule(name) is not None:
+    bins = session.table.roles.bins
+    if bins is not None and bins.rule(name) is not None:
         return False
-    values = list(engine.sample_values(table, granules, name))
+    values = list(session.engine.sample_values(session.table, session.granules, name))
     is_text = any(isinstance(value, str) for value in values)
-    return are_numbers(values) and (granules.text or not is_text)
+    return are_numbers(values) and (session.granules.text or not is_text)
 
 
-def warn_after(
-    engine: Engine,
-    table: DecisionTable,
-    granules: GranuleSet,
-    chosen: Iterable[tuple[Sequence[str], int | None]],
-) -> None:
+def warn_after(session: Session, chosen: Iterable[tuple[Sequence[str], int | None]]) -> None:
     """Warn of chosen numbers that should be cut: they leave hardly more than a row for each combination of values.
 
     `chosen` are the columns of each result, and how many combinations of values they have, if that is known.
     """
+    granules = session.granules
     n_rows = min(granules.n_rows, granules.n_objects)
     ids = frozenset(granules.index_like)
     n_values = dict(zip(granules.conditions, granules.cardinalities, strict=True))
@@ -112,7 +121,7 @@ def warn_after(
             for name in attributes
             if n_values[name] > MOST_CLASSES and name not in granules.cuts and name not in ids
         ]
-        numbers = [name for name in candidates if _can_be_cut(engine, table, granules, name)]
+        numbers = [name for name in candidates if _can_be_cut(session, name)]
         if not numbers:
             continue
         if n_combinations is None:
@@ -124,5 +133,7 @@ def warn_after(
         warn(
             f"The numbers of {_listed(list(uncut))} are not cut into bins, and there are fewer than "
             f"{_FEWEST_ROWS_EACH} rows for each combination of the chosen values, so hardly any new row will have one "
-            "of them. Cut them, bins='quantile:4', and leave out what only identifies the rows."
+            "of them. Cut them, ",
+            Given("bins", "quantile:4"),
+            ", and leave out what only identifies the rows.",
         )

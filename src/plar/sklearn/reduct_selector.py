@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.api import granulate, reduce, significance
+from plar.api import find_reduct, gains_of
 from plar.bins import Spec, parse_bins, parse_decision_bins
 from plar.coding.column_names import NameIndex, check_names, column_list, resolve
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
@@ -21,11 +21,11 @@ from plar.errors import EngineUnavailable, TableError
 from plar.granules.granules import Granules
 from plar.input.tables.arrays import check_unmasked
 from plar.input.tables.source import Selection
-from plar.input.tables.table import open_source
+from plar.input.tables.table import open_source, selectable
 from plar.measures import Measure, as_measure
-from plar.options import Options, ReadOptions, wants_bins
+from plar.options import ReadOptions, RunOptions, SearchOptions, wants_bins
 from plar.results.reduct import Reduct
-from plar.runtime.limits import as_seconds
+from plar.session.session import Session
 from plar.sklearn.other_library import in_library
 
 try:
@@ -137,12 +137,26 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         output: str = "values",
         n_jobs: int | None = None,
     ) -> None:
-        self.search, self.costs, self.exclude, self.time_limit = search, costs, exclude, time_limit
-        self.measure, self.engine, self.n_jobs, self.alpha, self.start = measure, engine, n_jobs, alpha, start
-        self.include, self.epsilon, self.tolerance = include, epsilon, tolerance
-        self.max_attributes, self.minimal, self.output = max_attributes, minimal, output
-        self.missing, self.na, self.bins, self.numeric = missing, na, bins, numeric
+        self.measure = measure
+        self.engine = engine
+        self.include = include
+        self.epsilon = epsilon
+        self.tolerance = tolerance
+        self.max_attributes = max_attributes
+        self.missing = missing
+        self.na = na
+        self.bins = bins
         self.decision_bins = decision_bins
+        self.numeric = numeric
+        self.minimal = minimal
+        self.alpha = alpha
+        self.start = start
+        self.search = search
+        self.costs = costs
+        self.exclude = exclude
+        self.time_limit = time_limit
+        self.output = output
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ReductSelector:
         """Find the features to select.
@@ -157,7 +171,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """
         granules = self._granulate(X, y, sample_weight, reset=True).for_one_search()
         self._granules: Any = None
-        self._found: tuple[Reduct, NDArray[np.float64]] | None = self._search(granules)
+        self._reduct_and_scores: tuple[Reduct, NDArray[np.float64]] | None = self._search(granules)
         return self
 
     @available_if(_fixed_bins)  # type: ignore[untyped-decorator]
@@ -175,7 +189,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             if odd:
                 raise TableError(f"y holds {min(odd, key=repr)!r}, which is not among the classes. Add it to them.")
         self._granules = granules if before is None else before.merge(granules)
-        self._found = None
+        self._reduct_and_scores = None
         return self
 
     def transform(self, X: Any) -> Any:
@@ -185,16 +199,18 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         """
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        library, reduct, options = _library(X), self.reduct_, ReadOptions(na=self.na)
+        library = _library(X)
+        reduct = self.reduct_
+        options = ReadOptions(na=self.na)
         if not self.get_support().any():
             warnings.warn("No feature was selected: none of them says anything about y.", stacklevel=2)
             return np.empty((len(X), 0), float if library else X.dtype)
-        rows = open_source(X, options)
+        source = open_source(X, options)
         # an array has other names than the fitted frame
-        kept = {rows.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
-        known = reduct.cuts if wants_bins(self.output) else {}
-        cuts = {name: known[fitted] for name, fitted in kept.items() if fitted in known}
-        selected = rows.select(Selection(tuple(kept), cuts, options.spellings))
+        fitted_names = {source.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
+        known_cuts = reduct.cuts if wants_bins(self.output) else {}
+        cuts = {name: known_cuts[fitted] for name, fitted in fitted_names.items() if fitted in known_cuts}
+        selected = selectable(source).select(Selection(tuple(fitted_names), cuts, options.spellings))
         wanted = _get_output_config("transform", self)["dense"]
         if wanted == "default":
             return selected if library is None else check_array(selected, dtype=None, ensure_all_finite=False)
@@ -237,7 +253,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return ranking
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_found")
+        return hasattr(self, "_reduct_and_scores")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -263,64 +279,104 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return validate_data(self, X, dtype=None, ensure_all_finite=False, skip_check_array=frame, reset=reset)
 
     def _granulate(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Granules:
+        """The distinct rows of X and y; bad parameters are refused before any work."""
         as_measure(self.measure)
         wants_bins(self.output)
         as_engine(self.engine, self.n_jobs)
-        Options.of(vars(self) | {name: tuple(column_list(getattr(self, name))) for name in ("include", "exclude")})
-        if self.time_limit is not None:
-            as_seconds(self.time_limit)
+        self._run_options()
+        self._search_options(self.include, self.exclude, self.costs)
         if y is None:
             raise TableError("ReductSelector requires y to be passed, but the target y is None.")
-        X, y = self._checked(X, reset=reset), _labels(y, ReadOptions(na=self.na).spellings)
+        X = self._checked(X, reset=reset)
+        y = _labels(y, ReadOptions(na=self.na).spellings)
         check_consistent_length(X, y)
         weights = None
         if sample_weight is not None:
             X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
-        how = {name: getattr(self, name) for name in ("missing", "na", "bins", "decision_bins", "numeric")}
-        granules = granulate(X, y=y, weights=weights, engine=self.engine, n_jobs=self.n_jobs, **how)
-        self._included(granules)
+        reading = ReadOptions(
+            y=y,
+            weights=weights,
+            missing=self.missing,
+            na=self.na,
+            bins=self.bins,
+            decision_bins=self.decision_bins,
+            numeric=self.numeric,
+        )
+        with Session(X, reading, RunOptions(engine=self.engine, n_jobs=self.n_jobs)) as session:
+            granules = cast(Granules, session.keep_granules())
+        self._resolved(NameIndex(granules.conditions), self.include, "feature to include")
         return granules
 
-    def _included(self, granules: Granules) -> list[str]:
+    def _run_options(self) -> RunOptions:
+        return RunOptions(engine=self.engine, n_jobs=self.n_jobs, time_limit=self.time_limit)
+
+    def _search_options(
+        self, include: Any, exclude: Any, costs: Mapping[str, int] | Mapping[str | int, int] | None
+    ) -> SearchOptions:
+        return SearchOptions(
+            include=include,
+            epsilon=self.epsilon,
+            tolerance=self.tolerance,
+            max_attributes=self.max_attributes,
+            minimal=self.minimal,
+            alpha=self.alpha,
+            start=self.start,
+            search=self.search,
+            costs=costs,
+            exclude=exclude,
+        )
+
+    @staticmethod
+    def _resolved(names: NameIndex, columns: Any, kind: str) -> list[str]:
+        return [resolve(names, column, kind) for column in column_list(columns)]
+
+    def _named_options(self, granules: Granules) -> SearchOptions:
+        """The options of the search, with the features by name."""
         names = NameIndex(granules.conditions)
-        return [resolve(names, column, "feature to include") for column in column_list(self.include)]
+        costs = self.costs and {resolve(names, column, "feature"): cost for column, cost in self.costs.items()}
+        return self._search_options(
+            self._resolved(names, self.include, "feature to include"),
+            self._resolved(names, self.exclude, "feature to exclude"),
+            costs,
+        )
+
+    def _session(self, granules: Granules) -> Session:
+        """A session of granules that were made before."""
+        return Session(granules, ReadOptions(missing=self.missing), self._run_options())
 
     def _result(self) -> tuple[Reduct, NDArray[np.float64]]:
         check_is_fitted(self)
-        self._found = self._found or self._search(self._granules)
-        return self._found
+        if self._reduct_and_scores is None:
+            self._reduct_and_scores = self._search(self._granules)
+        return self._reduct_and_scores
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         """Find the reduct and the scores."""
-        reduct = reduce(granules, **self._asked(granules))
+        with self._session(granules) as session:
+            reduct = find_reduct(session, as_measure(self.measure), self._named_options(granules))
         return self._recorded(reduct), self._scores(reduct, granules)
-
-    def _asked(self, granules: Granules) -> dict[str, Any]:
-        """The options of the search, with the features by name."""
-        names = NameIndex(granules.conditions)
-        exclude = [resolve(names, column, "feature to exclude") for column in column_list(self.exclude)]
-        costs = self.costs and {resolve(names, column, "feature"): cost for column, cost in self.costs.items()}
-        search = (option.name for option in fields(Options))
-        passed_on = ("measure", "engine", "n_jobs", "missing", "time_limit", *search)
-        by_name = {"include": self._included(granules), "exclude": exclude, "costs": costs}
-        return {name: getattr(self, name) for name in passed_on} | by_name
 
     def _recorded(self, reduct: Reduct) -> Reduct:
         """The result with the settings of its granules."""
         bins = parse_bins(self.bins, reduct.conditions, reduct.conditions)
-        cut = parse_decision_bins(self.decision_bins)
+        decision_bins = parse_decision_bins(self.decision_bins)
         na = ReadOptions(na=self.na).na
-        read: dict[str, Any] = {"na": None if na is None else list(na), "y": True}
-        read["bins"] = None if bins is None else bins.spec
-        read["decision_bins"] = None if cut is None else cut.spec
-        return replace(reduct, settings={**reduct.settings, **read})
+        settings = {
+            **reduct.settings,
+            "na": None if na is None else list(na),
+            "y": True,
+            "bins": None if bins is None else bins.spec,
+            "decision_bins": None if decision_bins is None else decision_bins.spec,
+        }
+        return replace(reduct, settings=settings)
 
     def _scores(self, reduct: Reduct, granules: Granules) -> NDArray[np.float64]:
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
         if len(scores) < len(reduct.conditions):
-            how: dict[str, Any] = {"measure": self.measure, "engine": self.engine, "n_jobs": self.n_jobs}
-            scores = significance(granules, reduct.attributes, **how) | scores
+            with self._session(granules) as session:
+                gains = gains_of(session, as_measure(self.measure), reduct.attributes)
+            scores = gains | scores
         return np.array([scores[name] for name in reduct.conditions])
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.api import relevant
 from plar.bins import Spec
-from plar.chance.p_value import LEVEL
 from plar.engines.base import Engine
 from plar.granules.granules import Granules
-from plar.measures import Measure
+from plar.measures import Measure, as_measure
+from plar.options import DEFAULT_ALPHA
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
+from plar.search.relevance import Relevance
 from plar.sklearn.reduct_selector import ReductSelector
 
 
@@ -64,13 +64,29 @@ class RelevantSelector(ReductSelector):
         decision_bins: str | Sequence[float] | None = None,
         numeric: str | int | Iterable[str | int] = (),
         minimal: bool = False,
-        alpha: float = LEVEL,
+        alpha: float = DEFAULT_ALPHA,
         start: str | None = None,
         output: str = "values",
         n_jobs: int | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        super().__init__(**given)
+        super().__init__(
+            measure,
+            engine=engine,
+            include=include,
+            epsilon=epsilon,
+            tolerance=tolerance,
+            max_attributes=max_attributes,
+            missing=missing,
+            na=na,
+            bins=bins,
+            decision_bins=decision_bins,
+            numeric=numeric,
+            minimal=minimal,
+            alpha=alpha,
+            start=start,
+            output=output,
+            n_jobs=n_jobs,
+        )
 
     @property
     def relevant_(self) -> Relevant:
@@ -99,5 +115,6 @@ class RelevantSelector(ReductSelector):
         return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
-        self._layers = relevant(granules, **self._asked(granules))
+        with self._session(granules) as session:
+            self._layers = Relevance(session, as_measure(self.measure), self._named_options(granules)).run()
         return self._recorded(self._layers.first), self._scores(self._layers.first, granules)

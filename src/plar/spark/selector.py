@@ -18,20 +18,18 @@ from pyspark.ml.param.shared import HasInputCols, HasLabelCol, HasWeightCol
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsReader, DefaultParamsWritable, DefaultParamsWriter
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from plar.api import reduce
+from plar.api import find_reduct
 from plar.bins import Cuts
 from plar.engines.spark import SparkEngine
 from plar.errors import TableError
 from plar.input.tables.table import select_columns
-from plar.options import ReadOptions, wants_bins
+from plar.measures import as_measure
+from plar.options import OPTIONS, ReadOptions, RunOptions, SearchOptions, param_name, wants_bins
 from plar.results.reduct import Reduct, from_dict
+from plar.session.session import Session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-_string, _strings = TypeConverters.toString, TypeConverters.toListString
-_float, _int = TypeConverters.toFloat, TypeConverters.toInt
 
 
 def _rule(value: Any) -> Any:
@@ -41,53 +39,51 @@ def _rule(value: Any) -> Any:
 
 
 def _costs(value: Any) -> str:
-    found = value if isinstance(value, str) else json.dumps(dict(value))
-    if not isinstance(json.loads(found), dict):
+    text = value if isinstance(value, str) else json.dumps(dict(value))
+    if not isinstance(json.loads(text), dict):
         raise TypeError(f"Could not convert {value!r} to costs by column")
-    return found
+    return text
 
 
-#: type and meaning of every Param; their defaults are those of `ReductSelector`
-_PARAMS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "labelCol": (_string, "the decision"),
-    "inputCols": (_strings, "the conditions, in the order of ties and core; if not set, all but label and weights"),
-    "weightCol": (_string, "whole-number multiplicities; if not set, every row counts once"),
-    "outputCol": (_string, "a vector of the selected columns, for stages that take one; if not set, none is made"),
-    "measure": (_string, "what is preserved: 'SCE', 'PR', 'LCE' or 'CCE'"),
-    "include": (_strings, "conditions that must be selected"),
-    "epsilon": (_float, "the core holds the conditions of larger inner significance than this"),
-    "tolerance": (_float, "stop when Θ(D|R) − Θ(D|C) is at most this"),
-    "maxAttributes": (_int, "stop at this many columns; if not set, at none"),
-    "missing": (_string, "'value': missing is a value of its own; 'drop': its rows do not count; or 'error'"),
-    "missingDecision": (_string, "the same for rows without a label, where 'missing' is not stricter"),
-    "na": (
-        _strings,
-        "further texts and numbers that mean missing; empty: none; if not set, the usual ones, such as NA",
+#: the options of plar that are Params, and how their values are converted
+_CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    "decision": TypeConverters.toString,
+    "conditions": TypeConverters.toListString,
+    "weights": TypeConverters.toString,
+    "include": TypeConverters.toListString,
+    "epsilon": TypeConverters.toFloat,
+    "tolerance": TypeConverters.toFloat,
+    "max_attributes": TypeConverters.toInt,
+    "missing": TypeConverters.toString,
+    "missing_decision": TypeConverters.toString,
+    "na": TypeConverters.toListString,
+    "bins": _rule,
+    "decision_bins": _rule,
+    "minimal": TypeConverters.toBoolean,
+    "alpha": TypeConverters.toFloat,
+    "start": TypeConverters.toString,
+    "search": TypeConverters.toString,
+    "costs": _costs,
+    "exclude": TypeConverters.toListString,
+    "time_limit": TypeConverters.toString,
+}
+#: Params of the stage itself: how their values are converted, and what they mean
+_OF_THE_STAGE: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "measure": (TypeConverters.toString, "What is preserved: 'SCE', 'PR', 'LCE' or 'CCE'."),
+    "outputCol": (
+        TypeConverters.toString,
+        "A vector of the selected columns, for stages that take one; if not set, none is made.",
     ),
-    "bins": (_rule, "how numbers are cut to compare them: 'quantile:10', 'width:10', 'mdlp', or a rule by column"),
-    "decisionBins": (_rule, "how a label of numbers is cut into classes: 'quantile:4', 'width:4' or cut points"),
-    "output": (_string, "what transform gives: 'values' as they are, or 'bins' where they were cut"),
-    "minimal": (TypeConverters.toBoolean, "try to remove each selected column in the end"),
-    "alpha": (_float, "select only columns that beat chance at this level; if not set, chance does not count"),
-    "start": (_string, "begin with the 'core' or 'empty'; if not set, with the core, and with alpha empty"),
-    "search": (_string, "'greedy', or 'smallest': find and prove the smallest set"),
-    "costs": (_costs, "with the smallest search: what columns cost, a mapping or its JSON; if not set, 1 each"),
-    "exclude": (_strings, "with the smallest search: conditions that must not be selected"),
-    "timeLimit": (_string, "end with the best result so far after '90s', '10m', …; if not set, never"),
-    "layout": (_string, "how granules lie on the cluster, which changes no result: 'auto', 'columns' or 'rows'"),
-    "partitions": (_int, "pieces that granules are held in, which change no result; if not set, by cores and data"),
+    "output": (TypeConverters.toString, "What transform gives: 'values' as they are, or 'bins' where they were cut."),
+    "layout": (
+        TypeConverters.toString,
+        "How granules lie on the cluster, which changes no result: 'auto', 'columns' or 'rows'.",
+    ),
+    "partitions": (
+        TypeConverters.toInt,
+        "Partitions of the granules, which change no result; if not set, by cores and data.",
+    ),
 }
-#: what `plar.reduce` calls them, where it differs; and those that it does not have
-_RENAMED = {
-    "labelCol": "decision",
-    "inputCols": "conditions",
-    "weightCol": "weights",
-    "maxAttributes": "max_attributes",
-    "missingDecision": "missing_decision",
-    "decisionBins": "decision_bins",
-    "timeLimit": "time_limit",
-}
-_BESIDE = ("outputCol", "output", "layout", "partitions")
 
 
 class _ReductParams(HasLabelCol, HasInputCols, HasWeightCol, DefaultParamsReadable[Any], DefaultParamsWritable):
@@ -315,12 +311,35 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         return self._set(**given)
 
     def _fit(self, dataset: DataFrame) -> ReductSelectorModel:
-        partitions, layout = self._value("partitions"), self._value("layout")
-        engine = SparkEngine(session=dataset.sparkSession, partitions=partitions, layout=layout)
-        options = {_RENAMED.get(name, name): self._value(name) for name in _PARAMS if name not in _BESIDE}
-        options["weights"] = options["weights"] or None  # empty means none in Spark ML
-        options["costs"] = json.loads(options["costs"]) if options["costs"] else None
-        reduct = reduce(dataset, engine=engine, **options)
+        engine = SparkEngine(
+            session=dataset.sparkSession, partitions=self._value("partitions"), layout=self._value("layout")
+        )
+        reading = ReadOptions(
+            decision=self._value("labelCol"),
+            conditions=self._value("inputCols"),
+            weights=self._value("weightCol") or None,  # empty means none in Spark ML
+            missing=self._value("missing"),
+            missing_decision=self._value("missingDecision"),
+            na=self._value("na"),
+            bins=self._value("bins"),
+            decision_bins=self._value("decisionBins"),
+        )
+        costs = self._value("costs")
+        options = SearchOptions(
+            include=self._value("include"),
+            epsilon=self._value("epsilon"),
+            tolerance=self._value("tolerance"),
+            max_attributes=self._value("maxAttributes"),
+            minimal=self._value("minimal"),
+            alpha=self._value("alpha"),
+            start=self._value("start"),
+            search=self._value("search"),
+            costs=json.loads(costs) if costs else None,
+            exclude=self._value("exclude"),
+        )
+        run = RunOptions(engine=engine, time_limit=self._value("timeLimit"))
+        with Session(dataset, reading, run) as session:
+            reduct = find_reduct(session, as_measure(self._value("measure")), options)
         return self._copyValues(ReductSelectorModel(reduct)._resetUid(self.uid))
 
 
@@ -332,5 +351,7 @@ def _add_param(name: str, convert: Callable[[Any], Any], meaning: str) -> None:
     setattr(ReductSelector, f"set{word}", lambda self, value: self._set(**{name: value}))
 
 
-for _name in _PARAMS:
-    _add_param(_name, *_PARAMS[_name])
+for _option, _convert in _CONVERTERS.items():
+    _add_param(param_name(_option), _convert, OPTIONS[_option].help)
+for _name, (_convert, _meaning) in _OF_THE_STAGE.items():
+    _add_param(_name, _convert, _meaning)

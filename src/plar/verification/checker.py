@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
 
 from plar.coding.column_names import ColumnName as Column
 from plar.engines.base import Engine, GranuleSet
@@ -13,16 +14,16 @@ from plar.engines.clauses import ClauseFinder
 from plar.errors import ProofError
 from plar.granules.fingerprint import shown, spelled
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions, shows_reading
+from plar.options import ReadingOptions, ReadOptions, RunOptions, read_options
 from plar.results.proof import Proof, as_proof
-from plar.session.progress import Progress
-from plar.session.session import is_granulated, prepared
+from plar.session.progress import reporting
+from plar.session.reporter import Progress
+from plar.session.session import Session, is_granulated
 from plar.verification.witnesses import Witnesses, first_false
 
 __all__ = ["verify"]
 
 
-@shows_reading
 def verify(
     proof: Proof | str | os.PathLike[str],
     data: Any,
@@ -31,8 +32,10 @@ def verify(
     *,
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Any,
+    **reading: Unpack[ReadingOptions],
 ) -> bool:
     """Check a proof of ``search="smallest"`` against the table; other parameters are those of `reduce`.
 
@@ -49,25 +52,35 @@ def verify(
     (('a',), 0, True)
     """
     checked_proof = as_proof(proof)
-    measure = as_measure(checked_proof.measure)
-    read = _reading(checked_proof, data, decision, y, reading)
-    with prepared(data, read, engine, n_jobs, progress=progress) as ready:
-        _check_table(checked_proof, ready.granules)
-        _Verifier(checked_proof, measure, ready.engine.clause_finder(ready.granules, measure)).run()
+    read = as_for_proof(checked_proof, data, read_options(decision, y, reading))
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
+    with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
+        verify_in(session, checked_proof)
     return True
 
 
-def _reading(proof: Proof, data: Any, decision: Any, y: Any, reading: Mapping[str, Any]) -> ReadOptions:
+def verify_in(session: Session, proof: Proof) -> None:
+    """Check a proof against the table of a session; a ProofError says what does not hold."""
+    measure = as_measure(proof.measure)
+    _check_table(proof, session.granules)
+    _Verifier(proof, measure, session.engine.clause_finder(session.granules, measure)).run()
+
+
+def as_for_proof(proof: Proof, data: Any, reading: ReadOptions) -> ReadOptions:
     """How the table is read: by the options given, else as for the proof."""
-    options: dict[str, Any] = {"conditions": list(proof.conditions)}
-    if not is_granulated(data):
-        options["decision"] = list(proof.decision) if y is None else None
-        options["bins"] = {name: list(proof.cuts[name]) for name in proof.conditions if name in proof.cuts} or None
-        options["decision_bins"] = next((list(proof.cuts[name]) for name in proof.decision if name in proof.cuts), None)
-    for name, value in {"decision": decision, "y": y, **reading}.items():
-        if value is not None:
-            options[name] = value
-    return ReadOptions(**options)
+    conditions = list(proof.conditions) if reading.conditions is None else reading.conditions
+    if is_granulated(data):
+        return replace(reading, conditions=conditions)
+    decision = reading.decision
+    if decision is None and reading.y is None:
+        decision = list(proof.decision)
+    bins = reading.bins
+    if bins is None:
+        bins = {name: list(proof.cuts[name]) for name in proof.conditions if name in proof.cuts} or None
+    decision_bins = reading.decision_bins
+    if decision_bins is None:
+        decision_bins = next((list(proof.cuts[name]) for name in proof.decision if name in proof.cuts), None)
+    return replace(reading, conditions=conditions, decision=decision, bins=bins, decision_bins=decision_bins)
 
 
 def _check_table(proof: Proof, granules: GranuleSet) -> None:

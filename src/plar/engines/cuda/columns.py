@@ -7,7 +7,6 @@ that one is filled while the other is in use.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +14,23 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines.cuda.kernels import LANES, Device, grid, interleave
-from plar.engines.cuda.partition import Codes
+from plar.engines.cuda.kernels import LANES, DeviceArray, grid, interleave
+from plar.engines.cuda.partition import DeviceCodes
 from plar.errors import EngineUnavailable
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
+from plar.runtime.parallel import ThreadTeam
 
-_THREADS = 4 if config.ENABLE_CUDASIM else 128
+_THREADS_PER_BLOCK = 4 if config.ENABLE_CUDASIM else 128
 #: columns go through page-locked memory in portions of about this many bytes
-_PORTION = 1 << 24
+_PORTION_BYTES = 1 << 24
 #: threads that copy them there
-_FETCHERS = 8
+_N_FETCHERS = 8
 #: lanes share a block if their numbers of values fall between the same two of these: counters are for the largest
-_STEPS = (4, 8, 16)
-#: rows of at least this many words are aligned to memory sectors
-_SECTOR_WORDS, _LONG_ROW = 8, 32
+_VALUE_LIMITS = (4, 8, 16)
+#: rows of at least `_MIN_ALIGNED_WORDS` words are aligned to memory sectors of `_SECTOR_WORDS`
+_SECTOR_WORDS = 8
+_MIN_ALIGNED_WORDS = 32
 
 
 @dataclass(slots=True, eq=False)
@@ -39,129 +40,161 @@ class DeviceBlock:
     attributes: Array
     #: the most values of one of them
     n_values: int
-    #: dtype of the codes
-    kind: Any
+    #: of the codes
+    dtype: np.dtype[Any]
     #: words of a row of lanes; 0 if the columns lie one after the other
     stride: int
     #: bytes of its array
     nbytes: int
     #: None if it is not kept on the device
-    data: Device | None = None
+    data: DeviceArray | None = None
 
     @property
-    def unit(self) -> Any:
+    def element_type(self) -> np.dtype[Any]:
         """Type of the elements of its array."""
-        return np.uint32 if self.stride else self.kind
+        return np.dtype(np.uint32) if self.stride else self.dtype
 
 
-class Columns:
-    """All columns, on the device as far as they fit `memory` bytes; those over `most_values` are not lanes."""
+class DeviceColumns:
+    """All columns, on the device as far as they fit `memory` bytes; those over `max_values` are not lanes."""
 
-    def __init__(self, granules: Granules, most_values: int, memory: float) -> None:
-        self._granules, self._n, self._n_values = granules, len(granules), granules.cardinalities
-        self._pool = ThreadPoolExecutor(_FETCHERS)
-        blocks, room = self._grouped(most_values, None), memory
-        if sum(b.nbytes for b in blocks) > memory:
-            blocks = self._grouped(most_values, max(int(memory) // 8, 1))
-            needed = 2 * max(b.nbytes for b in blocks)
-            room = memory - needed
-            if room < 0:
+    def __init__(self, granules: Granules, max_values: int, memory: float) -> None:
+        self._granules = granules
+        self._n_rows = len(granules)
+        self._n_values = granules.cardinalities
+        self._team = ThreadTeam(_N_FETCHERS)
+        blocks = self._grouped(max_values, None)
+        bytes_left = memory
+        if sum(block.nbytes for block in blocks) > memory:
+            blocks = self._grouped(max_values, max(int(memory) // 8, 1))
+            needed = 2 * max(block.nbytes for block in blocks)
+            bytes_left = memory - needed
+            if bytes_left < 0:
                 raise EngineUnavailable(
                     f"The engine 'cuda' needs at least {-(-needed // 2**20)} MB of GPU memory for the columns of "
-                    f"{self._n} granules, and may use {int(memory) / 2**20:.0f} MB. Use the engine 'local'."
+                    f"{self._n_rows} granules, and may use {int(memory) / 2**20:.0f} MB. Use the engine 'local'."
                 )
-        self._where = {a: (block, place) for block in blocks for place, a in enumerate(block.attributes.tolist())}
+        self._place_of = {a: (block, place) for block in blocks for place, a in enumerate(block.attributes.tolist())}
         self._blocks = sorted(blocks, key=lambda block: block.stride == 0)
         #: two of each, so that one is filled while the other is sent
         self._streams = [cuda.stream() for _ in range(2)]
-        portion = max((self._portion(b) * self._n * b.kind.itemsize for b in blocks), default=1)
-        self._pinned = [cuda.pinned_array(portion, np.uint8) for _ in range(2)]
-        self._staged = [cuda.device_array(portion, np.uint8) for _ in range(2)]
-        self._next = 0
+        portions = [self._columns_per_portion(block) * self._n_rows * block.dtype.itemsize for block in blocks]
+        portion_bytes = max(portions, default=1)
+        self._pinned = [cuda.pinned_array(portion_bytes, np.uint8) for _ in range(2)]
+        self._staged = [cuda.device_array(portion_bytes, np.uint8) for _ in range(2)]
+        self._next_turn = 0
         for block in blocks:
-            if block.nbytes <= room:
-                room -= block.nbytes
-                block.data = cuda.device_array(block.nbytes // np.dtype(block.unit).itemsize, block.unit)
+            if block.nbytes <= bytes_left:
+                bytes_left -= block.nbytes
+                block.data = cuda.device_array(block.nbytes // block.element_type.itemsize, block.element_type)
                 self._send(block, block.data)
-        away = max((b.nbytes for b in blocks if b.data is None), default=0)
-        self._spare = [cuda.device_array(away, np.uint8) for _ in range(2)] if away else []
+        #: where blocks that are not kept take turns
+        self._turns: list[DeviceArray] = []
+        largest = max((block.nbytes for block in blocks if block.data is None), default=0)
+        if largest:
+            self._turns = [cuda.device_array(largest, np.uint8) for _ in range(2)]
 
-    def _grouped(self, most_values: int, most_bytes: int | None) -> list[DeviceBlock]:
-        # blocks of at most this many bytes, but at least a word of lanes or a column
-        n, n_values, columns = self._n, self._n_values, self._granules.columns
-        groups: dict[tuple[int, Any], list[int]] = {}
-        for a, values in enumerate(n_values):
-            step = sum(values > limit for limit in _STEPS) if values <= most_values else -1
-            groups.setdefault((step, np.dtype(np.uint8) if step >= 0 else columns[a].dtype), []).append(a)
+    def _grouped(self, max_values: int, max_bytes: int | None) -> list[DeviceBlock]:
+        """Blocks of at most this many bytes, but at least a word of lanes or a column."""
+        n_values = self._n_values
+        columns = self._granules.columns
+        # by band of numbers of values, None beyond lanes
+        groups: dict[tuple[int | None, np.dtype[Any]], list[int]] = {}
+        for a, n in enumerate(n_values):
+            if n <= max_values:
+                n_limits_below = sum(n > limit for limit in _VALUE_LIMITS)
+                groups.setdefault((n_limits_below, np.dtype(np.uint8)), []).append(a)
+            else:
+                groups.setdefault((None, columns[a].dtype), []).append(a)
         blocks = []
-        for (step, kind), group in groups.items():
-            width = len(group) if most_bytes is None else max(1, most_bytes // (n * kind.itemsize))
-            if step >= 0:
+        for (band, dtype), group in groups.items():
+            in_lanes = band is not None
+            width = len(group)
+            if max_bytes is not None:
+                width = max(1, max_bytes // (self._n_rows * dtype.itemsize))
+            if in_lanes:
                 width = -(-width // LANES) * LANES
             for i in range(0, len(group), width):
-                part = np.array(group[i : i + width])
-                words = -(-len(part) // LANES) if step >= 0 else 0
-                stride = -(-words // _SECTOR_WORDS) * _SECTOR_WORDS if words >= _LONG_ROW else words
-                nbytes = n * (stride * LANES or len(part) * kind.itemsize)
-                blocks.append(DeviceBlock(part, max(n_values[a] for a in part), kind, stride, nbytes))
+                attributes = np.array(group[i : i + width])
+                stride = _row_words(len(attributes)) if in_lanes else 0
+                row_bytes = stride * LANES if in_lanes else len(attributes) * dtype.itemsize
+                most = max(n_values[a] for a in attributes)
+                blocks.append(DeviceBlock(attributes, most, dtype, stride, self._n_rows * row_bytes))
         return blocks
 
-    def codes(self, attribute: int) -> Codes:
+    def codes(self, attribute: int) -> DeviceCodes:
         """Where one column is on the device; sent there if it is not kept."""
-        block, place = self._where[attribute]
+        block, place = self._place_of[attribute]
         n_values = self._n_values[attribute]
         if block.data is None:
             column = np.ascontiguousarray(self._granules.columns[attribute])
-            return Codes(cuda.to_device(column), 1, 0, n_values)
+            return DeviceCodes(cuda.to_device(column), 1, 0, n_values)
         if block.stride:
-            return Codes(block.data.view(np.uint8), LANES * block.stride, place, n_values)
-        return Codes(block.data, 1, place * self._n, n_values)
+            return DeviceCodes(block.data.view(np.uint8), LANES * block.stride, place, n_values)
+        return DeviceCodes(block.data, 1, place * self._n_rows, n_values)
 
-    def passes(self) -> Iterator[tuple[DeviceBlock, Device, Any]]:
+    def passes(self) -> Iterator[tuple[DeviceBlock, DeviceArray, Any]]:
         """Every block, lanes first, its data, and the stream to compute on."""
         for block in self._blocks:
             if block.data is not None:
                 yield block, block.data, 0
-        away = [b for b in self._blocks if b.data is None]
+        away = [block for block in self._blocks if block.data is None]
         if not away:
             return
-        compute, sent, done = cuda.stream(), cuda.event(), [cuda.event() for _ in range(2)]
+        compute = cuda.stream()
+        sent = cuda.event()
+        done = [cuda.event() for _ in range(2)]
         for i, block in enumerate(away):
-            if i >= len(done):
-                done[i % 2].synchronize()
-            data = self._spare[i % 2][: block.nbytes].view(block.unit)
+            turn = i % 2
+            if i >= 2:
+                done[turn].synchronize()
+            data = self._turns[turn][: block.nbytes].view(block.element_type)
             self._send(block, data)
             for stream in self._streams:
                 sent.record(stream)
                 sent.wait(compute)
             yield block, data, compute
-            done[i % 2].record(compute)
+            done[turn].record(compute)
         compute.synchronize()
 
-    def _portion(self, block: DeviceBlock) -> int:
-        # how many columns are sent at a time: whole words of lanes
-        width = max(1, _PORTION // (self._n * int(block.kind.itemsize)))
+    def _columns_per_portion(self, block: DeviceBlock) -> int:
+        """How many columns are sent at a time: whole words of lanes."""
+        width = max(1, _PORTION_BYTES // (self._n_rows * block.dtype.itemsize))
         return min(-(-width // LANES), -(-len(block.attributes) // LANES)) * LANES
 
-    def _send(self, block: DeviceBlock, data: Device) -> None:
-        # portion by portion: gathered by threads into page-locked memory, sent, and turned into lanes there
-        n, columns, width = self._n, self._granules.columns, self._portion(block)
+    def _send(self, block: DeviceBlock, data: DeviceArray) -> None:
+        """Send columns portion by portion: threads gather them in page-locked memory; lanes are made on the device."""
+        n = self._n_rows
+        width = self._columns_per_portion(block)
         for first in range(0, len(block.attributes), width):
-            turn, self._next = self._next, 1 - self._next
+            turn = self._next_turn
+            self._next_turn = 1 - turn
             stream = self._streams[turn]
             stream.synchronize()
-            part = block.attributes[first : first + width]
-            flat = self._pinned[turn][: len(part) * n * block.kind.itemsize].view(block.kind)
-            portion = flat.reshape(len(part), n)
-
-            def fetch(k: int, portion: Any = portion, part: Array = part) -> None:
-                for j in range(k, len(part), _FETCHERS):
-                    portion[j] = columns[part[j]]
-
-            list(self._pool.map(fetch, range(min(_FETCHERS, len(part)))))
+            attributes = block.attributes[first : first + width]
+            flat = self._pinned[turn][: len(attributes) * n * block.dtype.itemsize].view(block.dtype)
+            self._fetch(attributes, flat.reshape(len(attributes), n))
             if block.stride:
                 self._staged[turn][: len(flat)].copy_to_device(flat, stream=stream)
-                launch = (*grid(n * -(-len(part) // LANES), _THREADS), stream)
-                interleave[launch](self._staged[turn], n, len(part), data, block.stride, first // LANES)
+                launch = (*grid(n * -(-len(attributes) // LANES), _THREADS_PER_BLOCK), stream)
+                interleave[launch](self._staged[turn], n, len(attributes), data, block.stride, first // LANES)
             else:
                 data[first * n : first * n + len(flat)].copy_to_device(flat, stream=stream)
+
+    def _fetch(self, attributes: Array, portion: Array) -> None:
+        """Copy columns to the rows of a portion, each thread its share of them."""
+        columns = self._granules.columns
+
+        def fetch(first: int) -> None:
+            for k in range(first, len(attributes), _N_FETCHERS):
+                portion[k] = columns[attributes[k]]
+
+        self._team.run(fetch, range(min(_N_FETCHERS, len(attributes))))
+
+
+def _row_words(n_lanes: int) -> int:
+    """Words of a row of so many lanes; a long row begins at a memory sector."""
+    words = -(-n_lanes // LANES)
+    if words < _MIN_ALIGNED_WORDS:
+        return words
+    return -(-words // _SECTOR_WORDS) * _SECTOR_WORDS

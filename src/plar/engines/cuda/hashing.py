@@ -35,10 +35,10 @@ def _add_to_slot(key: U, weight: U, slots: Array, first: U, capacity: U) -> U:
     slot = U(_scattered(key)) & (capacity - _1)
     while True:
         place = _2 * (first + slot)
-        found = slots[place]
-        if found == EMPTY:
-            found = U(cuda.atomic.cas(slots, place, EMPTY, key))
-        if found in (EMPTY, key):
+        present = slots[place]
+        if present == EMPTY:
+            present = U(cuda.atomic.cas(slots, place, EMPTY, key))
+        if present in (EMPTY, key):
             cuda.atomic.add(slots, place + _1, weight)
             return first + slot
         slot = (slot + _1) & (capacity - _1)
@@ -70,24 +70,24 @@ def count_cells(
 def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
     """Add θ of the cells in hash tables, and clear the tables."""
     slots, owners = tables
-    pure, words = f[0] == 0, cuda.local.array(3, np.int64)
+    pure, sum3 = f[0] == 0, cuda.local.array(3, np.int64)
     per_table = capacity // stretch
     thread = U(cuda.grid(1))
     number = thread // per_table
     if number * U(3) >= U(len(sums)):
         return
     for k in range(3):
-        words[k] = 0
+        sum3[k] = 0
     for j in range(stretch):
         slot = number * capacity + thread % per_table + U(j) * per_table
         key, count = slots[_2 * slot], slots[_2 * slot + _1]
         if key != EMPTY:
             if not pure:
-                add_f(f, U(count), -1 if key >= _RUN else 1, words, 0)
+                add_f(f, U(count), -1 if key >= _RUN else 1, sum3, 0)
             elif owners[slot] != EMPTY:
-                words[0] -= np.int64(count)
+                sum3[0] -= np.int64(count)
             slots[_2 * slot] = EMPTY
             slots[_2 * slot + _1] = 0
             if pure:
                 owners[slot] = 0
-    add_up(words, sums, number * U(3))
+    add_up(sum3, sums, number * U(3))

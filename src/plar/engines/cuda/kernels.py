@@ -24,24 +24,23 @@ from plar.engines.local.kernels import F, plain_add_f
 from plar.grouping.partition import Array
 
 #: an array on the device
-Device: TypeAlias = Any
+DeviceArray: TypeAlias = Any
 
 U = np.uint64
 #: candidates in a word
 LANES = 4
-#: three words for each of them
-_SUMS = 3 * LANES
+#: words of the sums of all of them
+_SUM_WORDS = 3 * LANES
 #: the stride of a thread's counters: each warp has one bank per thread, so that no two threads need the same bank
-_WARP = 32
+_WARP_THREADS = 32
 
-_0, _1, _2, _4, _5, _8 = U(0), U(1), U(2), U(4), U(5), U(8)
-_31, _255 = U(31), U(255)
+_0, _1, _2, _4, _5, _8, _31, _255 = map(U, (0, 1, 2, 4, 5, 8, 31, 255))
 #: from the counters of a value to those of the next, and from lane to lane
-_VALUE, _LANE = U(LANES * _WARP), U(_WARP)
+_VALUE, _LANE = U(LANES * _WARP_THREADS), U(_WARP_THREADS)
 #: classes of up to this many rows are compared row by row
-_FEW = 4
+_PAIRED_ROWS = 4
 #: rows of a long run fetched at a time
-_BATCH = 8
+_BATCH_ROWS = 8
 
 
 def kernel(function: Callable[..., None]) -> Any:
@@ -65,7 +64,7 @@ def grid(n: int, threads: int) -> tuple[int, int]:
 
 def shared_bytes(threads: int, n_values: int, counter: Any) -> int:
     """Shared memory of a block of `cells_kernel`: counters of run and class for each lane and value."""
-    return -(-threads // _WARP) * _WARP * 2 * LANES * n_values * int(np.dtype(counter).itemsize)
+    return -(-threads // _WARP_THREADS) * _WARP_THREADS * 2 * LANES * n_values * int(np.dtype(counter).itemsize)
 
 
 @kernel
@@ -89,11 +88,11 @@ def interleave(columns: Array, n: int, width: int, x: Array, stride: int, first:
 
 
 @device
-def add_up(words: Array, sums: Array, first: U) -> None:
+def add_up(sum3: Array, sums: Array, first: U) -> None:
     """Add the three words of a thread's sum to those of a candidate."""
     for k in range(3):
-        if words[k] != 0:
-            cuda.atomic.add(sums, first + U(k), words[k])
+        if sum3[k] != 0:
+            cuda.atomic.add(sums, first + U(k), sum3[k])
 
 
 @device
@@ -122,7 +121,7 @@ def _counter(row: U, k: int) -> U:
 @device
 def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) -> None:
     # some rows from place i on, all fetched before the first is counted, so that their loads overlap
-    batch = cuda.local.array(_BATCH, np.uint64)
+    batch = cuda.local.array(_BATCH_ROWS, np.uint64)
     for j in range(size):
         batch[j] = _fetch(lanes, i + U(j))
     for j in range(size):
@@ -134,16 +133,16 @@ def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) ->
 def _leave(is_run: bool, modes: Any, f: F, counts: Array, at: U, further: U, lane: int, sums: Array) -> None:
     # Without a divergent branch: the counter of a run is added to that of its class and taken out of the sum;
     # that of a class is added to the sum.
-    pure, exact, mixed = modes
+    pure, exact, impure = modes
     table = f[1]
     n = counts[at]
     counts[at] = 0
     if is_run:
         e = counts[at + further]
-        counts[at + further] = (e if n == 0 else (n if e == 0 else mixed)) if pure else e + n
+        counts[at + further] = (e if n == 0 else (n if e == 0 else impure)) if pure else e + n
     if pure:
         if not is_run:
-            sums[3 * lane] -= np.int64(0) if n == mixed else np.int64(n)
+            sums[3 * lane] -= np.int64(0) if n == impure else np.int64(n)
     elif exact:
         add_f(f, U(n), -1 if is_run else 1, sums, 3 * lane)
     elif is_run:
@@ -176,23 +175,23 @@ def _pair_up(
     # A class of up to four rows, each compared with those before it: a row of weight w that has weight c of equals
     # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Absent rows
     # have weight 0.
-    rows, w = cuda.local.array(_FEW, np.uint64), cuda.local.array(_FEW, np.uint64)
-    runs = cuda.local.array(_FEW, np.uint32)
-    for j in range(_FEW):
+    rows, w = cuda.local.array(_PAIRED_ROWS, np.uint64), cuda.local.array(_PAIRED_ROWS, np.uint64)
+    runs = cuda.local.array(_PAIRED_ROWS, np.uint32)
+    for j in range(_PAIRED_ROWS):
         at = min(start + U(j), end - _1)
         rows[j] = _fetch(lanes, at)
         w[j] = U(weights[at]) if start + U(j) < end else _0
         if pure:
             runs[j] = run_of[at]
     apart = U(run_of[end - _1]) - U(run_of[start]) == end - start - _1
-    for j in range(0 if pure else 1, _FEW):
+    for j in range(0 if pure else 1, _PAIRED_ROWS):
         if start + U(j) >= end:
             return
         weight = np.uint32(w[j])  # 32 bits are enough where f has a table
         for k in range(LANES):
             c, d, conflict = np.uint32(0), np.uint32(0), False
             value = (rows[j] >> U(8 * k)) & _255
-            for i in range(_FEW):
+            for i in range(_PAIRED_ROWS):
                 same = (rows[i] >> U(8 * k)) & _255 == value
                 if pure:
                     conflict |= same and runs[i] != runs[j]
@@ -215,16 +214,18 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
     `pure`: for PR, which counts the weight of cells (class, value) that lie in one run. `counter`: the numpy type of
     weights and counters. `exact`: whether f goes beyond its table and sums beyond 64 bits, in three words.
     """
-    zero, mixed, kept_as = counter(0), counter(np.iinfo(counter).max), numba.from_dtype(np.dtype(counter))
-    modes = pure, exact, mixed
+    zero = counter(0)
+    impure = counter(np.iinfo(counter).max)
+    counter_type = numba.from_dtype(np.dtype(counter))
+    modes = pure, exact, impure
 
     @kernel
     def cells(f: F, block: Any, rows: Any, piece: U, n_values: U, cut: Array, sums: Array) -> None:
         x, stride, n_words = block
         order, weights, class_of, run_of, starts, runs = rows
         table = f[1]
-        counts = cuda.shared.array(0, kept_as)
-        sum_ = cuda.local.array(_SUMS, np.int64)
+        counts = cuda.shared.array(0, counter_type)
+        sum_ = cuda.local.array(_SUM_WORDS, np.int64)
         thread, n = U(cuda.grid(1)), U(len(order))
         number, word = thread // n_words, thread % n_words
         i = _cut(number * piece, n, piece, class_of, starts)
@@ -236,7 +237,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
         mine, further = (t >> _5) * n_values * _2 * _VALUE + (t & _31), n_values * _VALUE
         for j in range(_2 * n_values * _4):
             counts[mine + j * _LANE] = zero
-        for k in range(_SUMS):
+        for k in range(_SUM_WORDS):
             sum_[k] = 0
         # where the sums of runs begin in `cut`, after those of classes
         parts = ((n + piece - _1) // piece) * n_values * n_words * _4
@@ -244,7 +245,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
         while i < last:
             start, end = U(starts[c]), U(starts[c + _1])
             is_cut, stop, first = end - start > piece, min(end, last), i
-            if not exact and end - start <= U(_FEW):
+            if not exact and end - start <= U(_PAIRED_ROWS):
                 _pair_up(pure, table, lanes, weights, run_of, start, end, sum_)
                 r = U(run_of[end - _1]) + _1
                 i = end
@@ -262,7 +263,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                     for k in range(LANES):
                         a = mine + further + _counter(row, k)
                         if pure:
-                            counts[a] = w if counts[a] == zero else mixed
+                            counts[a] = w if counts[a] == zero else impure
                         else:
                             counts[a] += w
                             if exact:
@@ -296,7 +297,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                                 cuda.atomic.add(cut, cell, d)
                                 owner = cuda.atomic.cas(cut, parts + cell, zero, counter(r + _1))
                                 if owner != zero and owner != counter(r + _1):
-                                    cut[parts + cell] = mixed
+                                    cut[parts + cell] = impure
                             elif d != zero and run_is_cut:
                                 counts[a] = zero
                                 counts[a + further] += d
@@ -318,29 +319,29 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
             else:
                 _leave_all(False, modes, f, counts, mine + further, n_values, lanes, first, stop, sum_)
             c += _1
-        for k in range(_SUMS):
+        for k in range(_SUM_WORDS):
             if exact or k % 3 == 0:
-                cuda.atomic.add(sums, word * U(_SUMS) + U(k), sum_[k])
+                cuda.atomic.add(sums, word * U(_SUM_WORDS) + U(k), sum_[k])
 
     return cells
 
 
 @kernel
-def merge(f: F, cut: Array, mixed: Any, places: U, n_values: U, lanes: U, sums: Array) -> None:
+def merge(f: F, cut: Array, impure: Any, places: U, n_values: U, lanes: U, sums: Array) -> None:
     """Add what `cells_kernel` has left of classes and runs that were cut."""
-    words = cuda.local.array(3, np.int64)
+    sum3 = cuda.local.array(3, np.int64)
     thread = U(cuda.grid(1))
     place, lane = thread // lanes, thread % lanes
     if place >= places:
         return
     for k in range(3):
-        words[k] = 0
+        sum3[k] = 0
     for v in range(n_values):
         cell = (place * n_values + v) * lanes + lane
         whole, part = cut[cell], cut[places * n_values * lanes + cell]
         if f[0] != 0:
-            add_f(f, U(whole), 1, words, 0)
-            add_f(f, U(part), -1, words, 0)
-        elif part != mixed:
-            words[0] -= np.int64(whole)
-    add_up(words, sums, lane * U(3))
+            add_f(f, U(whole), 1, sum3, 0)
+            add_f(f, U(part), -1, sum3, 0)
+        elif part != impure:
+            sum3[0] -= np.int64(whole)
+    add_up(sum3, sums, lane * U(3))

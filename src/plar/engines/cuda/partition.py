@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda
 
-from plar.engines.cuda.kernels import Device, add_f, grid, kernel
+from plar.engines.cuda.kernels import DeviceArray, add_f, grid, kernel
 from plar.engines.cuda.sorting import THREADS, Sorter
-from plar.engines.local.kernels import F, add_words
+from plar.engines.local.kernels import F, as_int
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
 from plar.uncertainty.labels import Labels
@@ -26,48 +26,51 @@ _LOW = np.int64(0xFFFFFFFF)
 _32 = np.int64(32)
 
 #: blocks of `_judge`: few, since all threads add to the same addresses
-_JUDGES = 128
+_N_JUDGES = 128
 #: what `_judge` counts: rows, classes and runs that stay, objects not settled, Θ of the classes that stay and of those
-#: that leave in three words each, rows of the largest class that stays
-_ROWS, _CLASSES, _RUNS, _UNSETTLED, _KEPT, _GONE, _LARGEST = 0, 1, 2, 3, 4, 7, 10
-_FACTS = 11
-#: several arrays in one, since the time of a launch grows with the number of its arguments
+#: that are dropped in three words each, rows of the largest class that stays
+_ROWS, _CLASSES, _RUNS, _UNSETTLED, _THETA_KEPT, _THETA_DROPPED, _LARGEST = 0, 1, 2, 3, 4, 7, 10
+_N_COUNTS = 11
+# Several arrays are passed as one, since the time of a launch grows with the number of its arguments.
+#: the new order: its rows, where classes begin, where runs begin
 _ROW, _START, _RUN = 0, 1, 2
-_OBJECTS = 1
-_MIXED, _UNEQUAL = 0, 1
+#: before each place: marks of classes and runs, and objects
+_MARKS, _OBJECTS = 0, 1
+#: of each class: whether it stays, since it has several leaf keys, and whether it has several labels
+_STAYS, _IS_UNSETTLED = 0, 1
 
 
-class Codes(NamedTuple):
+class DeviceCodes(NamedTuple):
     """Where the codes of a column are: row i at ``array[i * stride + first]``."""
 
-    array: Device
+    array: DeviceArray
     stride: int
     first: int
     n_values: int
 
 
-class Partition(NamedTuple):
+class DevicePartition(NamedTuple):
     """A partition on the device of the rows that can still change Θ; see `plar.engines.local.engine`."""
 
     #: rows, class by class, decision by decision, and how many objects each stands for
-    order: Device
-    weights: Device
+    order: DeviceArray
+    weights: DeviceArray
     #: the class and the run (part of a class with one decision) at each place of `order`
-    class_of: Device
-    run_of: Device
+    class_of: DeviceArray
+    run_of: DeviceArray
     #: where each class and each run begins, with a sentinel
-    starts: Device
-    runs: Device
+    starts: DeviceArray
+    runs: DeviceArray
     #: rows of the largest class
     largest: int
     #: objects in classes of more than one label
     unsettled: int
     #: Θ of the dropped classes, and of all
-    left: int
+    theta_dropped: int
     theta: int
 
     @property
-    def rows(self) -> int:
+    def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.order)
 
@@ -86,11 +89,11 @@ def _append_codes(
 
 @kernel
 def _mark(
-    keys: Array, places: Array, order: Array, by_row: Any, found: Array, marked: Array, flags: Array, facts: Array
+    keys: Array, places: Array, order: Array, by_row: Any, layout: Array, marked: Array, flags: Array, totals: Array
 ) -> None:
     # marks: whether a class (low half) and a run (high half) begin here
     decisions, counts = by_row
-    rows, marks, weights = found[_ROW], marked[0], marked[_OBJECTS]
+    rows, marks, objects = layout[_ROW], marked[_MARKS], marked[_OBJECTS]
     i, n = cuda.grid(1), len(order)
     if i < n:
         row = order[places[i]]
@@ -98,20 +101,20 @@ def _mark(
         decides = begins or decisions[row] != decisions[order[places[i - 1]]]
         rows[i] = row
         marks[i] = np.int64(begins) + (np.int64(decides) << _32)
-        weights[i] = counts[row]
+        objects[i] = counts[row]
         flags[0, i] = 0
         flags[1, i] = 0
     elif i == n:
         marks[i] = 0
-        weights[i] = 0
-        for k in range(_FACTS):
-            facts[k] = 0
+        objects[i] = 0
+        for k in range(_N_COUNTS):
+            totals[k] = 0
 
 
 @kernel
-def _find_segments(n: int, leaves: Array, labels: Array, found: Array, marked: Array, flags: Array) -> None:
+def _find_segments(n: int, leaves: Array, labels: Array, layout: Array, marked: Array, flags: Array) -> None:
     # After the prefix sums: where classes and runs begin, which classes hold several leaf keys, which several labels.
-    rows, starts, runs, marks = found[_ROW], found[_START], found[_RUN], marked[0]
+    rows, starts, runs, marks = layout[_ROW], layout[_START], layout[_RUN], marked[_MARKS]
     i = cuda.grid(1)
     if i < n:
         before, after = marks[i], marks[i + 1]
@@ -120,9 +123,9 @@ def _find_segments(n: int, leaves: Array, labels: Array, found: Array, marked: A
             starts[c] = i
         else:
             if leaves[rows[i]] != leaves[rows[i - 1]]:
-                flags[_MIXED, c] = 1
+                flags[_STAYS, c] = 1
             if labels[rows[i]] != labels[rows[i - 1]]:
-                flags[_UNEQUAL, c] = 1
+                flags[_IS_UNSETTLED, c] = 1
         if (after >> _32) > (before >> _32):
             runs[r] = i
     elif i == n:
@@ -131,53 +134,54 @@ def _find_segments(n: int, leaves: Array, labels: Array, found: Array, marked: A
 
 
 @kernel
-def _judge(f: F, n: int, found: Array, marked: Array, flags: Array, kept: Array, facts: Array) -> None:
+def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array, totals: Array) -> None:
     # Step i takes row, class and run number i. θ of a class of one run is 0, except for PR.
     kind = f[0]
-    starts, runs, marks, weights, mixed = found[_START], found[_RUN], marked[0], marked[_OBJECTS], flags[_MIXED]
-    own = cuda.local.array(_FACTS, np.int64)
-    for k in range(_FACTS):
-        own[k] = 0
+    starts, runs, stays_of = layout[_START], layout[_RUN], flags[_STAYS]
+    marks, objects = marked[_MARKS], marked[_OBJECTS]
+    counts = cuda.local.array(_N_COUNTS, np.int64)
+    for k in range(_N_COUNTS):
+        counts[k] = 0
     for i in range(cuda.grid(1), n + 1, cuda.gridsize(1)):
         if i == n:
             kept[0, i] = 0
             kept[1, i] = 0
             break
         before, after = marks[i], marks[i + 1]
-        stays = np.int64(mixed[(after & _LOW) - 1])
+        stays = np.int64(stays_of[(after & _LOW) - 1])
         begins, decides = (after & _LOW) - (before & _LOW), (after >> _32) - (before >> _32)
         kept[0, i] = stays + ((stays * begins) << _32)
         kept[1, i] = stays * decides
-        own[_ROWS] += stays
-        own[_CLASSES] += stays * begins
-        own[_RUNS] += stays * decides
+        counts[_ROWS] += stays
+        counts[_CLASSES] += stays * begins
+        counts[_RUNS] += stays * decides
         if i < (marks[n] & _LOW):
             low, high = np.int64(starts[i]), np.int64(starts[i + 1])
-            size = weights[high] - weights[low]
+            size = objects[high] - objects[low]
             one_run = (marks[high] >> _32) - (marks[low] >> _32) == 1
-            target = _KEPT if mixed[i] != 0 else _GONE
-            if mixed[i] != 0:
-                own[_LARGEST] = max(own[_LARGEST], high - low)
-            if flags[_UNEQUAL, i] != 0:
-                own[_UNSETTLED] += size
+            target = _THETA_KEPT if stays_of[i] != 0 else _THETA_DROPPED
+            if stays_of[i] != 0:
+                counts[_LARGEST] = max(counts[_LARGEST], high - low)
+            if flags[_IS_UNSETTLED, i] != 0:
+                counts[_UNSETTLED] += size
             if kind == 0 and one_run:
-                own[target] -= size
+                counts[target] -= size
             elif kind != 0 and not one_run:
-                add_f(f, np.uint64(size), 1, own, target)
+                add_f(f, np.uint64(size), 1, counts, target)
         if kind != 0 and i < (marks[n] >> _32):
             low, high = np.int64(runs[i]), np.int64(runs[i + 1])
             c = (marks[low + 1] & _LOW) - 1
-            target = _KEPT if mixed[c] != 0 else _GONE
+            target = _THETA_KEPT if stays_of[c] != 0 else _THETA_DROPPED
             if (marks[starts[c + 1]] >> _32) - (marks[starts[c]] >> _32) > 1:
-                add_f(f, np.uint64(weights[high] - weights[low]), -1, own, target)
+                add_f(f, np.uint64(objects[high] - objects[low]), -1, counts, target)
     for k in range(_LARGEST):
-        if own[k] != 0:
-            cuda.atomic.add(facts, k, own[k])
-    cuda.atomic.max(facts, _LARGEST, own[_LARGEST])
+        if counts[k] != 0:
+            cuda.atomic.add(totals, k, counts[k])
+    cuda.atomic.max(totals, _LARGEST, counts[_LARGEST])
 
 
 @kernel
-def _keep(n: int, found: Array, marked: Array, kept: Array, weights: Array, memory: Array) -> None:
+def _keep(n: int, layout: Array, marked: Array, kept: Array, weights: Array, memory: Array) -> None:
     # memory: order, class_of, run_of, starts and runs of the new partition, one after another
     i, n_rows, n_classes = cuda.grid(1), len(weights), kept[0, n] >> _32
     starts, runs = 3 * n_rows, 3 * n_rows + n_classes + 1
@@ -186,7 +190,7 @@ def _keep(n: int, found: Array, marked: Array, kept: Array, weights: Array, memo
         place = before & _LOW
         if (after & _LOW) > place:
             c, r = (after >> _32) - 1, kept[1, i + 1] - 1
-            memory[place] = found[_ROW, i]
+            memory[place] = layout[_ROW, i]
             memory[n_rows + place] = c
             memory[2 * n_rows + place] = r
             weights[place] = marked[_OBJECTS, i + 1] - marked[_OBJECTS, i]
@@ -207,49 +211,78 @@ class Refinery:
 
     def __init__(self, granules: Granules, labels: Labels, f: F, counter: Any) -> None:
         n = len(granules)
-        self._f, self._counter = f, counter
+        self._f = f
+        self._counter = counter
         self._by_row = cuda.to_device(granules.decision_codes), cuda.to_device(granules.counts)
         leaves = cuda.to_device(labels.leaves)
-        self._labels = leaves, leaves if labels.labels is labels.leaves else cuda.to_device(labels.labels)
+        self._leaves_and_labels = leaves, leaves if labels.labels is labels.leaves else cuda.to_device(labels.labels)
         self._sorter = Sorter(n)
-        #: rows in the new order, where classes and runs begin; marks and objects before each row; what is known of
-        #: classes; which rows, classes and runs stay
-        self._found = cuda.device_array((3, n + 1), np.uint32)
-        self._marked, self._kept = (cuda.device_array((2, n + 1), np.int64) for _ in range(2))
+        self._layout = cuda.device_array((3, n + 1), np.uint32)
+        self._marked = cuda.device_array((2, n + 1), np.int64)
         self._flags = cuda.device_array((2, n), np.uint8)
-        self._facts = cuda.device_array(_FACTS, np.int64)
+        #: which rows, classes and runs stay
+        self._kept = cuda.device_array((2, n + 1), np.int64)
+        self._totals = cuda.device_array(_N_COUNTS, np.int64)
 
-    def start(self, order: Array) -> Partition:
+    def start(self, order: Array) -> DevicePartition:
         """Put one class on the device; the rows are given decision by decision."""
-        nothing, whole = (cuda.to_device(a) for a in (np.zeros(len(order), np.uint32), np.zeros(2, np.uint32)))
-        one = Partition(cuda.to_device(order), nothing, nothing, nothing, whole, whole, 0, 0, 0, 0)
+        zeros = cuda.to_device(np.zeros(len(order), np.uint32))
+        ends = cuda.to_device(np.zeros(2, np.uint32))
+        one_class = DevicePartition(
+            order=cuda.to_device(order),
+            weights=zeros,
+            class_of=zeros,
+            run_of=zeros,
+            starts=ends,
+            runs=ends,
+            largest=0,
+            unsettled=0,
+            theta_dropped=0,
+            theta=0,
+        )
         # refining by a column of one value finds the runs and all counts
-        return self.refine(one, [Codes(nothing, 1, 0, 1)])
+        return self.refine(one_class, [DeviceCodes(zeros, 1, 0, 1)])
 
-    def refine(self, partition: Partition, columns: Sequence[Codes]) -> Partition:
+    def refine(self, partition: DevicePartition, columns: Sequence[DeviceCodes]) -> DevicePartition:
         """Split every class by the values of some columns together."""
-        n, order, before = partition.rows, partition.order, partition.class_of
-        for codes in columns:
-            _append_codes[grid(n, THREADS)](before, order, *codes, *self._sorter.room())
-            before = self._sorter.room()[0]
-        distinct = (len(partition.starts) - 1) * math.prod(codes.n_values for codes in columns)
-        keys, places = self._sorter.sorted(n, (distinct - 1).bit_length())
-        every, work = grid(n + 1, THREADS), (self._found, self._marked, self._flags)
-        _mark[every](keys, places, order, self._by_row, *work, self._facts)
+        n = partition.n_rows
+        keys, places = self._sorted(partition, columns)
+        every = grid(n + 1, THREADS)
+        work = self._layout, self._marked, self._flags
+        _mark[every](keys, places, partition.order, self._by_row, *work, self._totals)
         self._sorter.scan(self._marked, n + 1)
-        _find_segments[every](n, *self._labels, *work)
-        _judge[min(every[0], _JUDGES), THREADS](self._f, n, *work, self._kept, self._facts)
+        _find_segments[every](n, *self._leaves_and_labels, *work)
+        _judge[min(every[0], _N_JUDGES), THREADS](self._f, n, *work, self._kept, self._totals)
         self._sorter.scan(self._kept, n + 1)
-        facts = self._facts.copy_to_host()
-        rows, classes, runs = facts[:_UNSETTLED].tolist()
-        left = partition.left + add_words(facts[_GONE : _GONE + 3])
-        theta = left + add_words(facts[_KEPT : _KEPT + 3])
+        totals = self._totals.copy_to_host()
+        n_rows, n_classes, n_runs = totals[:_UNSETTLED].tolist()
+        theta_dropped = partition.theta_dropped + as_int(totals[_THETA_DROPPED : _THETA_DROPPED + 3])
         # allocation takes longer than many kernels: one piece for all but the weights
-        memory = cuda.device_array(3 * rows + classes + runs + 2, np.uint32)
-        weights = cuda.device_array(rows, self._counter)
-        if rows:
-            _keep[every](n, self._found, self._marked, self._kept, weights, memory)
-        ends = np.cumsum([0, rows, rows, rows, classes + 1, runs + 1]).tolist()
-        order, class_of, run_of, starts, run_starts = (memory[i:j] for i, j in pairwise(ends))
-        largest, unsettled = int(facts[_LARGEST]), int(facts[_UNSETTLED])
-        return Partition(order, weights, class_of, run_of, starts, run_starts, largest, unsettled, left, theta)
+        memory = cuda.device_array(3 * n_rows + n_classes + n_runs + 2, np.uint32)
+        weights = cuda.device_array(n_rows, self._counter)
+        if n_rows:
+            _keep[every](n, self._layout, self._marked, self._kept, weights, memory)
+        ends = np.cumsum([0, n_rows, n_rows, n_rows, n_classes + 1, n_runs + 1]).tolist()
+        order, class_of, run_of, starts, runs = (memory[low:high] for low, high in pairwise(ends))
+        return DevicePartition(
+            order=order,
+            weights=weights,
+            class_of=class_of,
+            run_of=run_of,
+            starts=starts,
+            runs=runs,
+            largest=int(totals[_LARGEST]),
+            unsettled=int(totals[_UNSETTLED]),
+            theta_dropped=theta_dropped,
+            theta=theta_dropped + as_int(totals[_THETA_KEPT : _THETA_KEPT + 3]),
+        )
+
+    def _sorted(self, partition: DevicePartition, columns: Sequence[DeviceCodes]) -> tuple[DeviceArray, DeviceArray]:
+        """Sort the rows by class and values: their keys, and where they were."""
+        n = partition.n_rows
+        before = partition.class_of
+        for codes in columns:
+            _append_codes[grid(n, THREADS)](before, partition.order, *codes, *self._sorter.buffers())
+            before, _ = self._sorter.buffers()
+        n_keys = (len(partition.starts) - 1) * math.prod(codes.n_values for codes in columns)
+        return self._sorter.sorted(n, (n_keys - 1).bit_length())

@@ -6,18 +6,19 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines.cuda.kernels import Device, device, kernel
+from plar.engines.cuda.kernels import DeviceArray, device, kernel
 from plar.grouping.partition import Array
 
 #: threads per block of these kernels; the simulator runs each of them as a Python thread
 THREADS = 4 if config.ENABLE_CUDASIM else 128
-#: prefix sums go in chunks, a block each
-_MOST_CHUNKS = 1024
-_ITEMS = 16
-#: bits that the sort takes at a time, and rows per block
+#: prefix sums go in chunks, a block each, with at least so many numbers for each thread
+_MAX_CHUNKS = 1024
+_MIN_NUMBERS_PER_THREAD = 16
+#: bits that the sort takes at a time
 _DIGIT_BITS = 8
-_DIGITS = 1 << _DIGIT_BITS
-_TILE = 4 * THREADS
+_N_DIGITS = 1 << _DIGIT_BITS
+#: rows that a block sorts
+_TILE_ROWS = 4 * THREADS
 
 
 @kernel
@@ -72,12 +73,12 @@ def _digit(key: np.uint64, shift: int, digits: int) -> np.int64:
 
 @kernel
 def _count_digits(keys: Array, n: int, shift: int, digits: int, tiles: int, counts: Array) -> None:
-    seen = cuda.shared.array(_DIGITS, np.int32)
+    seen = cuda.shared.array(_N_DIGITS, np.int32)
     tile, t = cuda.blockIdx.x, cuda.threadIdx.x
     for digit in range(t, digits, THREADS):
         seen[digit] = 0
     cuda.syncthreads()
-    for i in range(tile * _TILE + t, min((tile + 1) * _TILE, n), THREADS):
+    for i in range(tile * _TILE_ROWS + t, min((tile + 1) * _TILE_ROWS, n), THREADS):
         cuda.atomic.add(seen, _digit(keys[i], shift, digits), 1)
     cuda.syncthreads()
     for digit in range(t, digits, THREADS):
@@ -90,10 +91,10 @@ def _move_by_digit(
     new_places: Array,
 ) -> None:  # fmt: skip
     # the rank of a row among equals in the tile is counted one by one: a tile is small
-    of_row = cuda.shared.array(_TILE, np.int32)
+    of_row = cuda.shared.array(_TILE_ROWS, np.int32)
     tile, t = cuda.blockIdx.x, cuda.threadIdx.x
-    first = tile * _TILE
-    rows = min(_TILE, n - first)
+    first = tile * _TILE_ROWS
+    rows = min(_TILE_ROWS, n - first)
     for i in range(t, rows, THREADS):
         of_row[i] = _digit(keys[first + i], shift, digits)
     cuda.syncthreads()
@@ -113,17 +114,17 @@ class Sorter:
     def __init__(self, n: int) -> None:
         self._keys = [cuda.device_array(n, np.uint64) for _ in range(2)]
         self._places = [cuda.device_array(n, np.uint32) for _ in range(2)]
-        self._digit_counts = cuda.device_array((1, _DIGITS * -(-n // _TILE)), np.int64)
-        self._sums = cuda.device_array((2, _MOST_CHUNKS), np.int64)
+        self._digit_counts = cuda.device_array((1, _N_DIGITS * -(-n // _TILE_ROWS)), np.int64)
+        self._sums = cuda.device_array((2, _MAX_CHUNKS), np.int64)
 
-    def room(self) -> tuple[Device, Device]:
+    def buffers(self) -> tuple[DeviceArray, DeviceArray]:
         """Where to write the keys and places to be sorted."""
         return self._keys[0], self._places[0]
 
-    def sorted(self, n: int, bits: int) -> tuple[Device, Device]:
+    def sorted(self, n: int, bits: int) -> tuple[DeviceArray, DeviceArray]:
         """Sort the first n keys by their lowest bits."""
         # stable, from the lowest digit up
-        tiles = -(-n // _TILE)
+        tiles = -(-n // _TILE_ROWS)
         for shift in range(0, bits, _DIGIT_BITS):
             digits = 1 << min(_DIGIT_BITS, bits - shift)
             (keys, new_keys), (places, new_places) = self._keys, self._places
@@ -133,11 +134,11 @@ class Sorter:
             _move_by_digit[tiles, THREADS](keys, places, *sizes, self._digit_counts, new_keys, new_places)
             self._keys.reverse()
             self._places.reverse()
-        return self.room()
+        return self.buffers()
 
-    def scan(self, values: Device, n: int) -> None:
+    def scan(self, values: DeviceArray, n: int) -> None:
         """Turn the first n numbers of each row into the sums of all before them, in place."""
-        chunk = THREADS * max(_ITEMS, -(-n // (_MOST_CHUNKS * THREADS)))
+        chunk = THREADS * max(_MIN_NUMBERS_PER_THREAD, -(-n // (_MAX_CHUNKS * THREADS)))
         launch = (-(-n // chunk), len(values)), THREADS
         _sum_chunks[launch](values, n, chunk, self._sums)
         _scan_chunks[launch](values, n, chunk, self._sums)

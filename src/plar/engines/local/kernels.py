@@ -14,24 +14,26 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.partition import Index
+from plar.grouping.partition import Index, Ints
 from plar.runtime.jit import jit
 
-Words = NDArray[np.int64]
+#: a sum in three words, low to high, of weights 1, 2^32 and 2^64; or several such sums, a row each
+Sum3: TypeAlias = NDArray[np.int64]
+U64Array: TypeAlias = NDArray[np.uint64]
 #: a number of 128 bits, high word first
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
 #: a convex measure's f: its kind, its table, and the logarithms for beyond the table
-F: TypeAlias = tuple[int, Words, NDArray[np.uint64]]
+F: TypeAlias = tuple[int, Ints, U64Array]
 _ONE = np.uint64(1)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
-#: 1, 1/2, …, 1/13 in units of 2^-120
+#: 1, 1/2, …, 1/13 in units of 2^-120, each as a high and a low word
 _INVERSES = tuple((np.uint64((1 << 120) // k >> 64), np.uint64((1 << 120) // k % (1 << 64))) for k in range(1, 14))
 
 
-def add_words(words: Sequence[int] | Words) -> int:
+def as_int(sum3: Sequence[int] | Sum3) -> int:
     """Put the three words of a sum together."""
-    return int(words[0]) + (int(words[1]) << 32) + (int(words[2]) << 64)
+    return int(sum3[0]) + (int(sum3[1]) << 32) + (int(sum3[2]) << 64)
 
 
 @jit
@@ -71,12 +73,13 @@ def _log_near(n: np.uint64, s: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
     # In units of 2^-120: n = q·2^s·(1 + r) with 512 ≤ q < 1024, r < 2^-9;
     # ln n = ln q + s·ln 2 + r·(1 − r·(1/2 − r·(1/3 − …))).
     q = n >> s
-    left, digits = n - (q << s), np.uint64(20)
+    rest = n - (q << s)
+    digits = np.uint64(20)
     r = np.uint64(0), np.uint64(0)
     for _ in range(6):
-        left <<= digits
-        r = (r[0] << digits) | (r[1] >> np.uint64(44)), (r[1] << digits) | (left // (q << s))
-        left %= q << s
+        rest <<= digits
+        r = (r[0] << digits) | (r[1] >> np.uint64(44)), (r[1] << digits) | (rest // (q << s))
+        rest %= q << s
     series = _INVERSES[12]
     for k in range(11, -1, -1):
         series = _minus(_INVERSES[k], _times(r, series))
@@ -97,13 +100,13 @@ def _f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
     return high + square_high * (n - _ONE), low
 
 
-def plain_add_f(f: F, n: np.uint64, sign: int, words: Words, first: int) -> None:
-    """words[first : first + 3] += sign · f(n), to be compiled for the CPU and the GPU."""
+def plain_add_f(f: F, n: np.uint64, sign: int, sum3: Sum3, first: int) -> None:
+    """sum3[first : first + 3] += sign · f(n), to be compiled for the CPU and the GPU."""
     kind, table, anchors = f
     if n < np.uint64(len(table)):
         tabled = np.uint64(table[n])
-        words[first] += sign * np.int64(tabled & _LOW)
-        words[first + 1] += sign * np.int64(tabled >> _32)
+        sum3[first] += sign * np.int64(tabled & _LOW)
+        sum3[first + 1] += sign * np.int64(tabled >> _32)
         return
     s, log = np.uint64(0), _ONE
     if kind == 1:
@@ -112,16 +115,16 @@ def plain_add_f(f: F, n: np.uint64, sign: int, words: Words, first: int) -> None
         q = (n >> s) - np.uint64(511)
         log = np.uint64(_log_near(n, s, (anchors[q, 0], anchors[q, 1]), (anchors[0, 0], anchors[0, 1])))
     high, low = _f_beyond_table(kind, n, log)
-    words[first] += sign * np.int64(np.uint64(low) & _LOW)
-    words[first + 1] += sign * np.int64(np.uint64(low) >> _32)
-    words[first + 2] += sign * np.int64(np.uint64(high))
+    sum3[first] += sign * np.int64(np.uint64(low) & _LOW)
+    sum3[first + 1] += sign * np.int64(np.uint64(low) >> _32)
+    sum3[first + 2] += sign * np.int64(np.uint64(high))
 
 
 add_f = jit(plain_add_f)
 
 
 @jit
-def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
+def weight_of(weights: Ints, low: np.uint64, high: np.uint64) -> np.uint64:
     """Add up the weights of some rows."""
     total = np.uint64(0)
     for i in range(low, high):
@@ -130,7 +133,7 @@ def weight_of(weights: Words, low: np.uint64, high: np.uint64) -> np.uint64:
 
 
 @jit
-def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts: Index, words: Words) -> None:
+def partition_theta(f: F, decisions: Index, counts: Ints, order: Index, starts: Index, sum3: Sum3) -> None:
     """Add the Θ of a partition whose classes are ordered by decision."""
     kind, table = f[0], f[1]
     lower = upper = np.int64(0)
@@ -149,7 +152,7 @@ def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts:
                 if tabled:
                     theta -= table[run]
                 elif kind:
-                    add_f(f, run, -1, words, 0)
+                    add_f(f, run, -1, sum3, 0)
                 run, pure, last = np.uint64(0), False, decisions[row]
             run += np.uint64(counts[row])
         if tabled:
@@ -157,35 +160,35 @@ def partition_theta(f: F, decisions: Index, counts: Words, order: Index, starts:
             lower += theta & np.int64(_LOW)
             upper += theta >> np.int64(32)
         elif kind:
-            add_f(f, run, -1, words, 0)
-            add_f(f, size, 1, words, 0)
+            add_f(f, run, -1, sum3, 0)
+            add_f(f, size, 1, sum3, 0)
         elif pure:
-            words[0] -= np.int64(size)
-    words[0] += lower
-    words[1] += upper
+            sum3[0] -= np.int64(size)
+    sum3[0] += lower
+    sum3[1] += upper
 
 
 @jit
-def mixed_objects(labels: Index, counts: Words, order: Index, starts: Index) -> int:
+def count_unsettled_objects(labels: Index, counts: Ints, order: Index, starts: Index) -> int:
     """Count the objects in classes of more than one label."""
     objects = np.int64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
         low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
-        label, size, mixed = labels[order[low]], np.int64(0), False
+        label, size, unsettled = labels[order[low]], np.int64(0), False
         for i in range(low, high):
             row = np.uint64(order[i])
-            mixed |= labels[row] != label
+            unsettled |= labels[row] != label
             size += counts[row]
-        objects += size if mixed else np.int64(0)
+        objects += size if unsettled else np.int64(0)
     return int(objects)
 
 
 @jit
-def add_pure(values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
+def add_pure(values: Index, weights: Ints, runs: Index, class_runs: Index, n_values: int, sum3: Sum3) -> None:
     """Add Θ(D|R∪{a}) for PR: minus the weight of the cells (class, value) that lie in one run."""
     # Runs and classes are numbered from 1 through the whole pass, so that nothing is cleared between classes.
     last_run = np.zeros(n_values, np.uint32)
-    mixed_in = np.zeros(n_values, np.uint32)
+    impure_in = np.zeros(n_values, np.uint32)
     pure = np.int64(0)
     for c in range(np.uint64(len(class_runs)) - _ONE):
         first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
@@ -195,16 +198,16 @@ def add_pure(values: Index, weights: Words, runs: Index, class_runs: Index, n_va
                 v = np.uint64(values[i])
                 seen = np.uint64(last_run[v])
                 if seen > first and seen != run + _ONE:
-                    mixed_in[v] = number
+                    impure_in[v] = number
                 last_run[v] = run + _ONE
         for i in range(np.uint64(runs[first]), np.uint64(runs[last])):
-            if mixed_in[np.uint64(values[i])] != number:
+            if impure_in[np.uint64(values[i])] != number:
                 pure += weights[i]
-    words[0] -= pure
+    sum3[0] -= pure
 
 
 @jit
-def add_cells(f: F, values: Index, weights: Words, runs: Index, class_runs: Index, n_values: int, words: Words) -> None:
+def add_cells(f: F, values: Index, weights: Ints, runs: Index, class_runs: Index, n_values: int, sum3: Sum3) -> None:
     """Add Θ(D|R∪{a}): Σ f over the cells (class, value) − Σ f over the cells (run, value)."""
     table = f[1]
     # A row of weight w that meets a count n adds f(n + w) − f(n), without a branch. A class of s rows costs O(s) for
@@ -226,8 +229,8 @@ def add_cells(f: F, values: Index, weights: Words, runs: Index, class_runs: Inde
                     in_class[v] = e + w
                 for i in range(start, end):
                     in_run[np.uint64(values[i])] = 0
-            words[0] += np.int64(np.uint64(theta) & _LOW)
-            words[1] += np.int64(np.uint64(theta) >> _32)
+            sum3[0] += np.int64(np.uint64(theta) & _LOW)
+            sum3[1] += np.int64(np.uint64(theta) >> _32)
         else:
             for run in range(first, last):
                 start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
@@ -236,11 +239,11 @@ def add_cells(f: F, values: Index, weights: Words, runs: Index, class_runs: Inde
                     in_class[np.uint64(values[i])] += weights[i]
                 for i in range(start, end):
                     v = np.uint64(values[i])
-                    add_f(f, np.uint64(in_run[v]), -1, words, 0)
+                    add_f(f, np.uint64(in_run[v]), -1, sum3, 0)
                     in_run[v] = 0
             for i in range(low, high):
                 v = np.uint64(values[i])
-                add_f(f, np.uint64(in_class[v]), 1, words, 0)
+                add_f(f, np.uint64(in_class[v]), 1, sum3, 0)
                 in_class[v] = 0
         for i in range(low, high):
             in_class[np.uint64(values[i])] = 0

@@ -12,7 +12,7 @@ of two ways, whichever costs less for its size:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,41 +20,44 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.engines.local.kernels import Words
-from plar.grouping.partition import Codes, Index
+from plar.engines.local.kernels import U64Array
+from plar.grouping.partition import Codes, Index, Ints
 from plar.runtime.jit import jit
+from plar.runtime.parallel import ThreadTeam
 
 LANES = 64
 #: lanes pay off from here on
-_LEAST_COLUMNS, _LEAST_CELLS = 12, 1 << 17
+_MIN_COLUMNS = 12
+_MIN_CELLS = 1 << 17
 #: rows that a thread lays out at a time
-_PART = 1 << 14
+_ROWS_PER_TASK = 1 << 14
 #: beyond this many values, tables per class are cheaper than one-hot counting
 MAX_VALUES = 32
 
-Rows: TypeAlias = NDArray[np.uint8]
+#: rows of 64 bytes, one for each lane
+LaneMatrix: TypeAlias = NDArray[np.uint8]
 #: byte counters of a pass over a block
-Room: TypeAlias = tuple[Rows, Rows, Rows]
+ByteCounters: TypeAlias = tuple[LaneMatrix, LaneMatrix, LaneMatrix]
 
 _ONE = np.uint64(1)
 _FOUR = np.uint64(4)
 _W = np.uint64(LANES)
 #: a byte counts up to here
-BYTE = np.uint64(255)
+MAX_BYTE = np.uint64(255)
 #: segments of more weight than this are never compared in pairs
-PAIR_WEIGHT = np.uint64(96)
+MAX_PAIR_WEIGHT = np.uint64(96)
 
 
-def aligned(rows: int) -> Rows:
+def aligned(n_rows: int) -> LaneMatrix:
     """Allocate rows of 64 bytes, each within one cache line: across two, every access takes twice as long."""
-    memory = np.empty((rows + 1) * LANES, np.uint8)
+    memory = np.empty((n_rows + 1) * LANES, np.uint8)
     skip = -memory.ctypes.data % LANES
-    return memory[skip : skip + rows * LANES].reshape(rows, LANES)
+    return memory[skip : skip + n_rows * LANES].reshape(n_rows, LANES)
 
 
-def scratch() -> Room:
+def byte_counters() -> ByteCounters:
     """Allocate the byte counters for a pass over a block."""
-    return aligned(MAX_VALUES), aligned(int(PAIR_WEIGHT)), aligned(1)
+    return aligned(MAX_VALUES), aligned(int(MAX_PAIR_WEIGHT)), aligned(1)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -66,7 +69,7 @@ def _pointer(_: Any, address: Any) -> Any:
 
 
 @jit
-def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
+def _swap(words: U64Array, apart: np.uint64, mask: np.uint64) -> None:
     # each of eight words swaps bytes with the one this far away
     shift = np.uint64(8) * apart
     for half in range(_FOUR):
@@ -77,16 +80,16 @@ def _swap(words: NDArray[np.uint64], apart: np.uint64, mask: np.uint64) -> None:
 
 
 @jit
-def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows: NDArray[np.uint64]) -> None:
+def _interleave(addresses: U64Array, strides: U64Array, rows: U64Array) -> None:
     # some rows at a time, so that their part of all columns stays in a fast cache; columns an odd number of cache lines
     # apart do not compete for the same cache sets
-    some = np.uint64(512)
+    rows_at_once = np.uint64(512)
     tile = np.zeros((LANES, 576), np.uint8)
     words = tile.view(np.uint64)
     turned, eight = np.empty(8, np.uint64), np.uint64(8)
     n = np.uint64(len(rows))
-    for begin in range(np.uint64(0), n, some):
-        m = min(some, n - begin)
+    for begin in range(np.uint64(0), n, rows_at_once):
+        m = min(rows_at_once, n - begin)
         for k in range(np.uint64(len(addresses))):
             stride = strides[k]
             column = carray(_pointer(addresses[k] + begin * stride), int(m * stride))
@@ -109,34 +112,31 @@ def _interleave(addresses: NDArray[np.uint64], strides: NDArray[np.uint64], rows
                     rows[begin + i + r, g] = turned[r]
 
 
-def as_rows(columns: Sequence[Codes], in_threads: Callable[..., Any] | None = None) -> Rows:
+def as_rows(columns: Sequence[Codes], team: ThreadTeam | None = None) -> LaneMatrix:
     """Turn up to 64 columns of few values into rows of 64 lanes; lanes beyond them hold zeros.
 
-    `in_threads` is a function of a function, its tasks and the number of cells, by default for one thread.
+    Rows are shared among the threads of a team, if one is given.
     """
-    held = [column.astype(np.uint8, copy=False) for column in columns]
-    rows = aligned(len(held[0]))
-    addresses = np.array([column.__array_interface__["data"][0] for column in held], np.uint64)
-    strides = np.array([column.strides[0] for column in held]).astype(np.uint64)
+    byte_columns = [column.astype(np.uint8, copy=False) for column in columns]
+    rows = aligned(len(byte_columns[0]))
+    addresses = np.array([column.__array_interface__["data"][0] for column in byte_columns], np.uint64)
+    strides = np.array([column.strides[0] for column in byte_columns]).astype(np.uint64)
 
     def fill(low: int) -> None:
-        _interleave(addresses + np.uint64(low) * strides, strides, rows[low : low + _PART].view(np.uint64))
+        part = rows[low : low + _ROWS_PER_TASK]
+        _interleave(addresses + np.uint64(low) * strides, strides, part.view(np.uint64))
 
-    parts = range(0, len(rows), _PART)
-    if in_threads:
-        in_threads(fill, parts, rows.size)
-    else:
-        for low in parts:
-            fill(low)
+    team = team or ThreadTeam(1)
+    team.run(fill, range(0, len(rows), _ROWS_PER_TASK), rows.size)
     return rows
 
 
-class Block(NamedTuple):
+class LaneBlock(NamedTuple):
     """Up to 64 attributes, a lane each; rows are in the order of the granules."""
 
     attributes: Sequence[int]
     n_values: int
-    rows: Rows
+    rows: LaneMatrix
 
 
 def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None) -> tuple[list[list[int]], list[int]]:
@@ -149,7 +149,7 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
     """
     few = [a for a, n in enumerate(n_values) if n <= MAX_VALUES]
     if wanted is None:
-        wanted = len(few) >= _LEAST_COLUMNS and len(few) * n_rows >= _LEAST_CELLS
+        wanted = len(few) >= _MIN_COLUMNS and len(few) * n_rows >= _MIN_CELLS
     # attributes with similar numbers of values share a block, since the largest determines its time
     few = sorted(few, key=n_values.__getitem__) if wanted else []
     others = sorted(set(range(len(n_values))).difference(few))
@@ -157,7 +157,7 @@ def lane_groups(n_values: Sequence[int], n_rows: int, wanted: bool | None = None
 
 
 @jit
-def permute_words(words: NDArray[np.uint64], perm: Index, out: NDArray[np.uint64]) -> None:
+def permute_words(words: U64Array, perm: Index, out: U64Array) -> None:
     """Copy row perm[i] of a block to place i of another, both seen as words."""
     # All loads before all stores, in words: only then does the compiler move a row with one instruction.
     for i in range(np.uint64(len(perm))):
@@ -169,7 +169,9 @@ def permute_words(words: NDArray[np.uint64], perm: Index, out: NDArray[np.uint64
 
 
 @jit
-def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows) -> None:
+def count_short(
+    x: LaneMatrix, weights: Ints, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: LaneMatrix
+) -> None:
     """Count the weight of the rows by value and lane, where the whole weight fits a byte."""
     # Four rows at a time, so that counts are loaded and stored once for the four; every step is cast to a byte, or else
     # the compiler widens it.
@@ -204,13 +206,13 @@ def count_short(x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_valu
 
 @jit
 def count_long(
-    x: Rows, weights: Words, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: Rows, wide: Words
+    x: LaneMatrix, weights: Ints, low: np.uint64, high: np.uint64, n_values: np.uint64, counts: LaneMatrix, wide: Ints
 ) -> None:
     """Add counts as `count_short` makes them, for any weight: in stretches that fit a byte, heavy rows one by one."""
     i = low
     while i < high:
         weight, end = np.uint64(0), i
-        while end < high and weight + np.uint64(weights[end]) <= BYTE:
+        while end < high and weight + np.uint64(weights[end]) <= MAX_BYTE:
             weight += np.uint64(weights[end])
             end += _ONE
         if end <= i + _ONE:
@@ -228,7 +230,9 @@ def count_long(
 
 
 @jit
-def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before_row: Rows, histogram: Rows) -> None:
+def count_pairs(
+    x: LaneMatrix, weights: Ints, low: np.uint64, high: np.uint64, before_row: LaneMatrix, histogram: LaneMatrix
+) -> None:
     """Count by lane how many units of weight have t ≥ 1 equals before them."""
     zero, unit = np.uint8(0), np.uint8(1)
     before = np.uint64(weights[low])
@@ -278,7 +282,7 @@ def count_pairs(x: Rows, weights: Words, low: np.uint64, high: np.uint64, before
 def pairs_are_cheaper(rows: np.uint64, weight: np.uint64, n_values: np.uint64) -> np.bool_:
     """Whether counting pairs is faster for a segment."""
     # Picoseconds per cell as measured: pairs 100 + 10·(rows + weight), one-hot values·(15 + 350/rows).
-    if weight > PAIR_WEIGHT:
+    if weight > MAX_PAIR_WEIGHT:
         return np.bool_(False)
     pairs = rows * (np.uint64(100) + np.uint64(10) * (rows + weight))
     return pairs < n_values * (np.uint64(15) * rows + np.uint64(350))

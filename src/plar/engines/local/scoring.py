@@ -12,7 +12,7 @@ import numpy as np
 from plar.engines.local import kernels, lane_sums, lanes
 from plar.errors import TableError
 from plar.granules.granules import Granules
-from plar.grouping.partition import Codes, Index, Runs, find_runs, in_order, split, weights_in_order
+from plar.grouping.partition import Codes, Index, Ints, Runs, find_runs, in_order, split, weights_in_order
 from plar.measures import OWN, PURE, Measure, f_table, log_anchors
 from plar.uncertainty.labels import Labels
 
@@ -23,49 +23,65 @@ class Scorer:
     def __init__(self, measure: Measure, n_objects: int, n_decisions: int) -> None:
         self.kind = measure.kind
         self.n_decisions = n_decisions
-        self.own = _own_kernel(measure.name, measure.theta) if measure.kind == OWN else None
+        #: the kernel of a user's θ
+        self.own_kernel = _compile_own(measure.name, measure.theta) if measure.kind == OWN else None
         table = f_table(measure.kind, n_objects)
-        self.f = measure.kind, table, log_anchors() if n_objects >= len(table) else np.zeros((1, 2), np.uint64)
+        anchors = np.zeros((1, 2), np.uint64)
+        if n_objects >= len(table):
+            anchors = log_anchors()
+        self.f: kernels.F = (measure.kind, table, anchors)
 
-    def total(self, decision_codes: Index, counts: kernels.Words, order: Index, starts: Index) -> int:
+    def total(self, decision_codes: Index, counts: Ints, order: Index, starts: Index) -> int:
         """Σ θ(E) over the classes E of a partition."""
-        words = np.zeros(3, np.int64)
-        if self.own is not None:
-            self.own(decision_codes, counts, order, starts, np.zeros(self.n_decisions, np.int64), words)
+        sum3 = np.zeros(3, np.int64)
+        if self.own_kernel is not None:
+            tally = np.zeros(self.n_decisions, np.int64)
+            self.own_kernel(decision_codes, counts, order, starts, tally, sum3)
         else:
-            kernels.partition_theta(self.f, decision_codes, counts, order, starts, words)
-        return kernels.add_words(words)
+            kernels.partition_theta(self.f, decision_codes, counts, order, starts, sum3)
+        return kernels.as_int(sum3)
 
     def total_of_all(self, granules: Granules, labels: Labels) -> int:
         """Θ(D|C); for the pure classes, each a single granule, the four measures know θ in advance."""
-        pure = labels.order[: labels.n_pure] if self.own is None else labels.order[:0]
-        rest = labels.order[len(pure) :], labels.starts[len(pure) :] - np.uint32(len(pure))
-        theta = self.total(granules.decision_codes, granules.counts, *rest)
-        return theta - int(granules.counts[pure].sum()) if self.kind == PURE else theta
+        decision_codes, counts = granules.decision_codes, granules.counts
+        if self.own_kernel is not None:
+            return self.total(decision_codes, counts, labels.order, labels.starts)
+        n_pure = labels.n_pure
+        impure_starts = labels.starts[n_pure:] - np.uint32(n_pure)
+        theta = self.total(decision_codes, counts, labels.order[n_pure:], impure_starts)
+        if self.kind == PURE:
+            theta -= int(counts[labels.order[:n_pure]].sum())
+        return theta
 
 
-class Pass:
+class CandidatePass:
     """One pass over U/R, with classes ordered by decision: Θ(D|R∪{a}) of any candidate.
 
     Where the runs begin, and the first run of each class, can be given.
     """
 
     def __init__(
-        self, scorer: Scorer, decision_codes: Index, counts: kernels.Words, order: Index, starts: Index, *runs: Index
+        self, scorer: Scorer, decision_codes: Index, counts: Ints, order: Index, starts: Index, *run_starts: Index
     ) -> None:
         self._scorer = scorer
         #: a user's θ is evaluated column by column
-        self.takes_blocks = scorer.own is None
-        self._rows = decision_codes, counts
-        self._order, self._starts = order, starts
-        self.runs = Runs(weights_in_order(counts, order), *runs) if runs else find_runs(*self._rows, order, starts)
-        self._weights, self._runs, self._class_runs = self.runs
+        self.takes_blocks = scorer.own_kernel is None
+        self._decision_codes = decision_codes
+        self._counts = counts
+        self._order = order
+        self._starts = starts
+        if run_starts:
+            self.runs = Runs(weights_in_order(counts, order), *run_starts)
+        else:
+            self.runs = find_runs(decision_codes, counts, order, starts)
 
     def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
         """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""
-        n = 1 if n_tasks >= 2 * n_jobs or n_jobs == 1 else -(-2 * n_jobs // max(n_tasks, 1))
-        parts = [self.part(i, i + 1, n) for i in range(n)]
-        return [part for part in parts if part.stop - part.start > 1]
+        n_ranges = 1
+        if n_jobs > 1 and n_tasks < 2 * n_jobs:
+            n_ranges = -(-2 * n_jobs // max(n_tasks, 1))
+        ranges = [self.part(i, i + 1, n_ranges) for i in range(n_ranges)]
+        return [part for part in ranges if part.stop - part.start > 1]
 
     def part(self, low: int, high: int, of: int) -> slice:
         """The classes from one fraction of the rows to another, as places of starts, the last of which is an end."""
@@ -75,39 +91,55 @@ class Pass:
 
     def column(self, codes: Codes, n_values: int, part: slice = slice(None)) -> int:
         """Θ of a range of classes, split by a column; `codes` are by row, in any order of the rows."""
-        s = self._scorer
-        if s.own is not None:
+        scorer = self._scorer
+        if scorer.own_kernel is not None:
             return self._own_column(codes, n_values, part)
-        values, words = in_order(codes, self._order), np.zeros(3, np.int64)
-        rows = values, self._weights, self._runs, self._class_runs[part]
-        if s.kind == PURE:
-            kernels.add_pure(*rows, n_values, words)
+        values = in_order(codes, self._order)
+        weights, begins, first = self.runs
+        sum3 = np.zeros(3, np.int64)
+        if scorer.kind == PURE:
+            kernels.add_pure(values, weights, begins, first[part], n_values, sum3)
         else:
-            kernels.add_cells(s.f, *rows, n_values, words)
-        return kernels.add_words(words)
+            kernels.add_cells(scorer.f, values, weights, begins, first[part], n_values, sum3)
+        return kernels.as_int(sum3)
 
-    def block(self, rows: lanes.Rows, n_values: int, room: lanes.Rows, part: slice = slice(None)) -> list[int]:
+    def block(
+        self, rows: lanes.LaneMatrix, n_values: int, buffer: lanes.LaneMatrix, part: slice = slice(None)
+    ) -> list[int]:
         """Θ of a range of classes, split by each of 64 columns of few values, given in any order of the rows."""
-        s, words = self._scorer, np.zeros((lanes.LANES, 3), np.int64)
-        runs = self._weights, self._runs, self._class_runs[part]
-        lane_sums.add_block(s.f, rows, self._order, self._starts[part], *runs, n_values, words, lanes.scratch(), room)
-        return [kernels.add_words(w) for w in words.tolist()]
+        weights, begins, first = self.runs
+        sums3 = np.zeros((lanes.LANES, 3), np.int64)
+        lane_sums.add_block(
+            self._scorer.f,
+            rows,
+            self._order,
+            self._starts[part],
+            weights,
+            begins,
+            first[part],
+            n_values,
+            sums3,
+            lanes.byte_counters(),
+            buffer,
+        )
+        return [kernels.as_int(sum3) for sum3 in sums3.tolist()]
 
     @property
-    def room(self) -> int:
-        """How many rows `block` needs room for."""
+    def buffer_rows(self) -> int:
+        """How many rows the buffer of `block` needs."""
         return min(len(self._order), max(lane_sums.CHUNK, int(np.diff(self._starts).max())))
 
     def _own_column(self, codes: Codes, n_values: int, part: slice) -> int:
         starts = self._starts[part]
         order = self._order[starts[0] : starts[-1]]
-        after = split([(codes, n_values)], np.arange(len(codes), dtype=np.uint32), order, starts - starts[0])
-        total, rows = self._scorer.total, self._rows
-        return total(*rows, after.order, after.starts) + total(*rows, after.gone, after.gone_starts)
+        by_row = np.arange(len(codes), dtype=np.uint32)
+        after = split([(codes, n_values)], by_row, order, starts - starts[0])
+        theta = self._scorer.total(self._decision_codes, self._counts, after.order, after.starts)
+        return theta + self._scorer.total(self._decision_codes, self._counts, after.gone, after.gone_starts)
 
 
 @lru_cache(maxsize=64)
-def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
+def _compile_own(name: str, function: Callable[..., Any]) -> Callable[..., None]:
     """Compile the sum of a user's θ over the classes of a partition."""
     theta: Any = function if hasattr(function, "py_func") else numba.njit(function)
     try:
@@ -122,13 +154,13 @@ def _own_kernel(name: str, function: Callable[..., Any]) -> Callable[..., None]:
             "divide by the scale in the normaliser."
         )
 
-    def add(decision_codes: Index, counts: Any, order: Index, starts: Index, tally: Any, words: Any) -> None:
+    def add(decision_codes: Index, counts: Ints, order: Index, starts: Index, tally: Ints, sum3: kernels.Sum3) -> None:
         for c in range(len(starts) - 1):
             for i in range(starts[c], starts[c + 1]):
                 tally[decision_codes[order[i]]] += counts[order[i]]
             value = np.int64(theta(tally))
-            words[0] += value & 0xFFFFFFFF
-            words[1] += value >> 32
+            sum3[0] += value & 0xFFFFFFFF
+            sum3[1] += value >> 32
             for i in range(starts[c], starts[c + 1]):
                 tally[decision_codes[order[i]]] = 0
 

@@ -20,7 +20,7 @@ from pyspark import RDD, Broadcast, SparkContext, SparkFiles
 
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
-from plar.engines.local.scoring import Pass, Scorer
+from plar.engines.local.scoring import CandidatePass, Scorer
 from plar.engines.spark.partitions import Cardinalities
 from plar.engines.spark.session import errors_in_parts, explained, run_watched
 from plar.engines.spark.warm import forget_zip_files
@@ -315,8 +315,8 @@ def _scores(
 ) -> Iterator[Scores]:
     """Θ(D|R∪{a}) of each block's candidates over the rows still in U/R; `offer` adds the column of the best one."""
     decision_codes, counts = decisions_and_counts.value
-    scoring = Pass(scorer(), decision_codes, counts, *partition.value)
-    buffer: lanes.Rows | None = None
+    scoring = CandidatePass(scorer(), decision_codes, counts, *partition.value)
+    buffer: lanes.LaneMatrix | None = None
     for share, arrays in blocks:
         group = share.group
         classes = scoring.part(share.low, share.high, share.of)
@@ -324,7 +324,7 @@ def _scores(
             continue
         if group.in_lanes and scoring.takes_blocks:
             if buffer is None:
-                buffer = lanes.aligned(scoring.room)
+                buffer = lanes.aligned(scoring.buffer_rows)
             thetas = scoring.block(arrays[0], max(group.n_values), buffer, classes)
             scores = [(a, theta) for a, theta in zip(group.attributes, thetas, strict=False) if a in wanted]
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from pyspark import Broadcast
 
-from plar.engines.clauses import FoundClause, Question, RowClauseFinder, decisions_of, encoded, with_values
+from plar.engines.clauses import ClauseQuestion, FoundClause, RowClauseFinder, decisions_of, encoded, with_values
 from plar.engines.spark.partitions import Cardinalities, GranulePartition, as_granules, concat_partitions, split_by_hash
 from plar.engines.spark.session import explained
 from plar.errors import TableError
@@ -64,7 +64,7 @@ class SparkClauseFinder:
         return [all(answers) for answers in self._ask(attributes, preserves)]
 
     @spark_call
-    def find(self, questions: Sequence[Question]) -> list[FoundClause | None]:
+    def find(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         """For each set, a clause that it does not hit, or None if it preserves Θ."""
         sets = [tuple(attributes) for attributes, _ in questions]
         orders = [tuple(order) for _, order in questions]

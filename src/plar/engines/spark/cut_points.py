@@ -16,7 +16,7 @@ from plar.engines.spark.session import errors_in_parts, explained
 from plar.engines.spark.sources import DistributedTable
 from plar.grouping.factorize import factorized
 from plar.input.roles import Roles
-from plar.input.tables.source import Source, encode_beside
+from plar.input.tables.source import RowSource, encode_decision_and_weights
 
 #: columns whose numbers meet in one task
 _COLUMNS_PER_TASK = 64
@@ -95,9 +95,9 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _counted(rows: Source, roles: Roles) -> tuple[list[Column], Counts]:
+def _counted(rows: RowSource, roles: Roles) -> tuple[list[Column], Counts]:
     """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
-    decision = encode_beside(rows, roles)
+    decision = encode_decision_and_weights(rows, roles)
     counts = np.ones(len(decision[0].codes), np.int64)
     if roles.weights is not None:
         weights = decision.pop()
@@ -108,7 +108,7 @@ def _counted(rows: Source, roles: Roles) -> tuple[list[Column], Counts]:
     return decision, counts
 
 
-def _decisions(rows: Source, roles: Roles) -> Iterator[list[tuple[Column, Counts]]]:
+def _decisions(rows: RowSource, roles: Roles) -> Iterator[list[tuple[Column, Counts]]]:
     """How often each value of each decision column occurs."""
     decision, counts = _counted(rows, roles)
     values_and_counts = []
@@ -129,7 +129,7 @@ class _Numbers(NamedTuple):
 
 
 def _numbers(
-    rows: Source, roles: Roles, names: Sequence[str], n_tasks: int, decimal: str | None
+    rows: RowSource, roles: Roles, names: Sequence[str], n_tasks: int, decimal: str | None
 ) -> Iterator[tuple[int, _Numbers]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None

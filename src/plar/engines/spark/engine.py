@@ -41,8 +41,7 @@ from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
-from plar.input.tables.granules import GranuleSource
-from plar.input.tables.source import Source
+from plar.input.tables.source import RowSource, Source
 from plar.input.tables.spark import ClusterSource, SharedFiles
 from plar.measures import Measure
 from plar.options import ReadOptions
@@ -176,7 +175,7 @@ class SparkEngine(Engine):
         """Open files for the tasks to read; files of granules are read on this machine."""
         context = self.spark().sparkContext
         rows = open_files(path, options, context)
-        return rows if isinstance(rows, GranuleSource) else SharedFiles.open(rows, partial(write_parts, context))
+        return SharedFiles.open(rows, partial(write_parts, context)) if isinstance(rows, RowSource) else rows
 
     def granulate(self, table: DecisionTable) -> Granules | SparkGranules:
         """Granulate a table where its rows are: on the cluster, or on this machine."""

@@ -47,7 +47,7 @@ from plar.engines.spark.sources import DistributedTable
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.errors import NoRows
 from plar.granules.fingerprint import add_fingerprints, written
-from plar.granules.granules import Granules, together
+from plar.granules.granules import Granules, merge_granules
 from plar.grouping.partition import Codes, smallest_codes
 from plar.input.roles import Roles
 from plar.input.tables import DecisionTable
@@ -86,7 +86,7 @@ def granulate(
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
         small_parts = _collected_parts(parts, reports, small)
         if small_parts is not None:
-            granules = together(small_parts, roles.n_values)
+            granules = merge_granules(small_parts, roles.n_values)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=table.source.text)
             parts.unpersist()
             return replace(granules, names=table.names, text=table.source.text)

@@ -24,7 +24,7 @@ from plar.granules.fingerprint import Fingerprint, row_hashes
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
 from plar.input.tables.granules import as_numbers
-from plar.input.tables.source import Source
+from plar.input.tables.source import RowSource
 
 #: from this many conditions on it pays to check whether parts share rows; the local readers then keep row order
 WIDE_CONDITIONS = 256
@@ -56,7 +56,7 @@ class PartGranules:
     report: PartReport | Granules
     granules: Granules
     roles: Roles
-    rows: Source | None = None
+    rows: RowSource | None = None
     path: str = ""
 
     def load(self, *, remove: bool = False) -> Granules:
@@ -138,12 +138,12 @@ def remove_files(context: SparkContext, token: str) -> None:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _granules_in_memory(rows: Source, roles: Roles, long: int) -> Iterator[PartGranules]:
+def _granules_in_memory(rows: RowSource, roles: Roles, long: int) -> Iterator[PartGranules]:
     granules = _granulate(rows, roles)
     yield PartGranules(report_on(granules, long), granules, roles)
 
 
-def _granules_in_file(rows: Source, roles: Roles, long: int, small: int, token: str) -> Iterator[PartGranules]:
+def _granules_in_file(rows: RowSource, roles: Roles, long: int, small: int, token: str) -> Iterator[PartGranules]:
     granules = _granulate(rows, roles)
     if granules.nbytes <= small:
         yield PartGranules(granules, granules, roles)
@@ -157,6 +157,6 @@ def _granules_in_file(rows: Source, roles: Roles, long: int, small: int, token: 
     yield PartGranules(report_on(granules, long), without_rows, roles, rows, str(path))
 
 
-def _granulate(rows: Source, roles: Roles) -> Granules:
+def _granulate(rows: RowSource, roles: Roles) -> Granules:
     granules = rows.granulate(roles)
     return as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules

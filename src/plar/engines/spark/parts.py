@@ -21,7 +21,7 @@ from plar.errors import TableError
 from plar.files.find import Stamp
 from plar.input.tables.frames import FrameSource
 from plar.input.tables.remote import RemoteFiles
-from plar.input.tables.source import Selection, Source
+from plar.input.tables.source import RowSource, Selection, Source
 from plar.input.tables.table import open_source
 from plar.input.tables.text import TextSource
 from plar.input.text.headers import Header
@@ -39,7 +39,7 @@ _MAX_PART_BYTES = 1 << 26
 ScannedRanges: TypeAlias = list[tuple[int, int, Scan]]
 
 
-def parts_of(rows: Source, context: SparkContext) -> list[Source]:
+def parts_of(rows: RowSource, context: SparkContext) -> list[RowSource]:
     """Divide a table into one part per core, or more if the parts would be large."""
     if isinstance(rows, RemoteFiles):
         return rows.parts()
@@ -63,7 +63,7 @@ def _of_any_copy(stamp: Stamp | None) -> Stamp | None:
     return None if stamp is None else stamp._replace(modified=None)
 
 
-def _text_parts(rows: TextSource, context: SparkContext, size: int) -> Iterator[Source]:
+def _text_parts(rows: TextSource, context: SparkContext, size: int) -> Iterator[RowSource]:
     """Split text files at row ends; small files share a part."""
     text: TextFile = rows.data
     dialect = text.headers[0].dialect
@@ -105,7 +105,7 @@ def _scanned(text: TextFile, context: SparkContext, size: int) -> dict[Path, Sca
     return scanned
 
 
-def _typed_parts(rows: FrameSource, size: int) -> Iterator[Source]:
+def _typed_parts(rows: FrameSource, size: int) -> Iterator[RowSource]:
     """Split Parquet by row groups and Arrow by rows; a file in any other format is not split."""
     import polars as pl
 
@@ -163,7 +163,7 @@ def _packed(parts: Sequence[T], sizes: Sequence[int], size: int) -> Iterator[lis
 
 
 @spark_call
-def write_parts(context: SparkContext, rows: Source, selection: Selection, path: str | os.PathLike[str]) -> None:
+def write_parts(context: SparkContext, rows: RowSource, selection: Selection, path: str | os.PathLike[str]) -> None:
     """Have a task write each part into a folder, which is complete once it holds _SUCCESS."""
     if "://" in os.fspath(path):
         raise TableError(
@@ -172,7 +172,7 @@ def write_parts(context: SparkContext, rows: Source, selection: Selection, path:
     folder = Path(path)
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
 
-    def write(part: tuple[int, Source]) -> None:
+    def write(part: tuple[int, RowSource]) -> None:
         number, rows = part
         with errors_in_parts():
             rows.sink(selection, folder / f"part-{number:05d}{suffix}")

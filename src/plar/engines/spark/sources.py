@@ -19,12 +19,12 @@ from plar.engines.spark.session import errors_in_parts, explained, quiet
 from plar.errors import NoRows
 from plar.input.roles import Roles
 from plar.input.tables.frames import FrameSource
-from plar.input.tables.source import Source
+from plar.input.tables.source import RowSource
 from plar.input.tables.spark import plain, select_places
 from plar.runtime.parallel import threads
 
 #: what a task does with some rows of the table, given the roles of their columns; nothing if it raises NoRows
-Work: TypeAlias = Callable[[Source, Roles], Iterator[Any]]
+Work: TypeAlias = Callable[[RowSource, Roles], Iterator[Any]]
 
 #: up to this many columns Spark groups the rows of a DataFrame first, so that fewer reach Python
 _MAX_COLUMNS_TO_GROUP = 100
@@ -40,7 +40,7 @@ class DistributedFiles:
     #: whether a task can read a part again by itself
     can_be_read_again = True
 
-    def __init__(self, parts: Sequence[Source], context: SparkContext) -> None:
+    def __init__(self, parts: Sequence[RowSource], context: SparkContext) -> None:
         self._parts = parts
         self.context = context
         self.n_parts = len(parts)
@@ -90,7 +90,7 @@ class DistributedFrame:
 DistributedTable: TypeAlias = DistributedFiles | DistributedFrame
 
 
-def _on_part(rows: Source, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+def _on_part(rows: RowSource, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
     # the driver warns, for the whole table

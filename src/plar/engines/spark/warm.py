@@ -23,7 +23,7 @@ from pyspark import SparkContext
 
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
-from plar.engines.local.scoring import Pass, Scorer
+from plar.engines.local.scoring import CandidatePass, Scorer
 from plar.engines.spark.partitions import (
     Cardinalities,
     as_granules,
@@ -87,7 +87,7 @@ def _run_kernels(n_values: int) -> None:
         scorer = Scorer(measure, granules.n_objects, granules.n_decisions)
         order = np.argsort(granules.decision_codes, kind="stable").astype(np.uint32)
         starts = np.array([0, len(order)], np.uint32)
-        scoring = Pass(scorer, granules.decision_codes, granules.counts, order, starts)
+        scoring = CandidatePass(scorer, granules.decision_codes, granules.counts, order, starts)
         for a in (0, 2):
             scoring.column(granules.columns[a], coding.cardinalities[a])
         scoring.block(lanes.as_rows([granules.columns[a] for a in range(1, 8)]), 3, lanes.aligned(len(order)))

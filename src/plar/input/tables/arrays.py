@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,13 +14,13 @@ from plar.coding.codes import Column, encode_matrix
 from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.series import encode_column
-from plar.errors import TableError
-from plar.input.tables.source import Selection, Source, sink_frame
+from plar.errors import Given, TableError
+from plar.input.tables.source import RowSource, Selection, sink_frame
 from plar.runtime.lazy_polars import pl
 from plar.runtime.parallel import in_threads
 
 
-class _ArraySource(Source):
+class _ArraySource(RowSource):
     """Columns in memory."""
 
     @abstractmethod
@@ -36,23 +36,28 @@ class _ArraySource(Source):
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; values without a polars type are written as text."""
-        series = []
-        for name, column in zip(selection.kept, self.columns(selection.kept), strict=True):
-            values = selection.cut(column, name)
-            try:
-                made = pl.Series(name, values, strict=True)
-            except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
-                made = pl.Series(name, [None], dtype=pl.Object)
-            if made.dtype == pl.Object:
-                made = pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
-            series.append(made)
+        columns = zip(selection.names, self.columns(selection.names), strict=True)
+        series = [_as_series(name, selection.cut(column, name)) for name, column in columns]
         sink_frame(pl.DataFrame(series).lazy(), path)
+
+
+def _as_series(name: str, values: Any) -> pl.Series:
+    """A column as a Series; values without a polars type as text."""
+    try:
+        series = pl.Series(name, values, strict=True)
+        if series.dtype != pl.Object:
+            return series
+    except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError):
+        pass
+    return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
 
 
 class MatrixSource(_ArraySource):
     """A 2-D numpy array, whose columns are x0, x1, …."""
 
     kind = "numpy"
+
+    data: np.ndarray[Any, Any]
 
     @staticmethod
     def open(data: np.ndarray[Any, Any]) -> MatrixSource:
@@ -71,13 +76,15 @@ class MatrixSource(_ArraySource):
 
     def select(self, selection: Selection) -> Any:
         """Select columns, in a type that also holds their bins."""
-        kept = self.data[:, self.places(selection.kept)]
-        made = {j: selection.cut(kept[:, j], name) for j, name in enumerate(selection.kept) if name in selection.cuts}
-        if made:
-            kept = kept.astype(np.result_type(kept.dtype, *(column.dtype for column in made.values())))
-            for j, column in made.items():
-                kept[:, j] = column
-        return kept
+        matrix = self.data[:, self.places(selection.names)]
+        bins = {
+            j: selection.cut(matrix[:, j], name) for j, name in enumerate(selection.names) if name in selection.cuts
+        }
+        if bins:
+            matrix = matrix.astype(np.result_type(matrix.dtype, *(column.dtype for column in bins.values())))
+            for j, column in bins.items():
+                matrix[:, j] = column
+        return matrix
 
 
 class PandasSource(_ArraySource):
@@ -96,21 +103,27 @@ class PandasSource(_ArraySource):
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterator[Column]:
         """Code these columns; neighbours of one type together if pandas holds them as one matrix."""
-        dtypes, places = list(self.data.dtypes), self.places(names)
-        for _, run in groupby(enumerate(places), key=lambda at: (dtypes[at[1]], at[1] - at[0])):
-            own = [place for _, place in run]
-            part = self.data.iloc[:, own[0] : own[-1] + 1]
-            if _is_one_block(part, dtypes[own[0]]):
-                yield from encode_matrix(part.to_numpy(), range(len(own)), na)
+        dtypes = list(self.data.dtypes)
+
+        def dtype_and_shift(position_and_place: tuple[int, int]) -> tuple[Any, int]:
+            """Equal for neighbours in the frame of one type."""
+            position, place = position_and_place
+            return dtypes[place], place - position
+
+        for (dtype, _), neighbours in groupby(enumerate(self.places(names)), key=dtype_and_shift):
+            places = [place for _, place in neighbours]
+            frame = self.data.iloc[:, places[0] : places[-1] + 1]
+            if _is_one_block(frame, dtype):
+                yield from encode_matrix(frame.to_numpy(), range(len(places)), na)
             else:
-                named = ((self.names[place], self.data.iloc[:, place]) for place in own)
-                yield from _encode_each(named, na, len(self.data))
+                named_columns = ((self.names[place], self.data.iloc[:, place]) for place in places)
+                yield from _encode_each(named_columns, na, len(self.data))
 
     def select(self, selection: Selection) -> Any:
-        frame = self.data.iloc[:, self.places(selection.kept)]
+        frame = self.data.iloc[:, self.places(selection.names)]
         if selection.cuts:
             frame = frame.copy()
-            for j, name in enumerate(selection.kept):
+            for j, name in enumerate(selection.names):
                 if name in selection.cuts:
                     frame.isetitem(j, selection.cut(frame.iloc[:, j], name))
         return frame
@@ -121,37 +134,51 @@ class MappingSource(_ArraySource):
 
     kind = "mapping"
 
+    data: Mapping[Hashable, Any]
+
     @staticmethod
-    def open(data: Mapping[Any, Any]) -> MappingSource:
+    def open(data: Mapping[Hashable, Any]) -> MappingSource:
         """Accept a mapping with columns of one length."""
-        for name, column in data.items():
-            ordered = hasattr(column, "__len__") and getattr(column, "ndim", 1) == 1
-            if not ordered or isinstance(column, (str, bytes, set, frozenset, Mapping)):
-                kind = f"one {type(column).__name__}, which has no rows"
-                raise TableError(f"Column {str(name)!r} of the mapping is {kind}. Pass a list or array of its values.")
-            check_unmasked(column, f"Column {str(name)!r}")
-        lengths = {str(name): len(column) for name, column in data.items()}
+        for label, column in data.items():
+            _check_column(str(label), column)
+        lengths = {str(label): len(column) for label, column in data.items()}
         if len(set(lengths.values())) > 1:
             shown = ", ".join(f"{name!r} {n}" for name, n in list(lengths.items())[:5])
             raise TableError(f"The columns differ in length: {shown}. Make them the same.")
-        return MappingSource(
-            data, check_names([str(label) for label in data], "the mapping"), int_column_labels=_int_column_labels(data)
-        )
+        names = check_names([str(label) for label in data], "the mapping")
+        return MappingSource(data, names, int_column_labels=_int_column_labels(data))
 
     def columns(self, names: Sequence[str]) -> Iterable[Any]:
-        by_name = {str(label): label for label in self.data}
-        return (self.data[by_name[name]] for name in names)
+        labels = self._labels()
+        return (self.data[labels[name]] for name in names)
 
-    def select(self, selection: Selection) -> Any:
-        by_name = {str(label): label for label in self.data}
-        return {by_name[name]: selection.cut(self.data[by_name[name]], name) for name in selection.kept}
+    def select(self, selection: Selection) -> dict[Hashable, Any]:
+        labels = self._labels()
+        return {labels[name]: selection.cut(self.data[labels[name]], name) for name in selection.names}
+
+    def _labels(self) -> dict[str, Hashable]:
+        """The key of each column by its name."""
+        return {str(label): label for label in self.data}
 
 
-def _encode_each(named: Iterable[tuple[str, Any]], na: MissingSpellings, n_rows: int) -> Iterable[Column]:
-    return in_threads(lambda column: encode_column(column[1], na, column[0]), named, n_rows)
+def _check_column(name: str, column: Any) -> None:
+    """Refuse what is not a list or an array of values."""
+    is_sequence = hasattr(column, "__len__") and getattr(column, "ndim", 1) == 1
+    if not is_sequence or isinstance(column, (str, bytes, set, frozenset, Mapping)):
+        kind = f"one {type(column).__name__}, which has no rows"
+        raise TableError(f"Column {name!r} of the mapping is {kind}. Pass a list or array of its values.")
+    check_unmasked(column, f"Column {name!r}")
 
 
-def _int_column_labels(labels: Iterable[Any]) -> dict[Any, str]:
+def _encode_each(named_columns: Iterable[tuple[str, Any]], na: MissingSpellings, n_rows: int) -> Iterable[Column]:
+    def encode(named_column: tuple[str, Any]) -> Column:
+        name, values = named_column
+        return encode_column(values, na, name)
+
+    return in_threads(encode, named_columns, n_rows)
+
+
+def _int_column_labels(labels: Iterable[Hashable]) -> dict[Hashable, str]:
     """The names of columns that are labelled by ints, or by tuples, as in a MultiIndex."""
     kinds = (int, np.integer, tuple)
     return {label: str(label) for label in labels if isinstance(label, kinds) and not isinstance(label, bool)}
@@ -163,18 +190,22 @@ def check_unmasked(values: Any, what: str) -> None:
         raise TableError(f"{what} is a masked array, which has two kinds of missing. Fill it: data.filled(np.nan).")
 
 
-def _is_one_block(part: Any, dtype: Any) -> bool:
+def _is_one_block(frame: Any, dtype: Any) -> bool:
+    """Whether pandas holds these columns of one type as one matrix of numbers."""
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return False
-    first, last = (part.iloc[:, j].to_numpy().base for j in (0, -1))
+    first = frame.iloc[:, 0].to_numpy().base
+    last = frame.iloc[:, -1].to_numpy().base
     return first is not None and first is last
 
 
 def encode_y(y: Any, na: MissingSpellings) -> Column:
     """Code the labels given beside a table."""
-    whole = isinstance(y, (str, bytes, Mapping, set, frozenset))
-    if whole or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
-        raise TableError(f"y holds one label for each row, in order. Got {y!r:.60}. To name a column pass decision=.")
+    is_one_value = isinstance(y, (str, bytes, Mapping, set, frozenset))
+    if is_one_value or not (hasattr(y, "__len__") or isinstance(y, Iterable)):
+        raise TableError(
+            f"y holds one label for each row, in order. Got {y!r:.60}. To name a column pass ", Given("decision"), "."
+        )
     if getattr(y, "ndim", 1) != 1 or hasattr(y, "columns"):
         shape = getattr(y, "shape", type(y).__name__)
         raise TableError(f"y must have one dimension, got shape {shape}. Pass one label for each row.")
@@ -184,8 +215,9 @@ def encode_y(y: Any, na: MissingSpellings) -> Column:
 
 def name_of_y(y: Any, names: Sequence[str]) -> str:
     """Name of the labels: their own, or y, with underscores if the table already has it."""
-    given = getattr(y, "name", None)
-    name = given if isinstance(given, str) and given else "y"
+    name = getattr(y, "name", None)
+    if not isinstance(name, str) or not name:
+        name = "y"
     while name in names:
         name += "_"
     return name

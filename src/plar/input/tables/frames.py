@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from threading import Thread
-from typing import Any, ClassVar, TypeVar, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -24,49 +23,64 @@ from plar.errors import NoRows, TableError, reason_of
 from plar.files.find import Stamp, check_unchanged, shown_files
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.source import Selection, Source, assembled, sink_frame
+from plar.input.tables.source import RowSource, Selection, assemble_granules, sink_frame
 from plar.runtime.lazy_polars import pl
-from plar.runtime.limits import check_memory
-from plar.runtime.parallel import in_threads
+from plar.runtime.limits import check_memory, check_memory_used
+from plar.runtime.parallel import in_threads, run_polled
+
+if TYPE_CHECKING:
+    import pyarrow
+    from polars._typing import PolarsDataType
 
 T = TypeVar("T")
-_WIDE = 200  # grouping by more columns than this is slower than coding each
-_LEN = "\0len"
-_TICK = 0.01  # seconds between two checks of the memory
+#: grouping by more columns than this is slower than coding each
+_MAX_COLUMNS_TO_GROUP = 200
+#: at least so many columns are read at a time: each block scans all names
+_MIN_COLUMNS_AT_A_TIME = 64
+#: the column of the sizes of groups
+_COUNT = "\0len"
+_SECONDS_BETWEEN_CHECKS = 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FrameSource(Source):
+class FrameSource(RowSource):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time.
-    `frames` holds one frame per file, in common types, and `stamps` what the files were when they were opened.
+    `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time; 0 if
+    all must be read at once. `frames` holds one frame per file, in common types, and `stamps` what the files were when
+    they were opened.
     """
 
     kind = "polars"
     #: whether rows may be appended to a file between opening and reading it
     may_grow: ClassVar[bool] = False
 
+    data: pl.DataFrame | pl.LazyFrame
     cells: int = 0
-    frames: tuple[Any, ...] = ()
+    frames: tuple[pl.LazyFrame, ...] = ()
     stamps: tuple[Stamp | None, ...] = ()
 
     @property
     def frame(self) -> pl.LazyFrame:
         """Every column, in table order."""
-        return cast(pl.LazyFrame, self.data.lazy())
+        return self.data.lazy()
+
+    @staticmethod
+    def fault_of(files: Sequence[Path], error: BaseException) -> TableError:
+        """The error that says why polars could not read these files, or a query of the user's if there are none."""
+        if not files:
+            return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
+        return TableError(
+            f"Cannot read {shown_files(files)}: {reason_of(error)}. The file is damaged or not what its name says."
+        )
 
     def explain(self, error: BaseException) -> TableError:
         """The error that says why polars could not read the rows."""
         try:
             self.check_unchanged()
-        except TableError as fault:
-            return fault
-        if not self.files:
-            return TableError(f"Cannot read the table: {reason_of(error)}. Check the query that makes it.")
-        return TableError(
-            f"Cannot read {shown_files(self.files)}: {reason_of(error)}. The file is damaged or not what its name says."
-        )
+        except TableError as change:
+            return change
+        return self.fault_of(self.files, error)
 
     def collect(self, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the frame, whose files must stay as they are."""
@@ -89,8 +103,8 @@ class FrameSource(Source):
         """Code these columns, some at a time if they can be read that way."""
         step = max(1, len(names))
         if self.cells:
-            rows = int(self.collect(self.frame.select(pl.len())).item())
-            step = max(64, self.cells // max(rows, 1))  # each block scans all names
+            n_rows = int(self.collect(self.frame.select(pl.len())).item())
+            step = max(_MIN_COLUMNS_AT_A_TIME, self.cells // max(n_rows, 1))
         for low in range(0, len(names), step):
             block = self.collect(self.frame.select([named(name) for name in names[low : low + step]]))
             check_memory("Coding the columns", len(block) * (len(names) - low))  # at least a byte per cell
@@ -102,37 +116,46 @@ class FrameSource(Source):
         for name in roles.used:
             if schema[name].is_nested():
                 raise not_flat(name, schema[name])
-        narrow = len(roles.used) <= _WIDE and pl.Object not in schema.values() and _LEN not in self.names
-        if roles.coded_y is None and roles.bins is None and roles.decision_bins is None and narrow:
+        is_narrow = len(roles.used) <= _MAX_COLUMNS_TO_GROUP
+        can_be_grouped = is_narrow and pl.Object not in schema.values() and _COUNT not in self.names
+        needs_every_row = roles.coded_y is not None or roles.bins is not None or roles.decision_bins is not None
+        if can_be_grouped and not needs_every_row:
             return self._grouped(roles)
         if self.cells:
-            return Source.granulate(self, roles)
+            return RowSource.granulate(self, roles)
         # a query may return its rows in another order each time
-        held = self.collect(self.frame.select([named(name) for name in roles.read]))
-        return Source.granulate(FrameSource(held, self.names), roles)
+        frame = self.collect(self.frame.select([named(name) for name in roles.read]))
+        return RowSource.granulate(FrameSource(frame, self.names), roles)
 
     def _grouped(self, roles: Roles) -> Granules:
-        groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_LEN)))
+        groups = self.collect(self.frame.group_by(named(*roles.read)).agg(pl.len().alias(_COUNT)))
         if not len(groups):
             have = "have" if len(self.files) > 1 else "has"
             raise NoRows(f"{shown_files(self.files) or 'The table'} {have} no rows. Add some.")
-        counts = groups[_LEN].cast(int).to_numpy().astype(np.int64)
+        counts = groups[_COUNT].cast(int).to_numpy().astype(np.int64)
         columns = [encode_series(groups[name], roles.na) for name in roles.used]
         if roles.weights is not None:
             columns.append(encode_series(groups[roles.weights]))
-        k = len(roles.conditions)
+        n_conditions = len(roles.conditions)
+        conditions = columns[:n_conditions]
+        decision_and_weights = columns[n_conditions:]
         try:
-            return assembled(roles, lambda: columns[:k], columns[k:], counts, grouped=True)
-        except BadWeight:  # the row is known only if they are read in order
-            for column in self.encode(roles.read[-1:], NO_SPELLINGS):
-                row_weights(column, np.ones(len(column.codes), np.int64))
+            return assemble_granules(roles, lambda: conditions, decision_and_weights, counts, grouped=True)
+        except BadWeight:
+            if roles.weights is not None:
+                self._check_weights(roles.weights)
             raise
+
+    def _check_weights(self, name: str) -> None:
+        """Refuse a bad weight with its row, which is known only if the rows are read in order."""
+        for column in self.encode([name], NO_SPELLINGS):
+            row_weights(column, np.ones(len(column.codes), np.int64))
 
     def select(self, selection: Selection) -> Any:
         """Select columns; those of files as a polars DataFrame."""
-        frame = self.data.select([named(name) for name in selection.kept])
+        frame = self.data.select([named(name) for name in selection.names])
         if self.files:
-            frame = self.collect(frame)
+            frame = self.collect(frame.lazy())
         if isinstance(frame, pl.DataFrame):
             return frame.with_columns(selection.cut(frame[name], name) for name in selection.cuts)
         return frame.with_columns(
@@ -141,10 +164,10 @@ class FrameSource(Source):
 
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
         """Write columns to a file, streaming if none is cut into bins."""
-        frame = self.frame.select([named(name) for name in selection.kept])
+        frame = self.frame.select([named(name) for name in selection.names])
         if selection.cuts:
-            held = self.collect(frame)
-            frame = held.lazy().with_columns(selection.cut(held[name], name) for name in selection.cuts)
+            rows = self.collect(frame)
+            frame = rows.lazy().with_columns(selection.cut(rows[name], name) for name in selection.cuts)
         self.check_unchanged()
         run(lambda: sink_frame(frame, path, self.check_unchanged), self.explain)
 
@@ -155,11 +178,12 @@ class ArrowSource(FrameSource):
 
     kind = "arrow"
 
-    table: Any = None
+    #: the Arrow table as given
+    table: pyarrow.Table | pyarrow.RecordBatch = field(kw_only=True)
 
-    def select(self, selection: Selection) -> Any:
-        table = self.table.select(list(selection.kept))
-        for j, name in enumerate(selection.kept):
+    def select(self, selection: Selection) -> pyarrow.Table | pyarrow.RecordBatch:
+        table = self.table.select(list(selection.names))
+        for j, name in enumerate(selection.names):
             if name in selection.cuts:
                 table = table.set_column(j, name, selection.cut(pl.Series(table.column(j)), name).to_arrow())
         return table
@@ -178,31 +202,23 @@ def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -
 
 def _watched(read: Callable[[], T]) -> T:
     """Let polars read in a thread: it cannot be stopped, but we can stop waiting if memory runs out."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(read())
-        except BaseException as error:
-            done.set_exception(error)
-
-    check_memory("Reading the table")
-    Thread(target=run, daemon=True).start()  # not of a pool: Python waits for pool threads at exit
-    while wait([done], _TICK).not_done:
-        check_memory("Reading the table")
-    return done.result()
+    check_memory_used("Reading the table")
+    return run_polled(read, lambda: check_memory_used("Reading the table"), _SECONDS_BETWEEN_CHECKS)
 
 
-def common_type(types: Sequence[Any]) -> Any:
+def common_type(types: Sequence[PolarsDataType]) -> PolarsDataType | None:
     """A type that can hold the values of all these types, or None."""
-    known = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
-    if len(known) <= 1:
-        return known[0] if known else pl.Null
-    if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in known):
+    distinct = [dtype for dtype in dict.fromkeys(types) if dtype != pl.Null]
+    if not distinct:
+        return pl.Null
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(dtype in (pl.String, pl.Categorical, pl.Enum) for dtype in distinct):
         return pl.String
-    if all(dtype.is_integer() for dtype in known) and pl.UInt128 not in known:
-        return pl.Int128 if {pl.UInt64, pl.Int128}.intersection(known) else pl.Int64
-    if all(dtype.is_integer() or dtype.is_float() for dtype in known):
+    if all(dtype.is_integer() for dtype in distinct) and pl.UInt128 not in distinct:
+        needs_128_bits = pl.UInt64 in distinct or pl.Int128 in distinct
+        return pl.Int128 if needs_128_bits else pl.Int64
+    if all(dtype.is_integer() or dtype.is_float() for dtype in distinct):
         return pl.Float64
     return None
 
@@ -216,6 +232,7 @@ def open_frame(data: Any) -> FrameSource:
         panic = isinstance(error, pl.exceptions.PanicException)
         reason = "a column has a type that polars does not know" if panic else reason_of(error)
         raise TableError(f"Cannot take {type(data).__name__} as a table: {reason}. Check its columns.") from None
-    if frame is not data and type(data).__name__ in ("Table", "RecordBatch") and hasattr(data, "select"):
+    is_arrow = frame is not data and type(data).__name__ in ("Table", "RecordBatch") and hasattr(data, "select")
+    if is_arrow:
         return ArrowSource(frame, names, table=data)
     return FrameSource(frame, names)

@@ -2,109 +2,130 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 from plar.bins import parse_bins
 from plar.coding.codes import Column, recode
 from plar.coding.column_names import decision_names, resolve_all, roles_of
-from plar.coding.missing import MissingSpellings
-from plar.errors import TableError
+from plar.errors import Given, TableError
+from plar.granules.granule_set import GranuleSet
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.source import Selection, Source, assembled
+from plar.input.tables.source import Source, assemble_granules
 from plar.input.text.numbers import written_number
 from plar.options import ReadOptions
 
 
+class ClusterGranules(GranuleSet, Protocol):
+    """Granules on a cluster, which change their roles themselves."""
+
+    def with_roles(self, roles: Roles) -> GranuleSet:
+        """Granules over the conditions of these roles."""
+
+
 class GranuleSource(Source):
-    """Granules, here or on a cluster."""
+    """Granules, here or on a cluster; no columns can be selected, since the rows are gone."""
 
     kind = "granules"
 
-    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
+    data: Granules | ClusterGranules
+
+    def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Choose among the conditions; options that come too late for granules are refused."""
-        given = self.data
+        decision = self.data.decision
         for option in options.changed():
             if option in ("y", "weights", "na", "decision_bins"):
                 raise TableError(
-                    f"These are distinct rows with their counts, decision and missing values, so {option}= comes too "
-                    f"late. Pass {option}= to granulate."
+                    "These are distinct rows with their counts, decision and missing values, so ",
+                    Given(option),
+                    " comes too late. Pass ",
+                    Given(option),
+                    " to granulate.",
                 )
         if options.decision is not None:
-            beside = tuple(name for name in given.decision if name not in self.names)  # labels given as y
-            found = decision_names((*self.names, *beside), options.decision)
-            if found != given.decision:
+            labels_given_as_y = tuple(name for name in decision if name not in self.names)
+            chosen_decision = decision_names((*self.names, *labels_given_as_y), options.decision)
+            if chosen_decision != decision:
                 raise TableError(
-                    f"The distinct rows were made for the decision {list(given.decision)}, not {list(found)}. "
+                    f"The distinct rows were made for the decision {list(decision)}, not {list(chosen_decision)}. "
                     "Granulate the table again for another decision."
                 )
-        wanted = given.conditions if options.conditions is None else options.conditions
-        conditions, _ = roles_of(self.names, given.decision, wanted, options.drop, None)
-        bins = parse_bins(options.bins, self.names, conditions, given.decision)
-        numeric = resolve_all(self.names, options.numeric, "numeric column")
+        candidates = self.data.conditions if options.conditions is None else options.conditions
+        conditions, _ = roles_of(self.names, decision, candidates, options.drop, None)
         return Roles(
             conditions=conditions,
-            decision=given.decision,
+            decision=decision,
             missing=options.missing,
             missing_decision=options.decision_policy,
-            bins=bins,
-            numeric=numeric,
+            bins=parse_bins(options.bins, self.names, conditions, decision),
+            numeric=resolve_all(self.names, options.numeric, "numeric column"),
             decimal=options.decimal,
         )
 
-    def granulate(self, roles: Roles) -> Granules:
+    def granulate(self, roles: Roles) -> GranuleSet:
         if isinstance(self.data, Granules):
             return with_roles(self.data, roles)
-        held: Granules = self.data.with_roles(roles)
-        return held
-
-    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
-        refused: Iterable[Column] = self.select(Selection(tuple(names)))
-        return refused
-
-    def select(self, selection: Selection) -> Any:
-        """Refuse: the rows are gone."""
-        where = repr(str(self.files[0])) if self.files else "The table"
-        raise TableError(f"{where} holds granules, not rows. No columns can be selected from it.")
-
-    def check_output(self, path: str | os.PathLike[str]) -> None:
-        self.select(Selection(()))
+        return self.data.with_roles(roles)
 
 
 def with_roles(granules: Granules, roles: Roles) -> Granules:
     """Granules over the conditions of these roles, with their policy for missing values and their bins."""
-    made = granules if roles.conditions == granules.conditions else granules.coarsen(roles.conditions)
-    if roles.bins is None and (set(roles.policies()) == {"value"} or not made.n_missing):
-        return made
+    if roles.conditions != granules.conditions:
+        granules = granules.coarsen(roles.conditions)
+    if roles.bins is None:
+        has_no_policy = set(roles.policies()) == {"value"}
+        if has_no_policy or not granules.n_missing:
+            return granules
     for name in roles.bins.columns if roles.bins else ():
-        if name in made.cuts:
-            raise TableError(f"Column {name!r} is already cut into bins. Leave it out of bins.")
-    conditions, decision = ([column for _, column in part] for part in made.named_columns())
-    decimal = roles.decimal if made.text else None  # text in typed tables is not a number
-    found = assembled(roles, lambda: conditions, decision, made.counts, decimal=decimal, cuts=made.cuts)
-    return replace(found, names=made.names, text=made.text, n_rows=made.n_rows, profiles=made.profiles)
+        if name in granules.cuts:
+            raise TableError(f"Column {name!r} is already cut into bins. Leave it out of ", Given("bins"), ".")
+    named_conditions, named_decision = granules.named_columns()
+    conditions = [column for _, column in named_conditions]
+    decision = [column for _, column in named_decision]
+    decimal = roles.decimal if granules.text else None  # text in typed tables is not a number
+    assembled = assemble_granules(
+        roles, lambda: conditions, decision, granules.counts, decimal=decimal, cuts=granules.cuts
+    )
+    return replace(
+        assembled,
+        names=granules.names,
+        text=granules.text,
+        n_rows=granules.n_rows,
+        profiles=granules.profiles,
+    )
 
 
 def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
     """Compare the text of some columns as numbers, so that 1, 1.0 and 01 are one value."""
-    conditions, decision = (
-        [(name, _numbers(column, name, decimal) if name in names else column) for name, column in part]
-        for part in granules.named_columns()
+    conditions, decision = granules.named_columns()
+    return Granules.from_columns(
+        _columns_as_numbers(conditions, names, decimal),
+        _columns_as_numbers(decision, names, decimal),
+        granules.counts,
+        names=granules.names,
+        cuts=granules.cuts,
+        text=granules.text,
+        n_rows=granules.n_rows,
+        profiles=granules.profiles,
     )
-    kept: dict[str, Any] = {"names": granules.names, "cuts": granules.cuts, "text": granules.text}
-    kept |= {"n_rows": granules.n_rows, "profiles": granules.profiles}
-    return Granules.from_columns(conditions, decision, granules.counts, **kept)
 
 
-def _numbers(column: Column, name: str, decimal: str) -> Column:
-    values = [written_number(value, decimal) if isinstance(value, str) else value for value in column.values]
-    for value, number in zip(column.values, values, strict=True):
+def _columns_as_numbers(
+    columns: Sequence[tuple[str, Column]], names: Collection[str], decimal: str
+) -> list[tuple[str, Column]]:
+    return [(name, _as_numbers(column, name, decimal) if name in names else column) for name, column in columns]
+
+
+def _as_numbers(column: Column, name: str, decimal: str) -> Column:
+    numbers = [written_number(value, decimal) if isinstance(value, str) else value for value in column.values]
+    for value, number in zip(column.values, numbers, strict=True):
         if number is None and value is not None:
             raise TableError(
-                f"Column {name!r} is to compare as numbers, but holds {value!r}. Name it in na= if it means missing, "
-                "or leave the column out of numeric="
+                f"Column {name!r} is to compare as numbers, but holds {value!r}. Name it in ",
+                Given("na"),
+                " if it means missing, or leave the column out of ",
+                Given("numeric"),
             )
-    return recode(column.codes, values)
+    return recode(column.codes, numbers)

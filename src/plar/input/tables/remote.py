@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from plar.coding.codes import Column
 from plar.coding.missing import MissingSpellings
@@ -18,54 +18,75 @@ from plar.files.find import known_format
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
 from plar.input.tables.frames import FrameSource, common_type
-from plar.input.tables.source import Selection, Source
-from plar.input.tables.table import open_source
+from plar.input.tables.source import RowSource, Selection, Source
+from plar.input.tables.table import open_source, selectable
 from plar.input.tables.typed import n_fixed, partition_columns, with_partition
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
 
+if TYPE_CHECKING:
+    from polars._typing import PolarsDataType
+
+
+class FileSystem(Protocol):
+    """What is used of fsspec's AbstractFileSystem."""
+
+    def get_file(self, rpath: str, lpath: str) -> None:
+        """Copy a file to this machine."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RemoteFiles(Source):
+class RemoteFiles(RowSource):
     """Files of one table; `data` are their paths on the fsspec file system, `types` the column types of the first.
 
     `partitions` has the columns of Parquet files that their folders name.
     """
 
-    system: Any = None
+    data: tuple[str, ...]
+    system: FileSystem = field(kw_only=True)
     options: ReadOptions = field(default_factory=ReadOptions)
-    types: Mapping[str, Any] = field(default_factory=dict)
+    types: Mapping[str, PolarsDataType] = field(default_factory=dict)
     partitions: Mapping[str, Mapping[str, pl.Expr]] = field(default_factory=dict)
 
     @staticmethod
     def open(address: str, options: ReadOptions) -> RemoteFiles:
         """Find the file or files of an address, folder or glob; the first file gives the column names."""
-        system, paths, folders = _find(address)
+        found = _find(address)
         partitions: dict[str, Mapping[str, pl.Expr]] = {}
-        if all(known_format(Path(path)) == "parquet" for path in paths):
-            partitions.update(zip(paths, partition_columns(folders, address), strict=True))
-        found = RemoteFiles(tuple(paths), (), system=system, options=options, partitions=partitions)
-        with found._copied(paths[0]) as rows:
-            return replace(found, names=rows.names, text=rows.text, declared=rows.declared, types=_types(rows))
+        if all(known_format(Path(path)) == "parquet" for path in found.paths):
+            columns = partition_columns(found.folders, address)
+            partitions.update(zip(found.paths, columns, strict=True))
+        files = RemoteFiles(tuple(found.paths), (), system=found.system, options=options, partitions=partitions)
+        with files._copied(files.data[0]) as first:
+            return replace(
+                files,
+                names=first.names,
+                text=first.text,
+                declared_decision=first.declared_decision,
+                types=_types(first),
+            )
 
-    def parts(self) -> list[Source]:
+    def parts(self) -> list[RowSource]:
         """Each file as a part of its own."""
         return [replace(self, data=(path,)) for path in self.data]
 
     def granulate(self, roles: Roles) -> Granules:
-        return reduce(Granules.merge, (rows.granulate(roles) for rows in self._each()))
+        return reduce(Granules.merge, (_granulated(source, roles) for source in self._each()))
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
-        for rows in self._each():
+        for source in self._each():
+            rows = selectable(source)
+            assert isinstance(rows, RowSource)
             yield from rows.encode(names, na)
 
-    def select(self, selection: Selection) -> Any:
-        return pl.concat([rows.select(selection) for rows in self._each()])
+    def select(self, selection: Selection) -> pl.DataFrame:
+        frames: list[pl.DataFrame] = [selectable(source).select(selection) for source in self._each()]
+        return pl.concat(frames)
 
     def _each(self) -> Iterator[Source]:
         for path in self.data:
-            with self._copied(path) as rows:
-                yield rows
+            with self._copied(path) as source:
+                yield source
 
     @contextmanager
     def _copied(self, path: str) -> Iterator[Source]:
@@ -77,27 +98,28 @@ class RemoteFiles(Source):
             except Exception as error:  # from any library that fsspec uses
                 raise TableError(f"Cannot read {path!r}: {error}. Check the address and your permissions.") from None
             try:
-                rows = self._with_partition(open_source(copy, self.options), path)
-                self._check(rows, path)
-                yield rows
+                source = self._with_partition(open_source(copy, self.options), path)
+                self._check(source, path)
+                yield source
             except TableError as error:
-                error.args = tuple(str(part).replace(os.fspath(copy), path) for part in error.args)
+                _name_original(error, os.fspath(copy), path)
                 raise
 
-    def _with_partition(self, rows: Source, path: str) -> Source:
+    def _with_partition(self, source: Source, path: str) -> Source:
         """Add the columns that the folders of a Parquet file name."""
         columns = self.partitions.get(path)
-        if not columns or not isinstance(rows, FrameSource):
-            return rows
-        frame = with_partition(rows.frame, columns)
-        return replace(rows, data=frame, names=tuple(frame.collect_schema().names()))
+        if not columns or not isinstance(source, FrameSource):
+            return source
+        frame = with_partition(source.frame, columns)
+        return replace(source, data=frame, names=tuple(frame.collect_schema().names()))
 
-    def _check(self, rows: Source, path: str) -> None:
-        if self.names and rows.names != self.names:
+    def _check(self, source: Source, path: str) -> None:
+        """Refuse a file whose columns or types do not go with those of the first."""
+        if self.names and source.names != self.names:
             raise TableError(
                 f"{path!r} has different columns from {self.data[0]!r}. All files must have the same columns."
             )
-        for name, dtype in _types(rows).items():
+        for name, dtype in _types(source).items():
             if name in self.types and common_type([self.types[name], dtype]) is None:
                 raise TableError(
                     f"Column {name!r} is {dtype} in {path!r} and {self.types[name]} in the first file. "
@@ -105,35 +127,61 @@ class RemoteFiles(Source):
                 )
 
 
-def _types(rows: Source) -> dict[str, Any]:
-    return dict(rows.frame.collect_schema()) if isinstance(rows, FrameSource) else {}
+def _granulated(source: Source, roles: Roles) -> Granules:
+    granules = source.granulate(roles)
+    assert isinstance(granules, Granules)  # files hold no others
+    return granules
 
 
-def _find(address: str) -> tuple[Any, list[str], list[list[str]]]:
-    """The file system of an address, its files, and the folders of each below what all files share."""
+def _name_original(error: TableError, copy: str, path: str) -> None:
+    """Have an error about the copy of a file name the file itself."""
+    error.message = tuple(part.replace(copy, path) if isinstance(part, str) else part for part in error.message)
+    error.args = (str(error).replace(copy, path),)
+
+
+def _types(source: Source) -> dict[str, PolarsDataType]:
+    return dict(source.frame.collect_schema()) if isinstance(source, FrameSource) else {}
+
+
+class _Found(NamedTuple):
+    """The files of an address."""
+
+    system: FileSystem
+    paths: list[str]
+    #: the folders of each file below what all files share
+    folders: list[list[str]]
+
+
+def _find(address: str) -> _Found:
     try:
         import fsspec
     except ImportError:
         raise TableError(f"{address!r} needs fsspec, which is not installed. Try: pip install fsspec.") from None
-    fixed = 0
+    n_shared = 0
     try:
         system, path = fsspec.core.url_to_fs(address)
         if any(mark in path for mark in "*?["):
             matches = system.glob(path, detail=True)
-            paths = [match for match, facts in matches.items() if facts["type"] != "directory"]
-            fixed = n_fixed(_parts(path), is_folder=False)
+            paths = [match for match, info in matches.items() if info["type"] != "directory"]
+            n_shared = n_fixed(_parts(path), is_folder=False)
         elif system.isdir(path):
-            fixed = len(_parts(path))
-            paths = [p for p in system.find(path) if not any(part[0] in "._" for part in _parts(p)[fixed:])]
+            n_shared = len(_parts(path))
+            paths = [file for file in system.find(path) if not _is_metadata(_parts(file)[n_shared:])]
         else:
             paths = [path] if system.exists(path) else []
-            fixed = len(_parts(path))
+            n_shared = len(_parts(path))
     except Exception as error:  # from any library that fsspec uses
         raise TableError(f"Cannot look for {address!r}: {error}. Check the address.") from None
     if not paths:
         raise TableError(f"No file matches {address!r}. Check the address.")
-    return system, sorted(paths), [_parts(p)[fixed:-1] for p in sorted(paths)]
+    paths.sort()
+    return _Found(system, paths, [_parts(file)[n_shared:-1] for file in paths])
 
 
 def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part]
+
+
+def _is_metadata(parts: Sequence[str]) -> bool:
+    """Whether a file, or a folder that it is in, begins with . or _."""
+    return any(part[0] in "._" for part in parts)

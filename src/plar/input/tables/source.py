@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -20,20 +20,22 @@ from plar.coding.series import encode_series, named
 from plar.errors import TableError
 from plar.files.find import check_name, shown_files, suffix_of
 from plar.files.write import check_place, output_format, replacing
+from plar.granules.granule_set import GranuleSet
 from plar.granules.granules import Granules
 from plar.input.roles import Roles, assign
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
 from plar.runtime.limits import check_memory
 
-_PACKED: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
+#: what polars calls the compression of a suffix
+_COMPRESSIONS: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
     """Columns to select, in this order, and cut points for some of them; `na` and `decimal` as when reading."""
 
-    kept: tuple[str, ...]
+    names: tuple[str, ...]
     cuts: Mapping[str, Cuts] = field(default_factory=dict)
     na: MissingSpellings = NO_SPELLINGS
     decimal: str = "."
@@ -50,8 +52,8 @@ class Source(ABC):
     """Opened data of one kind: only the names, in table order, have been read.
 
     `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
-    `int_column_labels` are the names of columns that a library labels by ints or tuples, and `declared` is the
-    decision that the data themselves declare.
+    `int_column_labels` are the names of columns that a library labels by ints or tuples, and `declared_decision` is
+    the decision that the data themselves declare.
     """
 
     kind: ClassVar[str] = ""
@@ -60,38 +62,29 @@ class Source(ABC):
     names: tuple[str, ...]
     files: tuple[Path, ...] = ()
     text: bool = False
-    int_column_labels: Mapping[Any, str] = field(default_factory=dict)
-    declared: tuple[str, ...] = ()
+    int_column_labels: Mapping[Hashable, str] = field(default_factory=dict)
+    declared_decision: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """A short name for messages."""
         return f"path {shown_files(self.files)}" if self.files else self.kind
 
-    @property
-    def n_rows(self) -> int:
-        """A lower bound on the number of rows, as far as known."""
-        return 0
-
     def places(self, names: Sequence[str]) -> list[int]:
         """Where these columns are in the table."""
-        at = {name: place for place, name in enumerate(self.names)}
-        return [at[name] for name in names]
+        place_of = {name: place for place, name in enumerate(self.names)}
+        return [place_of[name] for name in names]
 
-    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Give the columns their roles."""
-        return assign(self.names, options, coded_y, label)
+        return assign(self.names, options, coded_y, y_name)
 
     @abstractmethod
-    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
-        """Code these columns one after another; may be called again."""
+    def granulate(self, roles: Roles) -> GranuleSet:
+        """Read the rows and return the distinct ones with their counts."""
 
-    def granulate(self, roles: Roles) -> Granules:
-        """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
-        check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
-        beside = encode_beside(self, roles)
-        decided = beside[0] if roles.coded_y is None else roles.coded_y
-        counts = np.ones(len(decided.codes), np.int64)
-        return assembled(roles, lambda: self.encode(roles.conditions, roles.na), beside, counts)
+
+class Selectable(Source):
+    """Data whose columns can be selected, with all rows."""
 
     @abstractmethod
     def select(self, selection: Selection) -> Any:
@@ -106,18 +99,39 @@ class Source(ABC):
         check_output(path, self.files)
 
 
-def encode_beside(rows: Source, roles: Roles) -> list[Column]:
+class RowSource(Selectable):
+    """Rows that this machine reads."""
+
+    @property
+    def n_rows(self) -> int:
+        """A lower bound on the number of rows, as far as known."""
+        return 0
+
+    @abstractmethod
+    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
+        """Code these columns one after another; may be called again."""
+
+    def granulate(self, roles: Roles) -> Granules:
+        """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
+        check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
+        decision_and_weights = encode_decision_and_weights(self, roles)
+        decision = decision_and_weights[0] if roles.coded_y is None else roles.coded_y
+        counts = np.ones(len(decision.codes), np.int64)
+        return assemble_granules(roles, lambda: self.encode(roles.conditions, roles.na), decision_and_weights, counts)
+
+
+def encode_decision_and_weights(rows: RowSource, roles: Roles) -> list[Column]:
     """Code the decision, if it is in the table, and the weights, which are numbers whatever `na` says."""
-    decision = list(rows.encode(roles.used[len(roles.conditions) :], roles.na))
-    if roles.weights is None:
-        return decision
-    return [*decision, *rows.encode([roles.weights], NO_SPELLINGS)]
+    columns = list(rows.encode(roles.used[len(roles.conditions) :], roles.na))
+    if roles.weights is not None:
+        columns += rows.encode([roles.weights], NO_SPELLINGS)
+    return columns
 
 
-def assembled(
+def assemble_granules(
     roles: Roles,
     conditions: Callable[[], Iterable[Column]],
-    beside: list[Column],
+    decision_and_weights: Iterable[Column],
     counts: Counts,
     *,
     decimal: str | None = None,
@@ -127,30 +141,35 @@ def assembled(
     """Make granules of coded columns, with numbers cut into bins if asked for.
 
     `conditions` codes them one after another, and is called again only to find rows without missing values for bins.
-    `beside` are the decision, if it is in the table, and the weights. Text, which in typed tables is not a number, can
-    be cut if `decimal` is given. `cuts` are those of columns that hold bins already.
+    The decision is among `decision_and_weights` if it is in the table. `grouped` says that the rows are distinct.
+    Text, which in typed tables is not a number, can be cut if `decimal` is given. `cuts` are those of columns that
+    hold bins already.
     """
-    beside = list(_beside_labels(beside, roles.coded_y))
+    decision = list(_check_lengths(decision_and_weights, roles.coded_y))
     n_rows = int(counts.sum())
     if roles.weights is not None:
-        counts, grouped = row_weights(beside.pop(), counts), False
-        n_rows = int(counts.sum()) if roles.weights_count_rows else n_rows
-    decision = beside if roles.coded_y is None else [roles.coded_y]
-    columns, cuts = _beside_labels(conditions(), roles.coded_y), dict(cuts or {})
-    counted = counts
+        counts = row_weights(decision.pop(), counts)
+        grouped = False
+        if roles.weights_count_rows:
+            n_rows = int(counts.sum())
+    if roles.coded_y is not None:
+        decision = [roles.coded_y]
+    columns = _check_lengths(conditions(), roles.coded_y)
+    all_cuts = dict(cuts or {})
+    counts_to_cut = counts
     if roles.bins is not None or roles.decision_bins is not None:
-        grouped, counted = False, counts.copy()
-        drop_missing(decision, roles.missing_decision, counted)
-        if roles.missing == "drop":
-            drop_missing(_beside_labels(conditions(), roles.coded_y), roles.missing, counted)
+        grouped = False
+        counts_to_cut = _without_dropped_rows(roles, conditions, decision, counts)
     for j, name in enumerate(roles.decision):
-        if (rule := roles.decision_rule(name)) is not None:
-            decision[j], cuts[name] = cut_decision(decision[j], name, rule, counted, decimal=decimal)
+        rule = roles.decision_rule(name)
+        if rule is not None:
+            decision[j], all_cuts[name] = cut_decision(decision[j], name, rule, counts_to_cut, decimal=decimal)
     profiles: dict[str, Profile] = {}
     # an index is recognised by its values before they are cut, and before rows are dropped
     named_columns = profiled(zip(roles.conditions, columns, strict=True), n_rows, profiles)
     if roles.bins is not None:
-        cut = cut_columns(named_columns, roles.bins, combine(decision)[0], counted, cuts, decimal=decimal)
+        classes = combine(decision)[0]
+        cut = cut_columns(named_columns, roles.bins, classes, counts_to_cut, all_cuts, decimal=decimal)
         named_columns = zip(roles.conditions, cut, strict=True)
     return Granules.from_columns(
         named_columns,
@@ -158,18 +177,29 @@ def assembled(
         counts,
         policies=roles.policies(),
         grouped=grouped,
-        cuts=cuts,
+        cuts=all_cuts,
         n_rows=n_rows,
         profiles=profiles,
     )
 
 
-def _beside_labels(columns: Iterable[Column], labels: Column | None) -> Iterator[Column]:
-    """Pass columns through; labels beside the table must have the same length."""
+def _without_dropped_rows(
+    roles: Roles, conditions: Callable[[], Iterable[Column]], decision: Sequence[Column], counts: Counts
+) -> Counts:
+    """The counts by which cut points are found: 0 for rows that are dropped for a missing value."""
+    counts = counts.copy()
+    drop_missing(decision, roles.missing_decision, counts)
+    if roles.missing == "drop":
+        drop_missing(_check_lengths(conditions(), roles.coded_y), roles.missing, counts)
+    return counts
+
+
+def _check_lengths(columns: Iterable[Column], coded_y: Column | None) -> Iterator[Column]:
+    """Pass columns through; y, if it is given, must have as many labels."""
     for column in columns:
-        n = len(column.codes)
-        if labels is not None and len(labels.codes) != n:
-            raise TableError(f"y has {len(labels.codes)} labels for {n} rows. Pass one label for each row.")
+        n_rows = len(column.codes)
+        if coded_y is not None and len(coded_y.codes) != n_rows:
+            raise TableError(f"y has {len(coded_y.codes)} labels for {n_rows} rows. Pass one label for each row.")
         yield column
 
 
@@ -187,7 +217,9 @@ def sink_frame(
     frame: pl.LazyFrame, path: str | os.PathLike[str], check_input: Callable[[], None] = lambda: None
 ) -> None:
     """Write a lazy frame; polars' errors pass through, and no partial file is left, also if `check_input` raises."""
-    kind, (suffix, packed) = output_format(Path(path)), suffix_of(Path(path))
+    kind = output_format(Path(path))
+    suffix, compression_suffix = suffix_of(Path(path))
+    compression = _COMPRESSIONS[compression_suffix]
     with replacing(path) as temporary:
         check_name(temporary)
         if kind == "parquet":
@@ -195,26 +227,27 @@ def sink_frame(
         elif kind == "ipc":
             frame.sink_ipc(temporary)
         elif kind == "ndjson":
-            _as_text(frame).sink_ndjson(temporary, compression=_PACKED[packed], check_extension=False)
+            _as_text(frame).sink_ndjson(temporary, compression=compression, check_extension=False)
         else:
-            mark = "\t" if suffix == ".tsv" else ","
-            _as_text(frame).sink_csv(temporary, separator=mark, compression=_PACKED[packed], check_extension=False)
+            separator = "\t" if suffix == ".tsv" else ","
+            _as_text(frame).sink_csv(temporary, separator=separator, compression=compression, check_extension=False)
         check_input()
 
 
 def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Bytes in hexadecimal, and dates and durations as plar spells them: polars cannot write all of them."""
-
-    def spelled(series: pl.Series) -> pl.Series:
-        column = encode_series(series)
-        return pl.Series(series.name, column.values, dtype=pl.String).gather(column.codes)
-
-    made = []
+    columns = []
     for name, dtype in frame.collect_schema().items():
         if isinstance(dtype, pl.BaseExtension):
-            made.append(named(name).to_physical())
+            columns.append(named(name).to_physical())
         elif dtype == pl.Binary:
-            made.append(named(name).bin.encode("hex"))
+            columns.append(named(name).bin.encode("hex"))
         elif dtype in (pl.Date, pl.Duration):
-            made.append(named(name).map_batches(spelled, return_dtype=pl.String, is_elementwise=True))
-    return frame.with_columns(made)
+            columns.append(named(name).map_batches(_spelled, return_dtype=pl.String, is_elementwise=True))
+    return frame.with_columns(columns)
+
+
+def _spelled(series: pl.Series) -> pl.Series:
+    """Dates or durations as text."""
+    column = encode_series(series)
+    return pl.Series(series.name, column.values, dtype=pl.String).gather(column.codes)

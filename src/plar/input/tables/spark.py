@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from pathlib import Path
@@ -17,8 +17,9 @@ from plar.coding.missing import MissingSpellings
 from plar.coding.numerals import NUMBER
 from plar.errors import Given, TableError
 from plar.files.write import output_format
+from plar.granules.granules import Granules
 from plar.input.roles import Roles, assign
-from plar.input.tables.source import Selection, Source
+from plar.input.tables.source import RowSource, Selectable, Selection
 from plar.options import ReadOptions
 from plar.runtime.spark_calls import spark_call
 
@@ -28,17 +29,17 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
 #: writes the columns of a selection of some rows into a folder
-Write: TypeAlias = Callable[[Source, Selection, str | os.PathLike[str]], None]
+WriteParts: TypeAlias = Callable[[RowSource, Selection, str | os.PathLike[str]], None]
 
 #: Spark's types of text, by name
 _TEXT = ("string", "char", "varchar")
 _WRITERS = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".ndjson": "json"}
 
 
-class ClusterSource(Source):
+class ClusterSource(Selectable):
     """Rows that only a cluster's tasks read."""
 
-    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Give the columns their roles; y= is refused."""
         if options.y is not None:
             raise TableError(
@@ -48,8 +49,8 @@ class ClusterSource(Source):
             )
         return assign(self.names, options)
 
-    def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
-        """Refuse: the columns are coded on the cluster."""
+    def granulate(self, roles: Roles) -> Granules:
+        """Refuse: only the engine that runs on the cluster can."""
         raise TableError(
             "The rows are on a Spark cluster. Use ", Given("engine", "spark"), ", or collect them with .toPandas()."
         )
@@ -62,10 +63,11 @@ class SharedFiles(ClusterSource):
     `write` has the tasks write the columns of a selection into a folder.
     """
 
-    write: Write = field(kw_only=True)
+    data: RowSource
+    write: WriteParts = field(kw_only=True)
 
     @staticmethod
-    def open(rows: Source, write: Write) -> SharedFiles:
+    def open(rows: RowSource, write: WriteParts) -> SharedFiles:
         """Wrap files that are already opened."""
         return SharedFiles(
             data=rows,
@@ -73,7 +75,7 @@ class SharedFiles(ClusterSource):
             files=rows.files,
             text=rows.text,
             int_column_labels=rows.int_column_labels,
-            declared=rows.declared,
+            declared_decision=rows.declared_decision,
             write=write,
         )
 
@@ -100,9 +102,9 @@ class SparkSource(ClusterSource):
         """Wrap a DataFrame."""
         return SparkSource(frame, check_names(frame.columns, "the Spark DataFrame"))
 
-    def assign(self, options: ReadOptions, coded_y: Column | None, label: str) -> Roles:
+    def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Give the columns their roles; their types say which are numbers."""
-        roles = super().assign(options, coded_y, label)
+        roles = super().assign(options, coded_y, y_name)
         if roles.numeric:
             raise TableError(
                 "A Spark DataFrame declares which columns are numbers, so drop ",
@@ -113,7 +115,7 @@ class SparkSource(ClusterSource):
 
     def select(self, selection: Selection) -> DataFrame:
         """Select columns, on the cluster."""
-        return select_places(self.data, self.places(selection.kept), selection)
+        return select_places(self.data, self.places(selection.names), selection)
 
     @spark_call
     def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from plar.bins import Cuts
 from plar.coding.column_names import ColumnName, by_label, resolve_all
-from plar.errors import TableError, unknown_name
+from plar.errors import Given, TableError, unknown_name
 from plar.files.find import find_files, format_of, on_disk
 from plar.granules.granules import Granules, granules_in
 from plar.input.roles import Roles
 from plar.input.tables.arrays import MappingSource, MatrixSource, PandasSource, encode_y, name_of_y
 from plar.input.tables.frames import open_frame
 from plar.input.tables.granules import GranuleSource, as_numbers
-from plar.input.tables.source import Selection, Source
+from plar.input.tables.source import Selectable, Selection, Source
 from plar.input.tables.spark import SparkSource
 from plar.input.tables.text import TextSource
 from plar.input.tables.typed import open_typed
 from plar.options import ReadOptions
 
-_TEXT = ("text", "arff", "dat")
+_TEXT_FORMATS = ("text", "arff", "dat")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -73,18 +73,23 @@ class DecisionTable:
     def granulate(self) -> Granules:
         """Read the rows and return the distinct ones with their multiplicities."""
         granules = self.source.granulate(self.roles)
+        if not isinstance(granules, Granules):
+            # only a table of granules on a cluster: they come back as they were given
+            return cast(Granules, granules)
         if not self.is_granulated:
             granules = replace(granules, names=self.names, text=self.source.text)
-        return as_numbers(granules, self.roles.numeric, self.roles.decimal) if self.roles.numeric else granules
+        if self.roles.numeric:
+            granules = as_numbers(granules, self.roles.numeric, self.roles.decimal)
+        return granules
 
     def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
         """Names of conditions given by name, label or position."""
-        known = set(self.conditions)
-        found = resolve_all(self.names, by_label(given, self.source.int_column_labels), kind)
-        for name in found:
-            if name not in known:
+        conditions = set(self.conditions)
+        names = resolve_all(self.names, by_label(given, self.source.int_column_labels), kind)
+        for name in names:
+            if name not in conditions:
                 raise unknown_name("condition", name, self.conditions)
-        return found
+        return names
 
     def select(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None = None) -> Any:
         """Select columns, with all rows and unchanged values, in the same kind of table; polars for a path.
@@ -100,7 +105,8 @@ class DecisionTable:
         array([[5, 0],
                [6, 1]])
         """
-        return self.source.select(self._selection(names, cuts))
+        selection = self._selection(names, cuts)
+        return selectable(self.source).select(selection)
 
     def sink(
         self, names: Iterable[ColumnName], path: str | os.PathLike[str], cuts: Mapping[str, Cuts] | None = None
@@ -110,8 +116,12 @@ class DecisionTable:
         The file is written completely or not at all, and never replaces the input.
         """
         selection = self._selection(names, cuts)
-        self.source.check_output(path)
-        self.source.sink(selection, path)
+        self.check_output(path)
+        selectable(self.source).sink(selection, path)
+
+    def check_output(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a place where `sink` could not write, before any work is done."""
+        selectable(self.source).check_output(path)
 
     def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
         decision = () if self.roles.coded_y is not None else self.decision
@@ -119,13 +129,15 @@ class DecisionTable:
 
     def settings(self) -> dict[str, Any]:
         """The requested options, with column names, as JSON values."""
-        roles, options = self.roles, self.options
-        taken = {*roles.decision, roles.weights}
-        every: Sequence[str] = [name for name in self.names if name not in taken]
-        if self.is_granulated:
-            every = self.source.data.conditions
+        roles = self.roles
+        options = self.options
+        if isinstance(self.source, GranuleSource):
+            all_conditions = self.source.data.conditions
+        else:
+            other_roles = {*roles.decision, roles.weights}
+            all_conditions = tuple(name for name in self.names if name not in other_roles)
         return {
-            "conditions": None if roles.conditions == tuple(every) else list(roles.conditions),
+            "conditions": None if roles.conditions == all_conditions else list(roles.conditions),
             "missing": roles.missing,
             "missing_decision": options.missing_decision,
             "na": None if options.na is None else list(options.na),
@@ -143,11 +155,15 @@ class DecisionTable:
     def check_agrees(self, options: ReadOptions) -> None:
         """Refuse options that differ from those the table was made with."""
         for option in options.changed():
-            asked = self
-            if option != "y":
-                asked = with_roles(self.source, replace(self.options, **{option: getattr(options, option)}))
-            if asked is self or (asked.decision, asked.settings()) != (self.decision, self.settings()):
-                raise TableError(f"The table was made with another {option}. Pass {option}= when making it instead.")
+            if option == "y" or not self._agrees(replace(self.options, **{option: getattr(options, option)})):
+                raise TableError(
+                    f"The table was made with another {option}. Pass ", Given(option), " when making it instead."
+                )
+
+    def _agrees(self, options: ReadOptions) -> bool:
+        """Whether these options say the same of the table as its own."""
+        other = with_roles(self.source, options)
+        return (other.decision, other.settings()) == (self.decision, self.settings())
 
 
 def open_table(data: Any, options: ReadOptions) -> DecisionTable:
@@ -169,14 +185,14 @@ def open_table(data: Any, options: ReadOptions) -> DecisionTable:
 def with_roles(rows: Source, options: ReadOptions, path: str | None = None) -> DecisionTable:
     """Give the columns of opened data their roles."""
     options = options.by_label(rows.int_column_labels)
-    if options.decision is None and options.y is None and rows.declared:
-        options = replace(options, decision=list(rows.declared))
+    if options.decision is None and options.y is None and rows.declared_decision:
+        options = replace(options, decision=list(rows.declared_decision))
     coded_y = None
-    label = "y"
+    y_name = "y"
     if options.decision is None and options.y is not None:
         coded_y = encode_y(options.y, options.spellings)
-        label = name_of_y(options.y, rows.names)
-    return DecisionTable(rows, rows.assign(options, coded_y, label), options, path)
+        y_name = name_of_y(options.y, rows.names)
+    return DecisionTable(rows, rows.assign(options, coded_y, y_name), options, path)
 
 
 def open_source(data: Any, options: ReadOptions) -> Source:
@@ -185,18 +201,19 @@ def open_source(data: Any, options: ReadOptions) -> Source:
         return _open_path(data, options)
     if isinstance(data, Source):
         return data
-    root = type(data).__module__.partition(".")[0]
+    library = type(data).__module__.partition(".")[0]
     if isinstance(data, Granules) or type(data).__name__ == "SparkGranules":
         return GranuleSource(data, data.names)
-    if root == "pyspark" and hasattr(data, "sparkSession"):
+    if library == "pyspark" and hasattr(data, "sparkSession"):
         return SparkSource.open(data)
     if isinstance(data, np.ndarray):
         return MatrixSource.open(data)
-    if root == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
+    if library == "pandas" and hasattr(data, "iloc") and getattr(data, "ndim", 0) == 2:
         return PandasSource.open(data)
     if isinstance(data, Mapping):
         return MappingSource.open(data)
-    if hasattr(data, "collect_schema") or (hasattr(data, "__arrow_c_stream__") and root not in ("polars", "pandas")):
+    is_arrow = hasattr(data, "__arrow_c_stream__") and library not in ("polars", "pandas")
+    if hasattr(data, "collect_schema") or is_arrow:
         return open_frame(data)
     raise TableError(
         f"Cannot take {type(data).__name__} as a table. Pass a path, a pandas or polars DataFrame, an Arrow "
@@ -214,17 +231,29 @@ def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Source:
     if len(kinds) > 1:
         raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
     kind = kinds.pop()
-    return TextSource.open(files, kind, options) if kind in _TEXT else open_typed(path, files, kind, options)
+    if kind in _TEXT_FORMATS:
+        return TextSource.open(files, kind, options)
+    return open_typed(path, files, kind, options)
+
+
+def selectable(source: Source) -> Selectable:
+    """Data whose columns are to be selected; granules are refused."""
+    if isinstance(source, Selectable):
+        return source
+    where = repr(str(source.files[0])) if source.files else "The table"
+    raise TableError(f"{where} holds granules, not rows. No columns can be selected from it.")
 
 
 def _selection(
     rows: Source, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
 ) -> Selection:
     """Columns to keep, in table order, then the decision."""
-    kept = set(resolve_all(rows.names, attributes, "column")) - set(decision)
-    cut = {name: points for name, points in (cuts or {}).items() if name in kept}
+    chosen = set(resolve_all(rows.names, attributes, "column")) - set(decision)
     return Selection(
-        (*(name for name in rows.names if name in kept), *decision), cut, options.spellings, options.decimal
+        names=(*(name for name in rows.names if name in chosen), *decision),
+        cuts={name: points for name, points in (cuts or {}).items() if name in chosen},
+        na=options.spellings,
+        decimal=options.decimal,
     )
 
 
@@ -241,6 +270,8 @@ def select_columns(
     """
     if isinstance(data, DecisionTable):
         return data.select(attributes, cuts)
-    how = options or ReadOptions()
-    rows = open_source(data, how)
-    return rows.select(_selection(rows, attributes, [name for name in decision if name in rows.names], cuts, how))
+    options = options or ReadOptions()
+    rows = open_source(data, options)
+    decision = [name for name in decision if name in rows.names]
+    selection = _selection(rows, attributes, decision, cuts, options)
+    return selectable(rows).select(selection)

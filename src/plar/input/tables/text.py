@@ -11,59 +11,72 @@ from plar.coding.codes import Column
 from plar.coding.missing import MissingSpellings
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.source import Selection, Source, assembled
+from plar.input.tables.source import RowSource, Selection, assemble_granules
 from plar.input.text.numbers import warn_of_spellings
-from plar.input.text.reader import CodedRows, open_text
+from plar.input.text.reader import CodedRows, TextFile, open_text
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
 
 
-class TextSource(Source):
+class TextSource(RowSource):
     """Rows of text files; `data` is their reader."""
+
+    data: TextFile
 
     @staticmethod
     def open(files: Sequence[Path], kind: str, options: ReadOptions) -> TextSource:
         """Open files of one format (text, arff, or dat, which is either); their first lines give the names."""
-        found = open_text(files, kind, options)
-        return TextSource(found, found.names, tuple(found.files), text=True, declared=found.decision)
+        reader = open_text(files, kind, options)
+        return TextSource(reader, reader.names, tuple(reader.files), text=True, declared_decision=reader.decision)
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns, row by row."""
-        found: list[Column] = self.data.read(names, na, group=False).columns
-        return found
+        return self.data.read(names, na, group=False).columns
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows once and return the distinct ones."""
-        found: CodedRows = self.data.read(roles.used, roles.na, roles.weights, group=roles.coded_y is None)
-        k, columns = len(roles.conditions), found.columns
+        rows = self.data.read(roles.used, roles.na, roles.weights, group=roles.coded_y is None)
+        columns = rows.columns
         if roles.weights is not None:
-            for code, value in enumerate(columns[-1].values):
-                if whole(value) is None:
-                    raise BadWeight(value, found.where(len(columns) - 1, code) + ",")
+            _check_weights(rows)
         if roles.bins is None:
-            named = zip(roles.used, columns, strict=False)  # weights come after them
-            warn_of_spellings({name: column.values for name, column in named if name not in roles.numeric})
-        conditions, beside = deque(columns[:k]), columns[k:]
-        distinct = found.distinct and not any(column.merged for column in columns)
+            used = zip(roles.used, columns, strict=False)  # weights come after them
+            warn_of_spellings({name: column.values for name, column in used if name not in roles.numeric})
+        n_conditions = len(roles.conditions)
+        conditions = deque(columns[:n_conditions])
+        decision_and_weights = columns[n_conditions:]
+        is_distinct = rows.distinct and not any(column.merged for column in columns)
+        # bins need the rows without missing values first, so the conditions are requested twice
+        read_twice = bool(roles.bins or roles.decision_bins) and roles.missing == "drop"
         columns.clear()
 
-        def given() -> Iterator[Column]:
-            if (roles.bins or roles.decision_bins) and roles.missing == "drop":
-                yield from conditions  # they are requested again
+        def next_condition() -> Iterator[Column]:
+            if read_twice:
+                yield from conditions
             else:
                 while conditions:
                     yield conditions.popleft()  # so that each can be freed when it is replaced
 
-        return assembled(roles, given, beside, found.counts, decimal=roles.decimal, grouped=distinct)
+        return assemble_granules(
+            roles, next_condition, decision_and_weights, rows.counts, decimal=roles.decimal, grouped=is_distinct
+        )
 
     def select(self, selection: Selection) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""
-        if not selection.kept:
+        if not selection.names:
             return pl.DataFrame()  # as polars returns for files of typed columns
-        found = self.data.read(selection.kept, MissingSpellings(frozenset([""])), group=False, trim=False).columns
-        return pl.DataFrame(
-            [
-                selection.cut(pl.Series(name, column.values, dtype=pl.String).gather(column.codes), name, text=True)
-                for name, column in zip(selection.kept, found, strict=True)
-            ]
-        )
+        only_empty = MissingSpellings(frozenset([""]))
+        columns = self.data.read(selection.names, only_empty, group=False, trim=False).columns
+        series = []
+        for name, column in zip(selection.names, columns, strict=True):
+            values = pl.Series(name, column.values, dtype=pl.String).gather(column.codes)
+            series.append(selection.cut(values, name, text=True))
+        return pl.DataFrame(series)
+
+
+def _check_weights(rows: CodedRows) -> None:
+    """Refuse a weight that is not a whole number, with the line that it is first in; weights are the last column."""
+    place = len(rows.columns) - 1
+    for code, value in enumerate(rows.columns[place].values):
+        if whole(value) is None:
+            raise BadWeight(value, rows.where(place, code) + ",")

@@ -21,7 +21,7 @@ from plar.errors import TableError
 from plar.files.find import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
 from plar.input.text.distinct import SPARE, Bytes
 from plar.input.text.tokens import FRESH, Dialect, scan_rows
-from plar.runtime.limits import check_memory
+from plar.runtime.limits import check_memory_used
 
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
@@ -192,7 +192,7 @@ class Chunks:
             return None
 
     def _read(self, chunk: Chunk) -> Chunk | None:
-        check_memory("Reading the table")
+        check_memory_used("Reading the table")
         if self._file is None:
             path, begin, stop, stamp = self._files[self._at]
             if stamp is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +28,7 @@ from plar.input.text.distinct import Index
 from plar.input.text.headers import LONE_CR, Header, decoded, read_header
 from plar.input.text.rows import Fault, Rows, Worker
 from plar.options import ReadOptions
-from plar.runtime.parallel import usable_cores
+from plar.runtime.parallel import in_threads, usable_cores
 
 #: maximum number of columns of a table in a file
 MAX_COLUMNS = 1 << 18
@@ -230,14 +229,12 @@ def _run_all(work: Callable[[Worker], None], workers: Sequence[Worker], chunks: 
     if len(workers) == 1:
         work(workers[0])
         return
-    from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(len(workers)) as pool:
-        try:
-            for future in [pool.submit(copy_context().run, work, worker) for worker in workers]:
-                future.result()
-        finally:
-            chunks.over = True
+    def stop() -> None:
+        chunks.over = True
+
+    for _ in in_threads(work, workers, stop=stop):
+        pass
 
 
 def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFile:

@@ -18,7 +18,7 @@ from plar.files.write import as_path, replacing
 from plar.measures import MEASURES
 from plar.results.report import words
 from plar.results.report.curve import curve
-from plar.results.report.ranking import ranked
+from plar.results.report.ranking import RankedColumn, ranked
 from plar.results.report.reproduce import changed_settings, python_call, shell_command
 from plar.runtime.limits import shown_bytes, shown_seconds
 
@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from plar.results.reduct_list import Reducts
 
 #: rows of a table shown initially
-ROWS = 50
-#: names shown of a list and of the runners-up, and values of a setting
-NAMES, RUNNERS_UP, SETTINGS = 6, 3, 20
-#: rows of a table of reducts, and columns of the matrix
-REDUCTS, MATRIX = 100, 40
-#: what the script knows of each column
-_KEYS = ("place", "role", "of", "gain", "first", "values", "missing")
+MAX_ROWS = 50
+#: names shown of a list
+MAX_NAMES = 6
+#: candidates shown beside the one that a step took
+MAX_RUNNERS_UP = 3
+#: values shown of a setting
+MAX_SETTING_VALUES = 20
+#: rows of a table of reducts
+MAX_REDUCTS = 100
+#: columns of the matrix of reducts
+MAX_MATRIX_COLUMNS = 40
 
 
 class Page(str):
@@ -73,10 +77,12 @@ def save_or_return(text: str, path: str | os.PathLike[str] | None) -> Page | Non
 
 def page(reduct: Reduct, command: str | None = None) -> str:
     """Make the page of a reduct."""
-    columns, inside = ranked(reduct), set(reduct.attributes)
-    in_first_round = [row for row in columns if row["first"] is not None]
+    columns = ranked(reduct)
+    chosen_names = set(reduct.attributes)
     settings = {"measure": reduct.measure, "engine": reduct.engine, **changed_settings(reduct)}
-    groups = None if reduct.equivalent is None else [(group, set(group) & inside) for group in reduct.equivalent]
+    groups = None
+    if reduct.equivalent is not None:
+        groups = [(group, set(group) & chosen_names) for group in reduct.equivalent]
     return _filled(
         "page.html.j2",
         r=reduct,
@@ -86,45 +92,53 @@ def page(reduct: Reduct, command: str | None = None) -> str:
         narrow=curve(reduct, 340, 260),
         rejected=_rejected(reduct),
         steps=_steps(reduct),
-        columns=columns[:ROWS],
-        first_round=sorted(in_first_round, key=lambda row: (-row["first"], row["place"]))[:ROWS],
+        columns=columns[:MAX_ROWS],
+        first_round=_first_round(columns)[:MAX_ROWS],
         groups=groups,
-        removed=[step.attribute for step in reduct.steps if step.attribute not in inside],
+        removed=[step.attribute for step in reduct.steps if step.attribute not in chosen_names],
         settings=[(name, _shown(value)) for name, value in settings.items()],
         python=python_call(reduct),
         shell=words.visible(command) if command else shell_command(reduct),
-        rows=ROWS,
-        names=NAMES,
+        rows=MAX_ROWS,
+        names=MAX_NAMES,
     )
 
 
 def reducts_page(reducts: Reducts) -> str:
     """Make the page of all reducts: how many of each size, how often each column is needed, which holds what."""
     shares = reducts.frequencies
-    often = sorted(shares, key=lambda name: -shares[name])
-    used = [name for name in often if shares[name]]
-    most = max(reducts.sizes.values(), default=0)
+    by_share = sorted(shares, key=lambda name: -shares[name])
+    used = [name for name in by_share if shares[name]]
+    largest_count = max(reducts.sizes.values(), default=0)
     return _filled(
         "reducts.html.j2",
         reducts=reducts,
         seconds=shown_seconds(reducts.seconds),
-        sizes=[(size, n, words.bar(n, most)) for size, n in reducts.sizes.items()],
-        columns=[_share(name, shares[name], reducts) for name in often[:REDUCTS]],
-        unshown=len(often) - REDUCTS,
+        sizes=[(size, n, words.bar_width(n, largest_count)) for size, n in reducts.sizes.items()],
+        columns=[_column_share(name, shares[name], reducts) for name in by_share[:MAX_REDUCTS]],
+        unshown=len(by_share) - MAX_REDUCTS,
         unused=[name for name in shares if not shares[name]],
-        matrix=used[:MATRIX],
-        left_out=len(used) - MATRIX,
-        shown=[(i, member, set(member.attributes)) for i, member in enumerate(reducts[:REDUCTS], 1)],
+        matrix=used[:MAX_MATRIX_COLUMNS],
+        left_out=len(used) - MAX_MATRIX_COLUMNS,
+        shown=[(i, member, set(member.attributes)) for i, member in enumerate(reducts[:MAX_REDUCTS], 1)],
     )
 
 
 def _filled(name: str, **values: Any) -> str:
     """Fill in a page; its Content-Security-Policy allows only this style and this script, by their hashes."""
-    here = files("plar.results.report")
-    style, script = (here.joinpath(file).read_text(encoding="utf-8") for file in ("page.css", "page.js"))
-    hashes = {"style_hash": _content_hash(style), "script_hash": _content_hash(script)}
-    common = {"version": version("plar"), "words": words, "style": style, "script": script, **hashes}
-    return str(_template(name).render(**common, **values))
+    folder = files("plar.results.report")
+    style = folder.joinpath("page.css").read_text(encoding="utf-8")
+    script = folder.joinpath("page.js").read_text(encoding="utf-8")
+    text = _template(name).render(
+        version=version("plar"),
+        words=words,
+        style=style,
+        script=script,
+        style_hash=_content_hash(style),
+        script_hash=_content_hash(script),
+        **values,
+    )
+    return str(text)
 
 
 @cache
@@ -141,8 +155,13 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = {"number": words.number, "short": words.shortened, "visible": words.visible, "counted": words.counted}
-    environment.filters.update(shown, breakable=_breakable)
+    environment.filters.update(
+        number=words.number,
+        short=words.shortened,
+        visible=words.visible,
+        counted=words.counted,
+        breakable=_breakable,
+    )
     return environment.get_template(name)
 
 
@@ -150,11 +169,22 @@ def _content_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _data(reduct: Reduct, columns: list[dict[str, Any]]) -> str:
+def _data(reduct: Reduct, columns: list[RankedColumn]) -> str:
     """The contents of the sortable tables, as JSON that is safe between script tags."""
     data = {
         "names": [words.visible(name) for name in reduct.conditions],
-        "columns": [[row[key] for key in _KEYS] for row in columns],
+        "columns": [
+            [
+                column.place,
+                column.role,
+                column.of,
+                column.gain,
+                column.first_gain,
+                column.n_values,
+                column.n_missing,
+            ]
+            for column in columns
+        ],
         "rounds": [[step.candidates.get(name) for name in reduct.conditions] for step in reduct.steps],
         "taken": [reduct.conditions.index(step.attribute) for step in reduct.steps],
     }
@@ -163,26 +193,38 @@ def _data(reduct: Reduct, columns: list[dict[str, Any]]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
+def _first_round(columns: list[RankedColumn]) -> list[RankedColumn]:
+    """The candidates of the first step, best first."""
+    candidates = [column for column in columns if column.first_gain is not None]
+    return sorted(candidates, key=lambda column: (-(column.first_gain or 0.0), column.place))
+
+
 def _steps(reduct: Reduct) -> list[dict[str, Any]]:
-    thetas, p_values = words.aligned([step.theta for step in reduct.steps]), words.p_values_of(reduct)
-    passed = [_passed_over(step, _tie_bound(reduct)) if reduct.settings.get("alpha") else [] for step in reduct.steps]
-    return [
-        {
-            "step": step,
-            "theta": theta,
-            "p": p,
-            "passed": over,
-            "ties": [name for name in step.ties if name != step.attribute],
-            "next": _runners_up(step.candidates, {*step.ties, *over}),
-        }
-        for step, theta, p, over in zip(reduct.steps, thetas, p_values, passed, strict=True)
-    ]
+    """The rows of the table of steps."""
+    theta_texts = words.aligned([step.theta for step in reduct.steps])
+    p_values = words.p_values_of(reduct)
+    tie_bound = _tie_bound(reduct)
+    rows = []
+    for step, theta_text, p_value in zip(reduct.steps, theta_texts, p_values, strict=True):
+        passed_over = _passed_over(step, tie_bound) if reduct.settings.get("alpha") else []
+        rows.append(
+            {
+                "step": step,
+                "theta_text": theta_text,
+                "p_value": p_value,
+                "passed_over": passed_over,
+                "ties": [name for name in step.ties if name != step.attribute],
+                "runners_up": _runners_up(step.candidates, {*step.ties, *passed_over}),
+            }
+        )
+    return rows
 
 
 def _rejected(reduct: Reduct) -> list[tuple[str, str, float]]:
     """The remaining columns that came close to beating chance, the closest first."""
-    near = sorted((p, name) for name, p in reduct.rejected.items() if p < 1)
-    return [(name, words.p_words(p, words.level_of(reduct)), p) for p, name in near]
+    level = words.level_of(reduct)
+    nearest = sorted((p, name) for name, p in reduct.rejected.items() if p < 1)
+    return [(name, words.p_words(p, level), p) for p, name in nearest]
 
 
 def _passed_over(step: Step, tie_bound: float) -> list[str]:
@@ -194,12 +236,15 @@ def _passed_over(step: Step, tie_bound: float) -> list[str]:
 def _tie_bound(reduct: Reduct) -> float:
     """By how much the gains of two columns that tie may differ."""
     measure = MEASURES.get(reduct.measure)
-    return 0.0 if measure is None else measure.value(measure.tie_bound(reduct.n_objects), reduct.n_objects)
+    if measure is None:
+        return 0.0
+    return measure.value(measure.tie_bound(reduct.n_objects), reduct.n_objects)
 
 
 def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tuple[str, str, float]]:
-    best = sorted((-value, name) for name, value in candidates.items() if name not in left_out and value)
-    return [(name, words.number(-value), -value) for value, name in best[:RUNNERS_UP]]
+    """The best of the other candidates that gain anything: name, gain in words, gain."""
+    best = sorted((-gain, name) for name, gain in candidates.items() if name not in left_out and gain)
+    return [(name, words.number(-minus_gain), -minus_gain) for minus_gain, name in best[:MAX_RUNNERS_UP]]
 
 
 def _breakable(name: str) -> Any:
@@ -215,21 +260,23 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if not isinstance(value, (Mapping, list, tuple)):
         return words.shortened(str(value), 200)
-    shown = [words.shortened(str(item)) for item in value]
     if isinstance(value, Mapping):
-        shown = [f"{words.visible(str(key))}: {item}" for key, item in value.items()]
-    if len(shown) > SETTINGS:
-        shown = [*shown[:SETTINGS], f"and {len(shown) - SETTINGS:,} more"]
+        items = [f"{words.visible(str(key))}: {item}" for key, item in value.items()]
+    else:
+        items = [words.shortened(str(item)) for item in value]
+    shown = items[:MAX_SETTING_VALUES]
+    if len(items) > MAX_SETTING_VALUES:
+        shown.append(f"and {len(items) - MAX_SETTING_VALUES:,} more")
     return ", ".join(shown)
 
 
-def _share(name: str, share: float, reducts: Reducts) -> dict[str, Any]:
+def _column_share(name: str, share: float, reducts: Reducts) -> dict[str, Any]:
     """A column of the page of all reducts."""
-    n_holding = round(share * len(reducts))
+    n_reducts = round(share * len(reducts))
     part = ""
     if name in reducts.core:
         part = "core"
-    elif reducts.complete and not n_holding:
+    elif reducts.complete and n_reducts == 0:
         part = "in none"
-    written = words.percent(n_holding, max(len(reducts), 1))
-    return {"name": name, "share": share, "written": written, "held": n_holding, "part": part}
+    share_text = words.percent(n_reducts, max(len(reducts), 1))
+    return {"name": name, "share": share, "share_text": share_text, "n_reducts": n_reducts, "part": part}

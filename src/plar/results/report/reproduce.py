@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import NO_NA, Options, ReadOptions
+from plar.options import NO_NA, ReadOptions, SearchOptions
 from plar.results.report.words import MEASURES
 
 if TYPE_CHECKING:
     from plar.results.reduct import Reduct
 
-#: settings with their defaults: those of reading, and of the search
+#: options of reading with their defaults
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
-_SEARCH = {field.name: field.default for field in fields(Options)}
+#: options of the search with their defaults
+_SEARCH = {field.name: field.default for field in fields(SearchOptions)}
 #: the longest call on one line
 _WIDTH = 100
 
@@ -31,24 +32,29 @@ def python_call(reduct: Reduct) -> str:
     r = plar.reduce(table, decision='d', measure='SCE', max_attributes=1)
     """
     lines = ["import plar", ""]
-    data, measure = repr(reduct.source), repr(reduct.measure)
-    decision = f"decision={(reduct.decision[0] if len(reduct.decision) == 1 else list(reduct.decision))!r}"
+    data = repr(reduct.source)
+    measure = repr(reduct.measure)
+    decision = repr(reduct.decision[0] if len(reduct.decision) == 1 else list(reduct.decision))
+    target = f"decision={decision}"
     if reduct.settings.get("y"):
         lines.append("y = ...  # the labels, given beside the data")
-        decision = "y=y"
+        target = "y=y"
     if reduct.source is None:
         lines.append("table = ...  # the data: not read from a file")
         data = "table"
     if reduct.measure not in MEASURES:
         lines.append(f"measure = ...  # the measure {reduct.measure!r}, which is not one of plar's")
         measure = "measure"
-    asked = changed_settings(reduct)
-    reading, search = ([f"{name}={asked[name]!r}" for name in asked if name in part] for part in (_READING, _SEARCH))
-    engine = [f"engine={reduct.engine!r}"] if reduct.engine != "local" else []
-    words = [data, decision, *reading, f"measure={measure}", *engine, *search]
-    call = f"r = plar.reduce({', '.join(words)})"
+    settings = changed_settings(reduct)
+    arguments = [data, target]
+    arguments += [f"{name}={value!r}" for name, value in settings.items() if name in _READING]
+    arguments.append(f"measure={measure}")
+    if reduct.engine != "local":
+        arguments.append(f"engine={reduct.engine!r}")
+    arguments += [f"{name}={value!r}" for name, value in settings.items() if name in _SEARCH]
+    call = f"r = plar.reduce({', '.join(arguments)})"
     if len(call) > _WIDTH:
-        call = "\n".join(["r = plar.reduce(", *(f"    {word}," for word in words), ")"])
+        call = "\n".join(["r = plar.reduce(", *(f"    {argument}," for argument in arguments), ")"])
     return "\n".join([*lines, call])
 
 
@@ -56,10 +62,13 @@ def changed_settings(reduct: Reduct) -> dict[str, Any]:
     """The settings that differ from their defaults."""
     start = "core" if reduct.settings.get("alpha") is None else "empty"
     defaults = {**_READING, **_SEARCH, "start": start}
-    asked = {name: reduct.settings.get(name, default) for name, default in defaults.items()}
-    changed = {name: value for name, value in asked.items() if value != defaults[name]}
-    # an empty value is a default too, but na=() is not
-    return {name: value for name, value in changed.items() if name == "na" or value not in ([], (), {})}
+    changed = {}
+    for name, default in defaults.items():
+        value = reduct.settings.get(name, default)
+        # an empty value is a default too, but na=() is not
+        if value != default and (name == "na" or value not in ([], (), {})):
+            changed[name] = value
+    return changed
 
 
 def shell_command(reduct: Reduct) -> str | None:
@@ -77,28 +86,37 @@ def shell_command(reduct: Reduct) -> str | None:
     for name in reduct.decision:
         words += ["--decision", name]
     words += ["--measure", reduct.measure]
-    words += ["--engine", reduct.engine] if reduct.engine != "local" else []
+    if reduct.engine != "local":
+        words += ["--engine", reduct.engine]
     for name, value in changed_settings(reduct).items():
         option = "--no-header" if name == "header" else "--" + name.replace("_", "-")
         if isinstance(value, bool):
             words.append(option)
             continue
-        values = [str(value)]
-        if name == "costs":
-            values = [f"{column}={cost}" for column, cost in value.items()]
-        elif isinstance(value, Mapping):  # bins by column
-            rules = {name: rule if isinstance(rule, str) else ",".join(map(repr, rule)) for name, rule in value.items()}
-            values = [f"{column}={rule}" for column, rule in rules.items()]
-        elif name == "decision_bins" and not isinstance(value, str):
-            values = [",".join(map(repr, value))]
-        elif name == "na":
-            values = list(value) or [NO_NA]
-        elif isinstance(value, (list, tuple)):
-            joined = all("," not in part and part == part.strip() and part for part in value)
-            values = [",".join(value)] if joined else list(value)
-        for part in values:
-            words += [option, part]
+        for argument in _arguments(name, value):
+            words += [option, argument]
     return " ".join(map(_quoted, words))
+
+
+def _arguments(name: str, value: Any) -> list[str]:
+    """What follows an option of the shell, which is given once for each."""
+    if name == "costs":
+        return [f"{column}={cost}" for column, cost in value.items()]
+    if isinstance(value, Mapping):  # bins by column
+        return [f"{column}={_rule(rule)}" for column, rule in value.items()]
+    if name == "decision_bins":
+        return [_rule(value)]
+    if name == "na":
+        return list(value) or [NO_NA]
+    if isinstance(value, (list, tuple)):
+        can_be_joined = all(part and "," not in part and part == part.strip() for part in value)
+        return [",".join(value)] if can_be_joined else list(value)
+    return [str(value)]
+
+
+def _rule(rule: str | Sequence[float]) -> str:
+    """A rule of binning, or cut points."""
+    return rule if isinstance(rule, str) else ",".join(map(repr, rule))
 
 
 def _quoted(word: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from plar.errors import printable
 from plar.options import DEFAULT_ALPHA
@@ -23,6 +24,33 @@ MEASURES = {
     "LCE": "Liang's conditional entropy",
     "CCE": "combination conditional entropy",
 }
+
+
+class PValue(NamedTuple):
+    """The p-value of a step in words, and whether the step is no better than chance."""
+
+    text: str
+    by_chance: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenColumn:
+    """A column of the reduct, as tables show it."""
+
+    name: str
+    #: why it is there: "core", "step 3", "asked for", or "chosen" with others as a whole
+    part: str
+    removable: bool
+    gain: float | None
+    gain_text: str
+    bar_width: str
+    p_value: PValue
+    n_values: int | None
+    n_missing: int
+    #: the bins, if it was cut
+    intervals: list[str]
+    #: columns with the same information
+    same: list[str]
 
 
 def visible(name: str) -> str:
@@ -62,10 +90,11 @@ def aligned(values: Sequence[float]) -> list[str]:
     sizes = [abs(value) for value in values if value]
     if not sizes:
         return ["0"] * len(values)
-    most = 3 - math.floor(math.log10(max(sizes)))
-    decimals = max(0, min(most + 2, 1 - math.floor(math.log10(min(sizes)))), most)
+    for_largest = 3 - math.floor(math.log10(max(sizes)))
+    for_smallest = 1 - math.floor(math.log10(min(sizes)))
+    decimals = max(0, for_largest, min(for_largest + 2, for_smallest))
     if min(sizes) < 0.5 * 10.0**-decimals:
-        decimals = max(0, most)
+        decimals = max(0, for_largest)
     return [_fixed(value, decimals) for value in values]
 
 
@@ -73,7 +102,8 @@ def _fixed(value: float, decimals: int) -> str:
     if value == 0:
         return "0"
     if abs(value) < 0.5 * 10.0**-decimals:
-        return f"{'<' if value > 0 else '>−'}{10.0**-decimals:.{decimals}f}"
+        smallest_shown = f"{10.0**-decimals:.{decimals}f}"
+        return f"<{smallest_shown}" if value > 0 else f">−{smallest_shown}"
     return f"{value:,.{decimals}f}".replace("-", "−")
 
 
@@ -93,18 +123,22 @@ def percent(part: int, whole: int) -> str:
     return f"{share:.1f}\xa0%"
 
 
-def counted(n: int, one: str, many: str | None = None) -> str:
+def counted(n: int, singular: str, plural: str | None = None) -> str:
     """Count things in words.
 
     >>> counted(1, "column"), counted(5201, "column"), counted(2, "class", "classes")
     ('1 column', '5,201 columns', '2 classes')
     """
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+    if n == 1:
+        return f"1 {singular}"
+    return f"{n:,} {plural or singular + 's'}"
 
 
-def bar(value: float | None, largest: float) -> str:
-    """The width of a bar."""
-    return f"{100 * value / largest:.1f}%" if value and largest > 0 and value > 0 else "0.0%"
+def bar_width(value: float | None, largest: float) -> str:
+    """The width of a bar, as a share of that of the largest value."""
+    if value is None or value <= 0 or largest <= 0:
+        return "0.0%"
+    return f"{100 * value / largest:.1f}%"
 
 
 def p_words(p: float, level: float = DEFAULT_ALPHA) -> str:
@@ -113,9 +147,14 @@ def p_words(p: float, level: float = DEFAULT_ALPHA) -> str:
     >>> p_words(1e-9), p_words(0.0018), p_words(0.0402), p_words(0.0501), p_words(1.0)
     ('<0.001', '0.0018', '0.04', '0.0501', '1')
     """
-    least = min(0.001, level)
-    shown = (f"{p:.{digits}g}" for digits in (2, 4, 17))
-    return f"<{least:g}" if p < least else next(text for text in shown if (float(text) > level) == (p > level))
+    smallest_shown = min(0.001, level)
+    if p < smallest_shown:
+        return f"<{smallest_shown:g}"
+    for digits in (2, 4):
+        text = f"{p:.{digits}g}"
+        if (float(text) > level) == (p > level):
+            return text
+    return f"{p:.17g}"
 
 
 def level_of(reduct: Reduct) -> float:
@@ -123,13 +162,13 @@ def level_of(reduct: Reduct) -> float:
     return reduct.settings.get("alpha") or DEFAULT_ALPHA
 
 
-def p_values_of(reduct: Reduct) -> list[tuple[str, bool]]:
-    """The p-value of each step in words, and whether chance does as well; no words in results of earlier versions."""
+def p_values_of(reduct: Reduct) -> list[PValue]:
+    """The p-value of each step; without a text in results of earlier versions."""
     level = level_of(reduct)
     p_values = [step.p_value for step in reduct.steps if step.p_value is not None]
     if len(p_values) < len(reduct.steps):
-        return [("", False)] * len(reduct.steps)
-    return [(p_words(p, level), p > level) for p in p_values]
+        return [PValue("", False)] * len(reduct.steps)
+    return [PValue(p_words(p, level), p > level) for p in p_values]
 
 
 def chance_words(reduct: Reduct) -> list[str]:
@@ -138,26 +177,26 @@ def chance_words(reduct: Reduct) -> list[str]:
     >>> import plar
     >>> for words in chance_words(plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", start="empty")):
     ...     print(words)
-    No step beats chance: a random decision would do as well.
+    No step beats chance: none is better than with a shuffled target.
     There are 1.5 rows for each combination of the chosen values.
     """
     if reduct.n_combinations is None or reduct.n_beyond_chance is None:
         return []
     sentences = []
     if reduct.steps:
-        beat = [not by_chance for _, by_chance in p_values_of(reduct)]
-        sentences.append(_steps_and_chance(reduct.n_beyond_chance, beat))
+        beats_chance = [not p_value.by_chance for p_value in p_values_of(reduct)]
+        sentences.append(_steps_and_chance(reduct.n_beyond_chance, beats_chance))
     if reduct.rejected:
         sentences.append(_rejected_words(reduct))
-    untested = _untested(reduct)
-    if untested and reduct.bounds is None:
-        sentences.append(f"Taken untested: {' and '.join(untested)}.")
+    if reduct.bounds is None:
+        sentences += _untested_words(reduct)
     if reduct.cuts and (reduct.steps or reduct.rejected):
         sentences.append(_binned_words(reduct))
-    rows = per_combination(reduct)
-    if rows:
-        are = "is 1 row" if rows == "1" else f"are {rows} rows"
-        sentences.append(f"There {are} for each combination of the chosen values.")
+    n_rows = per_combination(reduct)
+    if n_rows == "1":
+        sentences.append("There is 1 row for each combination of the chosen values.")
+    elif n_rows:
+        sentences.append(f"There are {n_rows} rows for each combination of the chosen values.")
     return sentences
 
 
@@ -171,30 +210,30 @@ def _rejected_words(reduct: Reduct) -> str:
     return f"{none} of the {n:,} columns{which} beats chance at {level}."
 
 
-def _untested(reduct: Reduct) -> list[str]:
-    """The columns that were not tested, counted: the core, and those asked for."""
-    parts = [row["part"] for row in chosen(reduct)]
+def _untested_words(reduct: Reduct) -> list[str]:
+    """Say how many columns were included without a test: the core, and those asked for; nothing if there are none."""
+    parts = [column.part for column in chosen(reduct)]
     n_core = parts.count("core")
     n_asked_for = parts.count("asked for")
-    untested = []
+    groups = []
     if n_core:
-        untested.append(counted(n_core, "core column"))
+        groups.append(counted(n_core, "core column"))
     if n_core and n_asked_for:
-        untested.append(f"{n_asked_for:,} asked for")
+        groups.append(f"{n_asked_for:,} asked for")
     elif n_asked_for:
-        untested.append(f"{counted(n_asked_for, 'column')} asked for")
-    return untested
+        groups.append(f"{counted(n_asked_for, 'column')} asked for")
+    if not groups:
+        return []
+    verb = "was" if n_core + n_asked_for == 1 else "were"
+    return [f"{' and '.join(groups)} {verb} included without a test."]
 
 
 def _binned_words(reduct: Reduct) -> str:
     bins = reduct.settings.get("bins")
     rules = bins.values() if isinstance(bins, Mapping) else [bins]
-    if any("mdlp" in str(rule) for rule in rules):  # p-values do not count that the cuts were chosen by the decision
-        return (
-            "What was tested is the binned table, whose cut points by mdlp depend on the decision: "
-            "p-values are too small."
-        )
-    return "What was tested is the binned table."
+    if any("mdlp" in str(rule) for rule in rules):
+        return "The p-values are for the binned columns, and too small, since mdlp chose the cut points by the target."
+    return "The p-values are for the binned columns."
 
 
 def bounds_words(reduct: Reduct) -> str:
@@ -207,8 +246,8 @@ def bounds_words(reduct: Reduct) -> str:
     if reduct.bounds is None:
         return ""
     least, most = reduct.bounds
-    asked = [name for name in ("include", "exclude") if reduct.settings.get(name)]
-    none = f"no reduct{' with these limits' if asked else ''}"
+    has_limits = reduct.settings.get("include") or reduct.settings.get("exclude")
+    none = "no reduct with these limits" if has_limits else "no reduct"
     if reduct.settings.get("costs"):
         if least == most:
             return f"Cost {most:,}. Proven: {none} costs less."
@@ -222,34 +261,35 @@ def nothing_words(reduct: Reduct) -> str:
     """Say why nothing is chosen though nothing is lost."""
     decision = ", ".join(map(visible, reduct.decision))
     if reduct.n_decisions == 1:
-        same = "falls into one class" if any(name in reduct.cuts for name in reduct.decision) else "is the same"
+        is_binned = any(name in reduct.cuts for name in reduct.decision)
+        same = "falls into one class" if is_binned else "is the same"
         return f"{decision} {same} in every row: there is nothing to predict."
-    uncut = sum(name in reduct.cuts and not reduct.cuts[name] for name in reduct.conditions)
-    if uncut and uncut == len(reduct.conditions):
+    n_uncut = sum(name in reduct.cuts and not reduct.cuts[name] for name in reduct.conditions)
+    if n_uncut and n_uncut == len(reduct.conditions):
         return f"The bins found no cut in any column, so none of them says anything about {decision}."
-    no_cut = f"; the bins found no cut in {counted(uncut, 'column')}" if uncut else ""
+    no_cut = f"; the bins found no cut in {counted(n_uncut, 'column')}" if n_uncut else ""
     return f"No column is needed: none says anything about {decision}{no_cut}."
 
 
-def _steps_and_chance(k: int, beat: list[bool]) -> str:
-    """Say which steps beat chance: the first k do, step k + 1 does not, and `beat` says it of all."""
-    n = len(beat)
-    later = sum(beat[k + 1 :])
-    as_well = "a random decision would do as well"
-    first_k = f"{k:,} of {n:,} steps {_beat(k)} chance"
-    later_ones = f"{counted(later, 'later step')} {_beat(later)} chance."
+def _steps_and_chance(k: int, beats_chance: list[bool]) -> str:
+    """Say which steps beat chance: the first k do, step k + 1 does not, and `beats_chance` says it of all."""
+    n = len(beats_chance)
+    n_later = sum(beats_chance[k + 1 :])
+    no_better = "no better than with a shuffled target"
+    some_later = f"{counted(n_later, 'later step')} {_beat(n_later)} chance"
     if k == n:
         return _all_beat_chance(n)
-    if not any(beat):
-        return f"No step beats chance: {as_well}."
-    if not k:
-        return f"In step 1, {as_well}. {later_ones}"
-    if later and k == 1:
-        return f"The first of {n:,} steps beats chance; in step 2, {as_well}. {later_ones}"
-    if later:
-        return f"The first {first_k}; in step {k + 1:,}, {as_well}. {later_ones}"
-    where = f"in step {n:,}" if k == n - 1 else f"from step {k + 1:,} on"
-    return f"{first_k}; {where}, {as_well}."
+    if k == 0 and n_later == 0:
+        return "No step beats chance: none is better than with a shuffled target."
+    if k == 0:
+        return f"Step 1 is {no_better}. {some_later}."
+    if n_later and k == 1:
+        return f"The first of {n:,} steps beats chance; step 2 is {no_better}. {some_later}."
+    if n_later:
+        return f"The first {k:,} of {n:,} steps beat chance; step {k + 1:,} is {no_better}. {some_later}."
+    if k == n - 1:
+        return f"{k:,} of {n:,} steps {_beat(k)} chance; step {n:,} is {no_better}."
+    return f"{k:,} of {n:,} steps {_beat(k)} chance; from step {k + 1:,} on, they are {no_better}."
 
 
 def _all_beat_chance(n: int) -> str:
@@ -268,49 +308,79 @@ def per_combination(reduct: Reduct) -> str:
     """Rows for each combination of the chosen values; empty if none are chosen, and for results of earlier versions."""
     if not reduct.n_combinations or not reduct.attributes:
         return ""
-    rows, each = reduct.n_objects, reduct.n_combinations  # integers: a file may hold any size
-    return f"{rows / each:.{int(rows != each)}f}" if rows < 10 * each else f"{rows // each:,}"
+    # integers: a file may hold any size
+    if reduct.n_objects >= 10 * reduct.n_combinations:
+        return f"{reduct.n_objects // reduct.n_combinations:,}"
+    if reduct.n_objects == reduct.n_combinations:
+        return "1"
+    return f"{reduct.n_objects / reduct.n_combinations:.1f}"
 
 
-def chosen(reduct: Reduct) -> list[dict[str, Any]]:
+def chosen(reduct: Reduct) -> list[ChosenColumn]:
     """The columns of the reduct: why each is there, and its gain: the loss without it (core), or when it was added.
 
     Columns count as core only if the search started with the core.
 
     >>> import plar
     >>> r = plar.reduce({"a": [0, 0, 1], "b": [0, 1, 1], "d": [0, 1, 1]}, "d", measure="PR", include=["a"])
-    >>> [(row["name"], row["part"], row["written"]) for row in chosen(r)]
+    >>> [(column.name, column.part, column.gain_text) for column in chosen(r)]
     [('b', 'core', '0.6667'), ('a', 'asked for', '–')]
     """
-    steps = {step.attribute: f"step {i}" for i, step in enumerate(reduct.steps, 1)}
-    asked = reduct.settings.get("include") or ()
-    steps |= {name: "chosen" for name in reduct.attributes if reduct.bounds and name not in asked}
-    core = {} if reduct.settings.get("start") == "empty" else reduct.core_significances
-    parts = {**steps, **dict.fromkeys(core, "core")}
-    gains = {**{step.attribute: step.significance for step in reduct.steps}, **core}
-    p_values = dict(zip(steps, p_values_of(reduct), strict=False))
-    gains = {name: gains[name] for name in reduct.attributes if name in gains}
-    written = dict(zip(gains, aligned(list(gains.values())), strict=True))
-    taken = set(reduct.attributes)
-    groups = [(name, group) for group in reduct.equivalent or () for name in group if name in taken]
-    same = {name: [other for other in group if other != name] for name, group in groups}
+    parts = _parts(reduct)
+    gains = _gains(reduct)
+    gain_texts = dict(zip(gains, aligned(list(gains.values())), strict=True))
+    largest = max(gains.values(), default=0.0)
+    p_values = {step.attribute: p for step, p in zip(reduct.steps, p_values_of(reduct), strict=True)}
+    equal_columns = _equal_columns(reduct)
     redundant = set(reduct.certificate.redundant)
     return [
-        {
-            "name": name,
-            "part": parts.get(name, "asked for"),
-            "removable": name in redundant,
-            "significance": gains.get(name),
-            "written": written.get(name, "–"),
-            "bar": bar(gains.get(name), max(gains.values(), default=0.0)),
-            "p": p_values.get(name, ("–", False)),
-            "values": reduct.cardinalities.get(name),
-            "missing": reduct.missing.get(name, 0),
-            "intervals": intervals(reduct.cuts[name]) if name in reduct.cuts else None,
-            "same": same.get(name, []),
-        }
+        ChosenColumn(
+            name=name,
+            part=parts.get(name, "asked for"),
+            removable=name in redundant,
+            gain=gains.get(name),
+            gain_text=gain_texts.get(name, "–"),
+            bar_width=bar_width(gains.get(name), largest),
+            p_value=p_values.get(name, PValue("–", False)),
+            n_values=reduct.cardinalities.get(name),
+            n_missing=reduct.missing.get(name, 0),
+            intervals=intervals(reduct.cuts[name]) if name in reduct.cuts else [],
+            same=equal_columns.get(name, []),
+        )
         for name in reduct.attributes
     ]
+
+
+def _parts(reduct: Reduct) -> dict[str, str]:
+    """Why the columns were chosen, except those that were asked for."""
+    parts = {step.attribute: f"step {i}" for i, step in enumerate(reduct.steps, 1)}
+    if reduct.bounds is not None:
+        include = reduct.settings.get("include") or ()
+        parts |= {name: "chosen" for name in reduct.attributes if name not in include}
+    return {**parts, **dict.fromkeys(_core_gains(reduct), "core")}
+
+
+def _gains(reduct: Reduct) -> dict[str, float]:
+    """The gains of the chosen columns that have one."""
+    gains = {step.attribute: step.significance for step in reduct.steps}
+    gains |= _core_gains(reduct)
+    return {name: gains[name] for name in reduct.attributes if name in gains}
+
+
+def _core_gains(reduct: Reduct) -> Mapping[str, float]:
+    """The gains of the core, if the search started with it."""
+    return {} if reduct.settings.get("start") == "empty" else reduct.core_significances
+
+
+def _equal_columns(reduct: Reduct) -> dict[str, list[str]]:
+    """The columns that each chosen one is equal to."""
+    chosen_names = set(reduct.attributes)
+    equal_columns = {}
+    for group in reduct.equivalent or ():
+        for name in group:
+            if name in chosen_names:
+                equal_columns[name] = [other for other in group if other != name]
+    return equal_columns
 
 
 def thetas(reduct: Reduct) -> list[float]:
@@ -321,9 +391,14 @@ def thetas(reduct: Reduct) -> list[float]:
 
 def start_words(reduct: Reduct) -> str:
     """Say what step 0 of the curve is."""
-    parts = {row["part"] for row in chosen(reduct)}
-    start = [word for word in ("core", "asked for") if word in parts]
-    return f"step (0: {' and what was '.join(start) or 'no column yet'})".replace("0: asked", "0: what was asked")
+    parts = {column.part for column in chosen(reduct)}
+    if {"core", "asked for"} <= parts:
+        return "step (0: core and what was asked for)"
+    if "core" in parts:
+        return "step (0: core)"
+    if "asked for" in parts:
+        return "step (0: what was asked for)"
+    return "step (0: no column yet)"
 
 
 def intervals(cuts: Sequence[float]) -> list[str]:
@@ -332,10 +407,15 @@ def intervals(cuts: Sequence[float]) -> list[str]:
     >>> intervals([1.5, 2.0]), intervals([1000000.25, 1000000.5]), intervals([])
     (['≤ 1.5', '1.5 to 2', '> 2'], ['≤ 1000000.2', '1000000.2 to 1000000.5', '> 1000000.5'], ['all values'])
     """
-    digits = next((k for k in range(6, 17) if len({f"{cut:.{k}g}" for cut in cuts}) == len(cuts)), 17)
-    marks = [f"{cut:.{digits}g}".replace("-", "−") for cut in cuts]
+    if not cuts:
+        return ["all values"]
+    marks: list[str] = []
+    for digits in range(6, 18):
+        marks = [f"{cut:.{digits}g}".replace("-", "−") for cut in cuts]
+        if len(set(marks)) == len(cuts):
+            break
     between = [f"{low} to {high}" for low, high in pairwise(marks)]
-    return [f"≤ {marks[0]}", *between, f"> {marks[-1]}"] if marks else ["all values"]
+    return [f"≤ {marks[0]}", *between, f"> {marks[-1]}"]
 
 
 #: a word of a name with the separators after it; longer words are cut

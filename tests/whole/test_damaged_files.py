@@ -1,6 +1,7 @@
 """Damaged files of every format: each ends in a right result or in one clear line, see fuzzing.py.
 
-The cases of a format run in a process of their own. A crash or a hang of it names the case and is one failed test.
+The cases of a format run in a process of their own. A crash or a hang of it names the case and is one failed test;
+few Arrow files may end it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def run(kind: str, first: int, last: int) -> dict[int, str]:
         command, env=with_support(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as worker:
         assert worker.stdout is not None
-        found: dict[int, str] = {}
+        outcomes: dict[int, str] = {}
         now, hung = first, False
 
         def give_up() -> None:
@@ -46,28 +47,32 @@ def run(kind: str, first: int, last: int) -> dict[int, str]:
             if line.startswith("case "):
                 now = int(line.split()[1])
             else:
-                found[now] = line.rstrip("\n")
+                outcomes[now] = line.rstrip("\n")
             watch = threading.Timer(PATIENCE, give_up)
             watch.start()
         watch.cancel()
         code = worker.wait()
     assert not hung, f"{kind}, case {now} hangs"
+    if code != 0 and fuzzing.FORMATS[kind].may_end_process:
+        outcomes[now] = f"ended its process with {code}"
+        return outcomes | run(kind, now + 1, last)
     assert code == 0, f"{kind}, case {now} ended its process with {code}"
-    return found
+    return outcomes
 
 
 @pytest.mark.parametrize("kind", fuzzing.FORMATS)
 def test_damaged_files(kind: str) -> None:
-    found = run(kind, 0, CASES)
-    assert len(found) == CASES
-    failed = {number: line for number, line in found.items() if line.startswith("FAILED")}
+    outcomes = run(kind, 0, CASES)
+    assert len(outcomes) == CASES
+    failed = {number: line for number, line in outcomes.items() if line.startswith("FAILED")}
     assert not failed, f"PYTHONPATH=tests python tests/support/fuzzing.py {kind} N N+1: {failed}"
-    assert found[0] == "right", "the undamaged file"
+    assert outcomes[0] == "right", "the undamaged file"
     # neither all refused nor all taken: then nothing would have been tried
-    outcomes = [line.split()[0] for line in found.values()]
-    assert outcomes.count("refused") > 5
+    kinds = [line.split()[0] for line in outcomes.values()]
+    assert kinds.count("refused") > 5
+    assert kinds.count("ended") <= CASES // 100
     if kind not in SEALED:
-        assert outcomes.count("right") > 5
+        assert kinds.count("right") > 5
 
 
 def test_there_are_enough_cases() -> None:

@@ -1,4 +1,4 @@
-"""Results and checkpoints that somebody has written by hand: read rightly, or refused in one line."""
+"""Results, checkpoints, proofs and granules that somebody has written by hand: read rightly, or refused in one line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 
 import plar
 from plar.engines import SparkEngine
-from plar.files.write import checksum
 from plar.granules import granule_files
 from plar.results.reduct import from_dict
 from plar.results.report import page
-from plar.search.checkpoint import _data_differences
+from plar.search.checkpoint import _Data, _data_differences
+from support.checkpoints import read_records, read_search, write_records, write_search
 
 ODD: list[Any] = [
     None,
@@ -65,25 +65,14 @@ def test_forged_results() -> None:
     for way in places(saved):
         for value in ODD:
             try:
-                found = from_dict(forged(saved, way, value))
+                reduct = from_dict(forged(saved, way, value))
             except plar.TableError:
                 continue
             accepted += 1
-            assert str(found), (way, value)
-            assert found._repr_html_(), (way, value)
-            assert page(found), (way, value)
+            assert str(reduct), (way, value)
+            assert reduct._repr_html_(), (way, value)
+            assert page(reduct), (way, value)
     assert 0 < accepted < 1000
-
-
-def seal(path: Path, state: Any) -> None:
-    """Write a checkpoint with the right checksum, which whoever forges can compute."""
-    text = json.dumps([state], separators=(",", ":"))
-    path.write_text(f'{{"plar_checkpoint":4,"checksum":"{checksum(text.encode())}","state":{text}}}')
-
-
-def state_of(path: Path) -> Any:
-    (state,) = json.loads(path.read_text())["state"]
-    return state
 
 
 def refused(path: Path, table: Any, **options: Any) -> None:
@@ -99,19 +88,21 @@ def test_forged_checkpoints(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     table = {**TABLE, "a2": [0, 1, 2, 0, 1]}
     right = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
-    state = state_of(path)
-    assert state["steps"]
-    for way in places(state):
+    records = read_records(path)
+    assert [[*record] for record in records] == [["search"], ["core"], ["step"]]
+    for way in places(records):
+        if not way:
+            continue
         for value in ODD:
-            seal(path, forged(state, way, value))
+            write_records(path, forged(records, way, value))
             try:
-                found = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
+                reduct = plar.reduce(table, "d", measure="PR", max_attributes=2, checkpoint=path, **OPTIONS)
             except plar.TableError:
                 continue
-            assert set(found.attributes) <= set(right.conditions), (way, value)
-            assert len(set(found.attributes)) == len(found.attributes), (way, value)
-            assert found.settings == right.settings, (way, value)
-            assert str(found), (way, value)
+            assert set(reduct.attributes) <= set(right.conditions), (way, value)
+            assert len(set(reduct.attributes)) == len(reduct.attributes), (way, value)
+            assert reduct.settings == right.settings, (way, value)
+            assert str(reduct), (way, value)
 
 
 #: the decision is the exclusive or of a and b; c is a copy of neither, and not needed
@@ -140,10 +131,10 @@ def test_forged_clauses(tmp_path: Path, clause: Any) -> None:
     path = tmp_path / "c.json"
     right = plar.reduce(XOR, "d", search="smallest", checkpoint=path)
     assert right.bounds == (2, 2)
-    state = state_of(path)
+    state = read_search(path)
     assert sorted(attributes for attributes, _, _ in state["clauses"]) == [[0], [1]]
     state["clauses"].append(clause)
-    seal(path, state)
+    write_search(path, state)
     refused(path, XOR, search="smallest")
 
 
@@ -158,7 +149,7 @@ def test_right_clauses_are_taken(tmp_path: Path, measure: str) -> None:
         "d": [0, 1, 0, 1, 0, 1, 0, 1],
     }
     whole = plar.reduce(table, "d", search="smallest", measure=measure, checkpoint=path)
-    assert state_of(path)["clauses"]
+    assert read_search(path)["clauses"]
     again = plar.reduce(table, "d", search="smallest", measure=measure, checkpoint=path)
     assert (again.attributes, again.bounds, again.proof) == (whole.attributes, whole.bounds, whole.proof)
 
@@ -166,11 +157,11 @@ def test_right_clauses_are_taken(tmp_path: Path, measure: str) -> None:
 def test_a_forged_core_of_the_smallest_reduct(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     plar.reduce(XOR, "d", search="smallest", checkpoint=path)
-    state = state_of(path)
+    state = read_search(path)
     effect = state["inner"][0]
     assert effect is not None
     for inner in ([effect, effect, effect], [None, effect, None]):
-        seal(path, {**state, "inner": inner})
+        write_search(path, {**state, "inner": inner})
         refused(path, XOR, search="smallest")
 
 
@@ -184,13 +175,13 @@ def test_forged_effects_of_leaving_a_column_out(tmp_path: Path) -> None:
     for measure in ("PR", "SCE", "LCE", "CCE"):
         path = tmp_path / f"{measure}.json"
         right = plar.reduce(STEPPED, "d", measure=measure, checkpoint=path)
-        state = state_of(path)
+        state = read_search(path)
         assert (right.core, len(state["steps"])) == (("a0",), 3)
         names = list(right.conditions)
         taken = [names.index(step.attribute) for step in right.steps]
         worst = max(theta for theta in [*state["inner"], state["theta_all"]] if theta is not None)
         for theta in (worst + 1, state["theta_all"] + 1, state["theta_all"], state["theta_all"] - 1, 10**30, -(10**30)):
-            seal(path, forged(state, ("inner", taken[-1]), theta))
+            write_search(path, forged(state, ("inner", taken[-1]), theta))
             refused(path, STEPPED, measure=measure)
 
 
@@ -228,9 +219,9 @@ def test_forged_steps(tmp_path: Path, change: Callable[[list[Any]], Any]) -> Non
     path = tmp_path / "c.json"
     right = plar.reduce(STEPPED, "d", checkpoint=path)
     assert (right.core, len(right.steps)) == (("a0",), 3)
-    state = state_of(path)
+    state = read_search(path)
     change(state["steps"])
-    seal(path, state)
+    write_search(path, state)
     with pytest.raises(plar.TableError, match=r"is damaged|does not fit: Θ is"):
         plar.reduce(STEPPED, "d", checkpoint=path)
 
@@ -238,25 +229,25 @@ def test_forged_steps(tmp_path: Path, change: Callable[[list[Any]], Any]) -> Non
 def test_forged_options_and_limits(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     right = plar.reduce(STEPPED, "d", checkpoint=path)
-    state = state_of(path)
+    state = read_search(path)
     # a description that leaves something out is of another run
-    for name in state["asked"]:
-        seal(path, {**state, "asked": {k: v for k, v in state["asked"].items() if k != name}})
-        if state["asked"][name] is None:
+    for name in state["options"]:
+        write_search(path, {**state, "options": {k: v for k, v in state["options"].items() if k != name}})
+        if state["options"][name] is None:
             plar.reduce(STEPPED, "d", checkpoint=path)
         else:
             with pytest.raises(plar.TableError, match=f"is of another run: {name} None there"):
                 plar.reduce(STEPPED, "d", checkpoint=path)
     # more columns than asked for, and steps no better than chance
     most = len(right.attributes) - 1
-    seal(path, {**state, "asked": {**state["asked"], "max_attributes": most}})
+    write_search(path, {**state, "options": {**state["options"], "max_attributes": most}})
     refused(path, STEPPED, max_attributes=most)
-    seal(path, {**state, "asked": {**state["asked"], "alpha": 1e-30, "start": "core"}})
+    write_search(path, {**state, "options": {**state["options"], "alpha": 1e-30, "start": "core"}})
     refused(path, STEPPED, alpha=1e-30, start="core")
     # steps in the search for the smallest reduct, and clauses in the greedy one
-    seal(path, {**state, "asked": {**state["asked"], "search": "smallest"}})
+    write_search(path, {**state, "options": {**state["options"], "search": "smallest"}})
     refused(path, STEPPED, search="smallest")
-    seal(path, {**state, "clauses": [[[0], [0] * 7, [1, *[0] * 6]]]})
+    write_search(path, {**state, "clauses": [[[0], [0] * 7, [1, *[0] * 6]]]})
     refused(path, STEPPED)
 
 
@@ -275,10 +266,10 @@ def test_columns_are_compared_once_each() -> None:
     """When a run resumes: not each with all others."""
     counts = []
     for n in (100, 200):
-        data = {"objects": 1, "decision": ["d"], "cuts": {}, "values": "", "granules": 1}
-        described = {**data, "conditions": [CountedName(f"x{j}") for j in range(n)]}
+        names = tuple(CountedName(f"x{j}") for j in range(n))
+        data = _Data(objects=1, granules=1, conditions=names, decision=("d",), cuts={}, values="")
         CountedName.hashed = 0
-        assert _data_differences(described, described) == []
+        assert _data_differences(data, data) == []
         counts.append(CountedName.hashed)
     assert counts[1] == 2 * counts[0] <= 2000
 
@@ -345,7 +336,7 @@ def test_every_field_of_a_proof_made_in_python() -> None:
 @pytest.mark.parametrize("text", ["[" * 990 + "]" * 990, '{"a":' * 990 + "1" + "}" * 990, "[]", "3", '"x"', "null"])
 def test_nested_and_other_json(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
-    for written in (text, f'{{"plar_checkpoint": 4, "checksum": "", "state": [{text}]}}'):
+    for written in (text, f'{{"plar_checkpoint":5}}\n{text}\n{text}\n'):
         path.write_text(written)
         with pytest.raises(plar.TableError):
             plar.load(path)
@@ -397,12 +388,12 @@ def test_options_of_spark_that_are_none(option: str, value: Any, said: str) -> N
 
 
 def test_paths_of_no_sense() -> None:
-    found = plar.reduce(TABLE, "d")
+    reduct = plar.reduce(TABLE, "d")
     for path in (b"x", 3):
         with pytest.raises(plar.ParameterError, match="path must be text"):
             plar.load(path)  # type: ignore[arg-type]
         with pytest.raises(plar.ParameterError, match="path must be text"):
-            found.save(path)  # type: ignore[arg-type]
+            reduct.save(path)  # type: ignore[arg-type]
 
 
 def _forge(path: Path, frame: pl.DataFrame, roles: Any) -> None:

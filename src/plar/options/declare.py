@@ -1,0 +1,44 @@
+"""How an option is declared: as a field of a dataclass that says what it means, and what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is said of an option where it is declared."""
+
+    #: one line, for the shell's help and Spark ML's `explainParams`
+    help: str
+    #: refuses an invalid value; gives the value to keep
+    check: Callable[[str, Any], Any] | None = None
+    #: how the shell spells it, if not by its name
+    flags: tuple[str, ...] = ()
+    #: what Spark ML calls it, if not as Spark ML's style makes it of the name
+    param: str = ""
+    #: the values that Tab offers
+    choices: tuple[str, ...] = ()
+
+
+def option(
+    default: Any,
+    help: str,
+    check: Callable[[str, Any], Any] | None = None,
+    *,
+    flags: tuple[str, ...] = (),
+    param: str = "",
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Declare a field of one of the dataclasses below as an option."""
+    return field(default=default, metadata={"option": Option(help, check, flags, param, choices)})
+
+
+def keep_checked(options: Any) -> None:
+    """Check every field of an options object, and keep what its check gives."""
+    for declared in fields(options):
+        check = declared.metadata["option"].check
+        if check is not None:
+            object.__setattr__(options, declared.name, check(declared.name, getattr(options, declared.name)))

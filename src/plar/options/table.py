@@ -1,0 +1,333 @@
+"""Every option of plar in one table: its type, default, check and meaning, and its names in the shell and in Spark ML.
+
+The table is made of three frozen dataclasses, by what the options are about: how a table is read, what is searched for,
+and how a call runs. The public functions, the estimators, the Spark ML stage and the commands build the same objects.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+
+from plar.coding.column_names import ColumnName, by_label
+from plar.errors import Given, Parameter, ParameterError, Part, invalid
+from plar.options.checks import (
+    check_alpha,
+    check_amount,
+    check_columns,
+    check_costs,
+    check_count,
+    check_decimal,
+    check_encoding,
+    check_memory,
+    check_search,
+    check_separator,
+    check_spellings,
+    check_start,
+    check_threads,
+    check_time,
+    one_of,
+)
+from plar.options.declare import Option, keep_checked, option
+
+if TYPE_CHECKING:
+    from plar.bins import Spec
+    from plar.coding.missing import MissingSpellings
+
+#: columns by name or position: one, or several
+Columns: TypeAlias = ColumnName | Iterable[ColumnName]
+#: what happens to rows with missing values, the strictest last
+POLICIES: Final = ("value", "drop", "error")
+#: p-values above this level are taken for chance, unless `alpha` is given
+DEFAULT_ALPHA: Final = 0.05
+#: how shells write na=()
+NO_NA: Final = "none"
+
+
+class ReadingOptions(TypedDict, total=False):
+    """The options of reading as the short functions of plar take them, by keyword; see `plar.reduce`."""
+
+    conditions: Sequence[ColumnName] | None
+    drop: Columns
+    header: bool
+    separator: str | None
+    decimal: str
+    encoding: str
+    numeric: Columns
+    na: str | float | Iterable[str | float] | None
+    missing: str
+    missing_decision: str
+    weights: ColumnName | None
+    bins: Spec | None
+    decision_bins: str | Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadOptions:
+    """How a table is read; see `plar.reduce`. What can be checked without the table is checked here."""
+
+    decision: Columns | None = option(
+        None,
+        "The decision (target) column: a name, or a position such as 0 or -1.",
+        flags=("--decision", "--target", "-d"),
+        param="labelCol",
+    )
+    y: Any = option(None, "Labels beside the table, in place of a decision column.")
+    conditions: Columns | None = option(None, "Columns to choose from; by default all others.", param="inputCols")
+    drop: Columns = option((), "Columns to leave out.")
+    header: bool = option(True, "Whether text begins with a line of names.")
+    separator: str | None = option(
+        None,
+        "Between fields of text: a character, or comma, semicolon, tab, pipe, blank; by default detected.",
+        check_separator,
+    )
+    decimal: str = option(".", "Decimal mark of numbers in text: . or ,", check_decimal)
+    encoding: str = option("utf-8", "Encoding of text, e.g. latin-1.", check_encoding)
+    numeric: Columns = option((), "Columns whose text compares as numbers, so that 1 is 1.0.")
+    na: Any = option(
+        None,
+        "What else means missing, beside NA, NaN, null, …: '?' or -999.",
+        check_spellings,
+    )
+    missing: str = option(
+        "value",
+        "Missing values: a 'value' of their own, 'drop' their rows, or an 'error'.",
+        one_of(*POLICIES),
+        choices=POLICIES,
+    )
+    missing_decision: str = option(
+        "value",
+        "Rows without a decision: a class of their own ('value'), 'drop' them, or an 'error'.",
+        one_of(*POLICIES),
+        choices=POLICIES,
+    )
+    weights: ColumnName | None = option(None, "Column of whole-number row counts.", param="weightCol")
+    bins: Spec | None = option(
+        None, "Cut numbers into bins: quantile:10, width:10 or mdlp.", choices=("mdlp", "quantile:10", "width:10")
+    )
+    decision_bins: str | Sequence[float] | None = option(
+        None,
+        "Cut a decision of numbers into classes: quantile:4, width:4, or cut points.",
+        choices=("quantile:4", "width:4"),
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is invalid for any table."""
+        keep_checked(self)
+
+    @property
+    def spellings(self) -> MissingSpellings:
+        """What means missing, beside None, NaN and null."""
+        from plar.coding.missing import MissingSpellings  # which needs numpy, as the shell's help does not
+
+        return MissingSpellings.of(self.na, self.decimal)
+
+    def changed(self) -> list[str]:
+        """Names of the options that differ from their defaults, in the order of the fields."""
+        return [declared.name for declared in fields(self) if not _is_default(getattr(self, declared.name), declared)]
+
+    @property
+    def decision_policy(self) -> str:
+        """What happens to rows without a decision: the stricter of `missing` and `missing_decision`."""
+        return max(self.missing, self.missing_decision, key=POLICIES.index)
+
+    def by_label(self, labels: Mapping[Any, str]) -> ReadOptions:
+        """Name the columns by the ints or tuples that are their labels; other ints stay positions."""
+        if not labels:
+            return self
+        bins = self.bins
+        if isinstance(bins, Mapping):
+            bins = {by_label(name, labels): rule for name, rule in bins.items()}
+        return replace(
+            self,
+            decision=by_label(self.decision, labels),
+            conditions=by_label(self.conditions, labels),
+            drop=by_label(self.drop, labels),
+            numeric=by_label(self.numeric, labels),
+            weights=by_label(self.weights, labels),
+            bins=bins,
+        )
+
+
+def read_options(decision: Any, y: Any, reading: ReadingOptions) -> ReadOptions:
+    """The options of reading of a function that takes them by keyword; an unknown one is refused as Python does."""
+    known = [declared.name for declared in fields(ReadOptions)]
+    for name in reading:
+        if name not in known:
+            near = get_close_matches(name, OPTIONS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"unexpected keyword argument {name!r}.{hint}")
+    return ReadOptions(decision, y, **reading)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What is searched for; see `plar.reduce`."""
+
+    include: Any = option((), "Columns to always include.", check_columns)
+    epsilon: float = option(0.0, "The core holds columns whose loss would raise Θ by more than this.", check_amount)
+    tolerance: float = option(0.0, "Stop when Θ is at most this far above that of all columns.", check_amount)
+    max_attributes: int | None = option(None, "Select at most this many columns.", check_count)
+    minimal: bool = option(False, "In the end, remove columns that are individually removable.")
+    alpha: float | None = option(None, "Take only columns that beat chance at this level, e.g. 0.05.", check_alpha)
+    start: str | None = option(
+        None,
+        "Begin with the core, or with the included columns alone: core, empty. Default: core; with alpha: empty.",
+        check_start,
+        choices=("core", "empty"),
+    )
+    search: str = option(
+        "greedy",
+        "Add one column after another, or find the smallest set and prove it: greedy, smallest.",
+        check_search,
+        choices=("greedy", "smallest"),
+    )
+    costs: Mapping[Any, int] | None = option(None, "What columns cost in the smallest search; others 1.", check_costs)
+    exclude: Any = option((), "Columns to never include, with the smallest search.", check_columns)
+    equivalent: bool = option(False, "Also find the columns that carry the same information.")
+
+    def __post_init__(self) -> None:
+        """Refuse what is invalid for any table."""
+        keep_checked(self)
+        self._check_kind_of_search()
+        if not isinstance(self.include, tuple):
+            self.check_limit(self.include)
+
+    def check_limit(self, include: Sequence[Any]) -> None:
+        """Refuse more columns to include than may be selected."""
+        n_included = len(set(include))
+        limit = self.max_attributes
+        if limit is not None and limit < n_included:
+            raise ParameterError(
+                Parameter("max_attributes"), f" is {limit}, but ", Given("include"),
+                f" alone has {n_included} columns. Raise the limit or include fewer.",
+            )  # fmt: skip
+
+    def _check_kind_of_search(self) -> None:
+        """Refuse options of the other kind of search."""
+        is_greedy = self.search == "greedy"
+        others = ("costs", "exclude") if is_greedy else _GREEDY_ONLY
+        for declared in fields(self):
+            if declared.name not in others or getattr(self, declared.name) in (declared.default, None, {}):
+                continue
+            kind = Given("search", "smallest" if is_greedy else "greedy")
+            message: list[Part] = [Parameter(declared.name), " goes with ", kind, "."]
+            if declared.name == "exclude":
+                message += [" To leave columns out of the table, use ", Given("drop"), "."]
+            raise ParameterError(*message)
+
+    def settings(self) -> dict[str, Any]:
+        """The options as JSON has them, once columns have their names."""
+        return {
+            "include": list(self.include),
+            "epsilon": float(self.epsilon),
+            "tolerance": float(self.tolerance),
+            "max_attributes": None if self.max_attributes is None else int(self.max_attributes),
+            "minimal": bool(self.minimal),
+            "alpha": None if self.alpha is None else float(self.alpha),
+            "start": self.begins,
+            "search": self.search,
+            "costs": {str(name): int(cost) for name, cost in (self.costs or {}).items()},
+            "exclude": list(self.exclude),
+        }
+
+    @property
+    def begins(self) -> str:
+        """What the search starts with: by default the core; with alpha nothing, since the core is not tested."""
+        if self.start is not None:
+            return self.start
+        return "core" if self.alpha is None else "empty"
+
+
+#: options that the search for the smallest set does not take
+_GREEDY_ONLY: Final = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start")
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """How many reducts are listed; see `plar.reducts`."""
+
+    limit: int | None = option(1_000_000, "List at most this many reducts.", check_count)
+    max_size: int | None = option(None, "List reducts of at most this many columns.", check_count)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of reducts or columns."""
+        keep_checked(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a call runs: where it computes and what it may use; see `plar.reduce`."""
+
+    #: a name, or an Engine
+    engine: object = option(
+        "auto",
+        "Where to compute: auto, local, spark, cuda; see 'plar engines'.",
+        flags=("--engine", "-e"),
+        choices=("auto", "local", "spark", "cuda"),
+    )
+    n_jobs: int | None = option(
+        None, "Threads of this machine; by default all cores.", check_threads, flags=("--jobs", "-j")
+    )
+    memory_limit: Any = option(
+        None, "Stop with an error rather than use more memory than this, e.g. 2GB.", check_memory
+    )
+    time_limit: Any = option(None, "Stop with the best result so far after 90s, 10m, 2h, …", check_time)
+    checkpoint: str | os.PathLike[str] | None = option(
+        None, "Save every step in this file; if it exists, continue from it."
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse what is no limit."""
+        keep_checked(self)
+
+
+def _declared(*kinds: type) -> dict[str, Option]:
+    return {declared.name: declared.metadata["option"] for kind in kinds for declared in fields(kind)}
+
+
+#: every option by its name
+OPTIONS: Final = _declared(ReadOptions, SearchOptions, ListOptions, RunOptions)
+
+
+def shell_flag(name: str) -> str:
+    """An option as the shell spells it.
+
+    >>> shell_flag("max_attributes"), shell_flag("n_jobs")
+    ('--max-attributes', '--jobs')
+    """
+    declared = OPTIONS.get(name)
+    if declared is not None and declared.flags:
+        return declared.flags[0]
+    return f"--{name.replace('_', '-')}"
+
+
+def param_name(name: str) -> str:
+    """An option as Spark ML calls it.
+
+    >>> param_name("decision"), param_name("max_attributes")
+    ('labelCol', 'maxAttributes')
+    """
+    if OPTIONS[name].param:
+        return OPTIONS[name].param
+    first, *others = name.split("_")
+    return first + "".join(word.title() for word in others)
+
+
+def wants_bins(output: Any) -> bool:
+    """Whether columns that were cut are returned as bin numbers."""
+    if output not in ("values", "bins"):
+        raise invalid("output", "'values' or 'bins'", output)
+    return bool(output == "bins")
+
+
+def _is_default(value: Any, declared: Field[Any]) -> bool:
+    default = declared.default
+    if value is default:
+        return True
+    if isinstance(value, (list, tuple)) and isinstance(default, tuple):
+        return tuple(value) == default
+    return type(value) is type(default) and bool(value == default)

@@ -1,0 +1,100 @@
+"""Who is told of a call's progress: the caller's functions, the terminal, both, or nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from plar.engines.job_progress import JobProgress
+from plar.errors import Parameter, ParameterError
+from plar.results.reduct import Step
+
+#: called with the phase, how much of it is done, and out of how much
+Progress: TypeAlias = Callable[[str, int, int], None]
+#: called after every greedy step
+OnStep: TypeAlias = Callable[[Step], None]
+
+
+class Reporter:
+    """Is told of a call's progress; this one passes nothing on."""
+
+    #: whether `job` is to be called, which takes time
+    watches_jobs = False
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        """A phase begins, or is that far."""
+
+    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
+        """The table is read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
+
+    def resumed(self, n_steps: int) -> None:
+        """The core and some steps come from a checkpoint."""
+
+    def job(self, job: JobProgress) -> None:
+        """A pass over the candidates is that far."""
+
+    def step(self, step: Step) -> None:
+        """A greedy step is done."""
+
+
+#: for calls that nobody follows
+SILENT = Reporter()
+
+
+class Callbacks(Reporter):
+    """Calls the functions `progress` and `on_step` of `plar.reduce`."""
+
+    def __init__(self, progress: Progress | None, on_step: OnStep | None) -> None:
+        for name, function in (("progress", progress), ("on_step", on_step)):
+            if function is not None and not callable(function):
+                raise ParameterError(Parameter(name), f" must be a function. Got {function!r} instead.")
+        self._progress = progress
+        self._on_step = on_step
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        """Pass a phase on."""
+        if self._progress is not None:
+            self._progress(name, done, total)
+
+    def resumed(self, n_steps: int) -> None:
+        """Pass it on as a phase."""
+        self.phase("resume", n_steps, 0)
+
+    def step(self, step: Step) -> None:
+        """Pass a step on."""
+        if self._on_step is not None:
+            self._on_step(step)
+
+
+class Reporters(Reporter):
+    """Passes everything on to several reporters, in their order."""
+
+    def __init__(self, reporters: Sequence[Reporter]) -> None:
+        self._reporters = reporters
+        self.watches_jobs = any(reporter.watches_jobs for reporter in reporters)
+
+    def phase(self, name: str, done: int, total: int) -> None:
+        """Pass a phase on."""
+        for reporter in self._reporters:
+            reporter.phase(name, done, total)
+
+    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
+        """Pass on how much was read."""
+        for reporter in self._reporters:
+            reporter.granulated(n_granules, n_objects, memory)
+
+    def resumed(self, n_steps: int) -> None:
+        """Pass on what a checkpoint had."""
+        for reporter in self._reporters:
+            reporter.resumed(n_steps)
+
+    def job(self, job: JobProgress) -> None:
+        """Pass on how far a pass is."""
+        for reporter in self._reporters:
+            if reporter.watches_jobs:
+                reporter.job(job)
+
+    def step(self, step: Step) -> None:
+        """Pass a step on."""
+        for reporter in self._reporters:
+            reporter.step(step)
