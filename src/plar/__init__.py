@@ -104,8 +104,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'plar' has no attribute {name!r}")
     with SafeInterrupts():
-        found = globals()[name] = getattr(import_module(f"plar.{_HOMES[name]}"), name)
-    return found
+        member = getattr(import_module(f"plar.{_HOMES[name]}"), name)
+    globals()[name] = member
+    return member
 
 
 def __dir__() -> list[str]:

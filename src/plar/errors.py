@@ -160,12 +160,13 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     >>> str(unknown_name("column", "colour", ["color", "size"]))
     "Unknown column 'colour'. Did you mean 'color'? Choose one of: color, size."
     """
-    known = list(choices)
-    near = []
-    if len(known) <= 20_000 and len(str(name)) <= _SHOWN:
-        near = get_close_matches(str(name), [one for one in known if len(one) <= _SHOWN], n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return UnknownNameError(f"Unknown {kind} {_short(repr(name))}.{hint} Choose one of: {shown_names(known)}.")
+    names = list(choices)
+    near: list[str] = []
+    if len(names) <= 20_000 and len(str(name)) <= _SHOWN:
+        short_names = [choice for choice in names if len(choice) <= _SHOWN]
+        near = get_close_matches(str(name), short_names, n=3, cutoff=0.6)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return UnknownNameError(f"Unknown {kind} {_short(repr(name))}.{hint} Choose one of: {shown_names(names)}.")
 
 
 def shown_names(names: Sequence[str]) -> str:

@@ -328,10 +328,10 @@ def schema(
 
     whole = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
     parts = ("relevant", "reducts", "core", "theta", "engines", "proof")
-    known = {"reduce": whole, **{name: whole["$defs"][name] for name in parts}}
-    if command not in known:
-        raise unknown_name("command", command, known)
-    print(json.dumps({"$schema": whole["$schema"], **known[command]}, ensure_ascii=False, indent=1))
+    schema_of = {"reduce": whole, **{name: whole["$defs"][name] for name in parts}}
+    if command not in schema_of:
+        raise unknown_name("command", command, schema_of)
+    print(json.dumps({"$schema": whole["$schema"], **schema_of[command]}, ensure_ascii=False, indent=1))
 
 
 #: every command, with an example of its use

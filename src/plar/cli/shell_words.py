@@ -2,81 +2,59 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from plar.errors import NO_VALUE, Given, Parameter, Part, PythonOnly, one_line
-from plar.options import NO_NA, OPTIONS, shell_flag
-
-_NAMES = [*OPTIONS, "measure"]
-_NAMES.remove("y")
-_VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\([^)]*\)|[\w.]*\w"""
-#: name=value or name=, but neither a part of a quoted name nor a parameter of a class
-_GIVEN = re.compile(rf"(?<![\w'\"])(?<!\w\()({'|'.join(_NAMES)})=({_VALUE})?")
-_PARAMETER = re.compile(rf"[Tt]he '({'|'.join(_NAMES)})' parameter")
-#: labels beside the table, which only Python has
-_LABELS = re.compile(r",? or y=[^.]*")
-#: an option is left out where a parameter is None
-_NONE = re.compile(r"(--[\w-]+ must be) None(?:,| or)")
-_TWICE = re.compile(r"(--[\w-]+(?: [^\s()]+)?) \(\1\)")
+from plar.options import NO_NA, shell_flag
 
 
-def line_of(message: Sequence[Part]) -> str:
+def in_shell(message: Sequence[Part]) -> str:
     """Write a message of the library for the shell.
 
-    >>> line_of(["Pass ", Given("drop", ["a b", "c"]), " or ", Given("separator"), "."])
+    >>> in_shell(["Pass ", Given("drop", ["a b", "c"]), " or ", Given("separator"), "."])
     "Pass --drop 'a b' --drop c or --separator."
-    >>> line_of([Parameter("alpha"), " must be ", PythonOnly("None or "), "a number"])
+    >>> in_shell([Parameter("alpha"), " must be ", PythonOnly("None or "), "a number"])
     '--alpha must be a number'
     """
-    return one_line(in_shell("".join(_part(part) for part in message)))
+    return one_line("".join(map(_spelled, message)))
 
 
-def _part(part: Part) -> str:
+def _spelled(part: Part) -> str:
     if isinstance(part, PythonOnly):
         return ""
     if isinstance(part, Parameter):
         return shell_flag(part.option)
-    if not isinstance(part, Given):
-        return part
-    if part.value is NO_VALUE:
-        return shell_flag(part.option)
-    return option_with_value(part.option, part.value)
+    if isinstance(part, Given):
+        return _option(part)
+    return part
 
 
-def in_shell(message: str) -> str:
-    """Write a message of the library for the shell.
+def _option(given: Given) -> str:
+    """An option and its value, if it has one, as the shell takes them.
 
-    >>> in_shell("The 'max_attributes' parameter goes with search='greedy'. Pass separator=, or drop=['a b', 'c'].")
-    "--max-attributes goes with --search greedy. Pass --separator, or --drop 'a b' --drop c."
-    >>> in_shell("Pass na=['?', -999], or na=().")
-    "Pass --na '?' --na -999, or --na none."
-    >>> in_shell("Take decision_bins=[1.5, 3] or engine='spark'; see LocalEngine(n_jobs=2).")
-    'Take --decision-bins 1.5,3 or --engine spark; see LocalEngine(n_jobs=2).'
+    >>> _option(Given("na", ["?", -999])), _option(Given("na", ())), _option(Given("header", False))
+    ("--na '?' --na -999", '--na none', '--no-header')
+    >>> _option(Given("decision_bins", [1.5, 3])), _option(Given("costs", {"a": 2}))
+    ('--decision-bins 1.5,3', '--costs a=2')
     """
-    found = _LABELS.sub("", _NONE.sub(r"\1", _PARAMETER.sub(lambda match: shell_flag(match[1]), message)))
-    return _TWICE.sub(r"\1", _GIVEN.sub(lambda match: _given(match[1], match[2]), found))
-
-
-def _given(name: str, written: str | None) -> str:
-    if not written:
-        return shell_flag(name)
-    try:
-        value = ast.literal_eval(written)
-    except (ValueError, SyntaxError):
-        value = written.strip("[]()")
-    return option_with_value(name, value)
-
-
-def option_with_value(name: str, value: object) -> str:
-    """An option and its value as the shell takes them."""
+    flag = shell_flag(given.option)
+    value = given.value
+    if value is NO_VALUE:
+        return flag
     if isinstance(value, bool):
-        return shell_flag(name) if value else f"--no-{name}"
-    values = list(value) if isinstance(value, (list, tuple)) else [value]
-    if name == "na":
-        return " ".join(f"--na {shlex.quote(str(one))}" for one in values or [NO_NA])
-    if not all(isinstance(one, str) for one in values):  # cut points
-        values = [",".join(f"{one:g}" for one in values)]
-    return " ".join(f"{shell_flag(name)} {shlex.quote(str(one))}" for one in values)
+        return flag if value else f"--no-{given.option}"
+    return " ".join(f"{flag} {shlex.quote(word)}" for word in _words(given.option, value))
+
+
+def _words(option: str, value: object) -> list[str]:
+    """What stands behind each repetition of an option."""
+    if isinstance(value, Mapping):
+        return [f"{name}={one}" for name, one in value.items()]
+    if not isinstance(value, (list, tuple)):
+        return [str(value)]
+    if option == "na":
+        return [str(spelling) for spelling in value] or [NO_NA]
+    if all(isinstance(name, str) for name in value):
+        return list(value)
+    return [",".join(f"{cut:g}" for cut in value)]

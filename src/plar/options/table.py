@@ -154,9 +154,9 @@ class ReadOptions:
 
 def read_options(decision: Any, y: Any, reading: ReadingOptions) -> ReadOptions:
     """The options of reading of a function that takes them by keyword; an unknown one is refused as Python does."""
-    known = [declared.name for declared in fields(ReadOptions)]
+    names = {declared.name for declared in fields(ReadOptions)}
     for name in reading:
-        if name not in known:
+        if name not in names:
             near = get_close_matches(name, OPTIONS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"unexpected keyword argument {name!r}.{hint}")

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _WORDS = {"read": "opening", "granulate": "reading", "write": "writing", "certificate": "checking the result"}
 
 
+#: below this a rate means nothing
+_LEAST_SECONDS = 0.1
 #: before anything is compiled
 _NO_CLOCK = SimpleNamespace(running=False, seconds=0.0)
 
@@ -56,7 +58,7 @@ class Display(ResumeNote):
         self._step = 0
         self._read_before = 0
         self._job: JobProgress | None = None
-        self._compiled = _compile_clock().seconds
+        self._compiled = float(_compile_clock().seconds)
 
     def phase(self, name: str, done: int, total: int) -> None:
         """Start a phase, or its next step."""
@@ -88,10 +90,11 @@ class Display(ResumeNote):
 
     def step(self, step: Step) -> None:
         """Print what a greedy step found."""
-        chance = [] if step.p_value is None else [f"p-value {step.p_value:.2g}"]
-        facts = f"Θ left {number(step.theta)}", f"{step.active:,} rows undecided", *chance
-        pace = _pace(len(step.candidates), "candidates", step.seconds, self._compiling())
-        self._print(f"step {self._step - 1}", printable(step.attribute), *facts, *pace)
+        words = [printable(step.attribute), f"Θ left {number(step.theta)}", f"{step.active:,} rows undecided"]
+        if step.p_value is not None:
+            words.append(f"p-value {step.p_value:.2g}")
+        words += _pace(len(step.candidates), "candidates", step.seconds, self._compiling())
+        self._print(f"step {self._step - 1}", *words)
 
     def job(self, job: JobProgress) -> None:
         """Note the progress of a pass over the candidates."""
@@ -101,11 +104,12 @@ class Display(ResumeNote):
 
     def _compiling(self) -> float:
         """Seconds spent compiling since the last call."""
-        before, self._compiled = self._compiled, _compile_clock().seconds
-        return float(self._compiled - before)
+        before = self._compiled
+        self._compiled = float(_compile_clock().seconds)
+        return self._compiled - before
 
-    def _print(self, what: str, *facts: str) -> None:
-        line = f"{what:<11} {', '.join(facts)}"
+    def _print(self, what: str, *words: str) -> None:
+        line = f"{what:<11} {', '.join(words)}"
         if self._lines and self._console:
             self._console.out(line, highlight=False)
         elif self._lines:
@@ -118,7 +122,9 @@ class Display(ResumeNote):
             return "compiling"
         if self._phase == "reducts":
             return f"reducts of {self._total:,}"
-        return f"step {self._step}" if self._phase == "search" else _WORDS.get(self._phase, self._phase)
+        if self._phase == "search":
+            return f"step {self._step}"
+        return _WORDS.get(self._phase, self._phase)
 
     @property
     def share(self) -> float | None:
@@ -128,26 +134,25 @@ class Display(ResumeNote):
     @property
     def info(self) -> str:
         """Rate, time left and what is known so far."""
-        job, seconds = self._job, monotonic() - self._began
+        seconds = monotonic() - self._began
         if _compile_clock().running:
             return f"{_clock(seconds)}, needed once after installation"
-        if job is None:
-            reading = self._reading(seconds) if self._phase == "granulate" and self._total else []
-            done = self._step - 1
-            facts_of = {
-                "search": f"{self._total:,} rows undecided",
-                "smallest": f"between {done:,} and {self._total:,}",
-                "reducts": f"{done:,} found",
-            }
-            mixed = [facts_of[self._phase]] if self._phase in facts_of else []
-            return ", ".join([_clock(seconds), *reading, *mixed])
-        scored = job.candidates * job.done // max(job.total, 1)
-        facts = [f"{100 * job.done // max(job.total, 1)} %"]
-        facts += [f"{_clock(job.seconds_left)} left"] if job.seconds_left is not None else []
-        facts += [f"{scored:,} of {job.candidates:,} columns"]
-        facts += [f"{scored / seconds:,.0f}/s"] if scored and seconds >= 0.1 else []
-        facts += [f"best so far {printable(job.best[0])}, Θ {number(job.best[1])}"] if job.best else []
-        return ", ".join(facts)
+        if self._job is not None:
+            return ", ".join(_pass_words(self._job, seconds))
+        return ", ".join([_clock(seconds), *self._phase_words(seconds)])
+
+    def _phase_words(self, seconds: float) -> list[str]:
+        """What is known of a phase that reports no passes."""
+        done = self._step - 1
+        if self._phase == "granulate" and self._total:
+            return self._reading(seconds)
+        if self._phase == "search":
+            return [f"{self._total:,} rows undecided"]
+        if self._phase == "smallest":
+            return [f"between {done:,} and {self._total:,}"]
+        if self._phase == "reducts":
+            return [f"{done:,} found"]
+        return []
 
     def _reading(self, seconds: float) -> list[str]:
         """How much of the file is read, if the system counts the bytes that this process reads."""
@@ -155,8 +160,11 @@ class Display(ResumeNote):
         share = read / self._total
         if not 0 < share < 1:  # at its end, being read again, or unknown
             return [shown_bytes(self._total)]
-        pace = [f"{shown_bytes(int(read / seconds))}/s", f"{_clock(seconds / share - seconds)} left"]
-        return [f"{shown_bytes(read)} of {shown_bytes(self._total)}", *(pace if seconds >= 0.1 else [])]
+        words = [f"{shown_bytes(read)} of {shown_bytes(self._total)}"]
+        if seconds >= _LEAST_SECONDS:
+            words.append(f"{shown_bytes(int(read / seconds))}/s")
+            words.append(f"{_clock(seconds / share - seconds)} left")
+        return words
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[RenderableType]:
         """Draw the line; names from the data are plain text to rich."""
@@ -174,9 +182,24 @@ class Display(ResumeNote):
         row.append(Text(self.info, no_wrap=True, overflow="ellipsis"))
         grid = Table.grid(padding=(0, 1))
         for part in row:
-            grid.add_column(no_wrap=part is not row[-1])  # the facts are cut where there is no room
+            grid.add_column(no_wrap=part is not row[-1])  # these words are cut where there is no room
         grid.add_row(*row)
         yield Constrain(grid, width)
+
+
+def _pass_words(job: JobProgress, seconds: float) -> list[str]:
+    """How far a pass over the candidates is, its rate, and the best candidate so far."""
+    total = max(job.total, 1)
+    n_scored = job.candidates * job.done // total
+    words = [f"{100 * job.done // total} %"]
+    if job.seconds_left is not None:
+        words.append(f"{_clock(job.seconds_left)} left")
+    words.append(f"{n_scored:,} of {job.candidates:,} columns")
+    if n_scored and seconds >= _LEAST_SECONDS:
+        words.append(f"{n_scored / seconds:,.0f}/s")
+    if job.best:
+        words.append(f"best so far {printable(job.best[0])}, Θ {number(job.best[1])}")
+    return words
 
 
 def _bytes_read() -> int:

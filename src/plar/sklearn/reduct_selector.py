@@ -17,7 +17,7 @@ from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_column
 from plar.engines import as_engine
 from plar.engines.base import Engine
-from plar.errors import EngineUnavailable, TableError
+from plar.errors import EngineUnavailable, Given, TableError
 from plar.granules.granules import Granules
 from plar.input.tables.arrays import check_unmasked
 from plar.input.tables.source import Selection
@@ -399,7 +399,11 @@ def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
         label = labels[spelled.codes == spelled.missing].tolist()[0]
         raise TableError(
             f"Input y contains {label!r}, which means missing. Give those rows another label, leave them out, or "
-            "change na=: with na=() no text means missing."
+            "change ",
+            Given("na"),
+            ": with ",
+            Given("na", ()),
+            " no text means missing.",
         )
     return labels
 

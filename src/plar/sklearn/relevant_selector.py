@@ -97,9 +97,10 @@ class RelevantSelector(ReductSelector):
     @property
     def p_values_(self) -> NDArray[np.float64]:
         """The p-value of every feature; see the class."""
-        taken = {step.attribute: step.p_value or 0.0 for layer in self.relevant_.layers for step in layer.steps}
-        known = {**self.relevant_.rejected, **taken}
-        return np.array([known.get(name, 0.0) for name in self.reduct_.conditions])
+        p_values = dict(self.relevant_.rejected)
+        for layer in self.relevant_.layers:
+            p_values |= {step.attribute: step.p_value or 0.0 for step in layer.steps}
+        return np.array([p_values.get(name, 0.0) for name in self.reduct_.conditions])
 
     @property
     def ranking_(self) -> NDArray[np.intp]:

@@ -121,18 +121,18 @@ class _Reader(DefaultParamsReader[Any]):
 
     def load(self, path: str) -> Any:
         """Read the stage saved there."""
-        found = super().load(path)
-        if not isinstance(found, self.cls):
-            other = type(found).__name__
+        stage = super().load(path)
+        if not isinstance(stage, self.cls):
+            other = type(stage).__name__
             raise TableError(f"{path!r} holds a {other}, not a {self.cls.__name__}. Load it with {other}.load.")
-        if isinstance(found, ReductSelectorModel):
+        if isinstance(stage, ReductSelectorModel):
             place = os.path.join(path, "data")
             line = self.sparkSession.read.text(place).first()
             try:
-                found._reduct = from_dict(json.loads(line[0] if line else ""), repr(place))
+                stage._reduct = from_dict(json.loads(line[0] if line else ""), repr(place))
             except json.JSONDecodeError:
                 raise TableError(f"{place!r} is not a saved reduct: it is not valid JSON.") from None
-        return found
+        return stage
 
 
 class _ModelWriter(DefaultParamsWriter):
