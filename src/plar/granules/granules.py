@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bins import Cuts
-from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
+from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, merge_equal_rows
 from plar.coding.codes import Column, combine, recode, union
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
@@ -129,14 +129,14 @@ class Granules:
         n_rows: int = 0,
         profiles: Mapping[str, Profile] | None = None,
     ) -> Granules:
-        """Make granules of coded columns; options are those of `plar.coding.assemble.settle`.
+        """Make granules of coded columns; options are those of `plar.coding.assemble.merge_equal_rows`.
 
         The profiles may be filled while the conditions are taken.
         """
         named = list(conditions)
         k = len(named)
         named += decision
-        counts, consistent = settle(named, k, counts, policies=policies, grouped=grouped)
+        counts, consistent = merge_equal_rows(named, k, counts, policies=policies, grouped=grouped)
         decision_codes, decision_values = combine([column for _, column in named[k:]])
         return Granules(
             conditions=tuple(name for name, _ in named[:k]),
