@@ -26,7 +26,7 @@ from plar.coding.mdlp import mdlp_splits
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.numerals import COMMA_NUMBER, NUMBER, pointed
 from plar.coding.series import encode_column
-from plar.errors import ParameterError, TableError, unknown_name, warn
+from plar.errors import Given, Parameter, ParameterError, Part, PythonOnly, TableError, unknown_name, warn
 from plar.grouping.factorize import factorized
 from plar.grouping.partition import Array, smallest_codes
 from plar.runtime.lazy_polars import pl
@@ -37,11 +37,11 @@ Cuts: TypeAlias = tuple[float, ...]
 Floats: TypeAlias = NDArray[np.float64]
 
 _METHODS = ("quantile:k", "width:k", "mdlp")
-_MOST_BINS = 1 << 16
+_MAX_BINS = 1 << 16
 #: more different numbers are a quantity, unless they are codes of classes from 0 or 1 on
 MOST_CLASSES = 20
-_MOST_CODES = 100
-_FEWEST_PER_CODE = 3
+_MAX_CODES = 100
+_MIN_ROWS_PER_CODE = 3
 
 _NUMBER = re.compile(NUMBER)
 _DIGITS = frozenset("0123456789+-.eE")
@@ -63,7 +63,9 @@ class Rule:
     @property
     def spec(self) -> str | list[float]:
         """The rule as the user writes it."""
-        return list(self.cuts) if self.given else f"{self.method}:{self.k}" if self.k else self.method
+        if self.given:
+            return list(self.cuts)
+        return f"{self.method}:{self.k}" if self.k else self.method
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +94,25 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
     if not isinstance(spec, Mapping):
         _refuse_bare_number(spec, "bins")
         raise ParameterError(
-            f"The 'bins' parameter must be one of {', '.join(_METHODS)}, or a mapping of columns to these or to "
-            f"lists of cut points. Got {spec!r:.60} instead."
+            Parameter("bins"),
+            f" must be one of {', '.join(_METHODS)}, or a mapping of columns to these or to lists of cut points. "
+            f"Got {spec!r:.60} instead.",
         )
     rules: dict[str, Rule] = {}
     index = NameIndex(names)
     candidates = frozenset(conditions)
-    for given, asked in spec.items():
-        name = resolve(index, given, "column of bins")
+    for column, rule in spec.items():
+        name = resolve(index, column, "column of bins")
         if name in decision:
-            raise TableError(f"{name!r} is the decision, which bins= does not cut. Use decision_bins=.")
+            raise TableError(
+                f"{name!r} is the decision, which ", Given("bins"), " does not cut. Use ", Given("decision_bins"), "."
+            )
         if name not in candidates:
             raise unknown_name("column of bins", name, conditions)
         if name in rules:
             raise TableError(f"The column of bins {name!r} is given twice. Name it once.")
-        if asked is not None:
-            rules[name] = _rule(asked)
+        if rule is not None:
+            rules[name] = _rule(rule)
     return Bins({name: rule.spec for name, rule in rules.items()}, columns=rules)
 
 
@@ -120,51 +125,58 @@ def parse_decision_bins(spec: Any) -> Rule | None:
     rule = None if spec is None else _rule(spec, "decision_bins", _METHODS[:2])
     if rule is not None and rule.method == "mdlp":
         raise ParameterError(
-            "decision_bins='mdlp' would cut the decision by itself. Choose quantile:k, width:k or a list of cut points."
+            Given("decision_bins", "mdlp"),
+            " would cut the decision by itself. Choose quantile:k, width:k or a list of cut points.",
         )
     return rule
 
 
-def _rule(asked: Any, option: str = "bins", methods: Sequence[str] = _METHODS) -> Rule:
-    _refuse_bare_number(asked, option)
-    if not isinstance(asked, str):
-        return Rule("cuts", cuts=_given_cuts(asked, methods))
-    method, _, number = asked.strip().partition(":")
+def _rule(spec: Any, option: str = "bins", methods: Sequence[str] = _METHODS) -> Rule:
+    _refuse_bare_number(spec, option)
+    if not isinstance(spec, str):
+        return Rule("cuts", cuts=_cut_points(spec, methods))
+    method, _, number = spec.strip().partition(":")
     if method == "mdlp" and not number:
         return Rule(method)
     if method not in ("quantile", "width"):
-        raise unknown_name("bins", asked, methods)
+        raise unknown_name("bins", spec, methods)
     k = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
-    if not 2 <= k <= _MOST_BINS:
+    if not 2 <= k <= _MAX_BINS:
         raise ParameterError(
-            f"{option}={asked!r} needs a number of bins from 2 to {_MOST_BINS}, such as {method + ':10'!r}. "
-            f"Choose one of: {', '.join(methods)}."
+            Given(option, spec),
+            f" needs a number of bins from 2 to {_MAX_BINS}, such as {method + ':10'!r}. "
+            f"Choose one of: {', '.join(methods)}.",
         )
     return Rule(method, k)
 
 
-def _refuse_bare_number(asked: Any, option: str) -> None:
+def _refuse_bare_number(spec: Any, option: str) -> None:
     """Refuse a number of bins without a method, which many expect to be enough."""
-    text = str(asked).strip()
-    if isinstance(asked, (str, Integral)) and text.isascii() and text.isdigit():
-        k = text if len(text) < 9 and 2 <= int(text) <= _MOST_BINS else "10"
-        raise ParameterError(
-            f"{option}={asked!r} does not say how to cut. For {k} bins of about equally many rows, "
-            f"pass 'quantile:{k}'; for bins of equal width, 'width:{k}'. "
-            f"A cut point is written {int(text)}.0, in Python in a list."
-        )
+    text = str(spec).strip()
+    if not isinstance(spec, (str, Integral)) or not text.isascii() or not text.isdigit():
+        return
+    k = text if len(text) < 9 and 2 <= int(text) <= _MAX_BINS else "10"
+    raise ParameterError(
+        Given(option, spec),
+        f" does not say how to cut. For {k} bins of about equally many rows, "
+        f"pass 'quantile:{k}'; for bins of equal width, 'width:{k}'. A cut point is written {int(text)}.0",
+        PythonOnly(", in Python in a list"),
+        ".",
+    )
 
 
-def _given_cuts(asked: Any, methods: Sequence[str]) -> Cuts:
-    listed: list[Any] = list(asked) if hasattr(asked, "__iter__") and not isinstance(asked, Mapping) else [None]
-    fine = all(isinstance(cut, Real) and not isinstance(cut, bool) for cut in listed)
-    cuts = tuple(float(cut) for cut in listed) if fine else ()
-    if not fine or not all(map(math.isfinite, cuts)) or any(a >= b for a, b in pairwise(cuts)):
-        raise ParameterError(
-            f"Cut points are finite numbers in ascending order. Got {asked!r:.60}; "
-            f"pass such a list, or one of: {', '.join(methods)}."
-        )
-    return cuts
+def _cut_points(spec: Any, methods: Sequence[str]) -> Cuts:
+    """Cut points that the user gives."""
+    if hasattr(spec, "__iter__") and not isinstance(spec, Mapping):
+        points: list[Any] = list(spec)
+        if all(isinstance(point, Real) and not isinstance(point, bool) for point in points):
+            cuts = tuple(float(point) for point in points)
+            if all(map(math.isfinite, cuts)) and all(a < b for a, b in pairwise(cuts)):
+                return cuts
+    raise ParameterError(
+        f"Cut points are finite numbers in ascending order. Got {spec!r:.60}; "
+        f"pass such a list, or one of: {', '.join(methods)}."
+    )
 
 
 # -- numbers and their bins -----------------------------------------------------------------------------------
@@ -174,11 +186,11 @@ class NoNumber(TableError):
     """A column to be cut holds a value that is not a number."""
 
     def __init__(self, value: Any, name: str) -> None:
-        remedy = "Name it in na= if it means missing, or leave the column out of bins."
+        remedy: list[Part] = ["Name it in ", Given("na"), " if it means missing, or leave the column out of bins."]
         if _is_comma_number(value):
-            remedy = "Pass decimal=','."
+            remedy = ["Pass ", Given("decimal", ","), "."]
         super().__init__(
-            f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is not a number. {remedy}"
+            f"Column {name!r} cannot be cut into bins: it holds {value!r}, which is not a number. ", *remedy
         )
 
 
@@ -198,10 +210,10 @@ def as_numbers(values: Sequence[Any], name: str, decimal: str | None) -> Floats:
                 numbers = np.array(list(map(float, texts)))
                 if np.isfinite(numbers).all():
                     return numbers
-    found = [_number(value, decimal) for value in values]
-    if None in found:
-        raise NoNumber(values[found.index(None)], name)
-    return np.array(found, np.float64)
+    parsed = [_number(value, decimal) for value in values]
+    if None in parsed:
+        raise NoNumber(values[parsed.index(None)], name)
+    return np.array(parsed, np.float64)
 
 
 def _number(value: Any, decimal: str | None) -> float | None:
@@ -222,13 +234,14 @@ def _number(value: Any, decimal: str | None) -> float | None:
 
 def are_numbers(values: Iterable[Any]) -> bool:
     """Whether values are numbers, by type or, in text, as written, judged by a thousand of them."""
-    some = sample_of(value for value in values if value is not None)
-    return bool(some) and all(
-        isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
-        if not isinstance(value, str)
-        else _NUMBER.match(value) or re.match(COMMA_NUMBER, value)
-        for value in some
-    )
+    sample = sample_of(value for value in values if value is not None)
+    return bool(sample) and all(map(_is_or_writes_number, sample))
+
+
+def _is_or_writes_number(value: Any) -> bool:
+    if isinstance(value, str):
+        return bool(_NUMBER.match(value) or re.match(COMMA_NUMBER, value))
+    return isinstance(value, (Real, Decimal)) and not isinstance(value, (bool, np.bool_))
 
 
 def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], Sequence[int]]) -> bool:
@@ -243,22 +256,24 @@ def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], 
     """
     if n_values <= MOST_CLASSES or not are_numbers(values):
         return False
-    if n_values > _MOST_CODES + 1:  # one may be missing
+    if n_values > _MAX_CODES + 1:  # one may be missing
         return True
     sized = zip(values, class_sizes(), strict=True)
-    known = [(_number(value, "."), n_rows) for value, n_rows in sized if value is not None]
-    if len(known) <= MOST_CLASSES:
+    classes = [(_number(value, "."), n_rows) for value, n_rows in sized if value is not None]
+    n_classes = len(classes)
+    if n_classes <= MOST_CLASSES:
         return False
-    numbers = {number for number, _ in known}
-    are_codes = any(numbers == set(range(first, first + len(known))) for first in (0, 1))
-    return not (are_codes and len(known) <= _MOST_CODES and min(n_rows for _, n_rows in known) >= _FEWEST_PER_CODE)
+    numbers = {number for number, _ in classes}
+    consecutive = any(numbers == set(range(first, first + n_classes)) for first in (0, 1))
+    are_codes = consecutive and n_classes <= _MAX_CODES and min(size for _, size in classes) >= _MIN_ROWS_PER_CODE
+    return not are_codes
 
 
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
     """Bin of every number, -1 for NaN."""
-    found = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
-    found[np.isnan(numbers)] = -1
-    return found
+    bins = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
+    bins[np.isnan(numbers)] = -1
+    return bins
 
 
 def bin_column(
@@ -275,9 +290,9 @@ def bin_column(
         cuts = find_cuts(rule, numbers[rows], weights, classes)
     else:
         cuts = find_cuts(rule, numbers, np.bincount(column.codes, counts, len(numbers)).astype(np.int64))
-    found, lut = np.unique(place(numbers, cuts), return_inverse=True)
-    codes = smallest_codes(lut[column.codes], len(found))
-    return Column(codes, [None if b < 0 else b for b in found.tolist()], merged=True), cuts
+    bins, lut = np.unique(place(numbers, cuts), return_inverse=True)
+    codes = smallest_codes(lut[column.codes], len(bins))
+    return Column(codes, [None if b < 0 else b for b in bins.tolist()], merged=True), cuts
 
 
 def cut_columns(
@@ -296,7 +311,7 @@ def cut_columns(
     Columns of text that look like numbers but are not cut go into `left`, each with a value that is not a number; by
     default there is a warning about them. `classes` and `counts` are the decision and the count of every row.
     """
-    found: dict[str, str] = {} if left is None else left
+    not_cut: dict[str, str] = {} if left is None else left
     for name, column in columns:
         rule = bins.rule(name)
         if rule is not None and name not in cuts:
@@ -313,10 +328,10 @@ def cut_columns(
                 others = int(counts[np.isin(column.codes, odd)].sum())
                 lacking = int(counts[column.codes == column.missing].sum()) if column.missing is not None else 0
                 if decimal and (2 * others <= int(counts.sum()) - lacking or _is_comma_number(least)):
-                    found[name] = least
+                    not_cut[name] = least
         yield column
     if left is None:
-        warn_left(found)
+        warn_left(not_cut)
 
 
 def _is_constant(column: Column, counts: Counts) -> bool:
@@ -325,13 +340,16 @@ def _is_constant(column: Column, counts: Counts) -> bool:
 
 def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None) -> tuple[Column, Cuts]:
     """Cut a decision of numbers into classes; warn if all rows fall into one."""
-    made, cuts = bin_column(column, name, rule, np.zeros(len(counts), np.uint32), counts, decimal)
-    if not cuts or len(made.values) < 2:
+    binned, cuts = bin_column(column, name, rule, np.zeros(len(counts), np.uint32), counts, decimal)
+    if not cuts or len(binned.values) < 2:
         warn(
-            f"decision_bins={rule.spec!r} puts all numbers of the decision {name!r} into one class, so that there is "
-            "nothing to predict. Take more bins, or cut points within its numbers: decision_bins=[1.5, 3]."
+            Given("decision_bins", rule.spec),
+            f" puts all numbers of the decision {name!r} into one class, so that there is nothing to predict. "
+            "Take more bins, or cut points within its numbers: ",
+            Given("decision_bins", [1.5, 3]),
+            ".",
         )
-    return made, cuts
+    return binned, cuts
 
 
 def _is_comma_number(value: Any) -> bool:
@@ -343,10 +361,12 @@ def warn_left(left: Mapping[str, str]) -> None:
     if not left:
         return
     shown = ", ".join(f"{name!r} ({value!r})" for name, value in list(left.items())[:5])
-    more = f" and {len(left) - 5} more" if len(left) > 5 else ""
-    comma = any(_is_comma_number(value) for value in left.values())
-    remedy = "Pass decimal=','" if comma else "Name what means missing in na="
-    warn(f"Not cut into bins, because of values that are not numbers: {shown}{more}. {remedy}.")
+    if len(left) > 5:
+        shown += f" and {len(left) - 5} more"
+    remedy: list[Part] = ["Name what means missing in ", Given("na"), "."]
+    if any(map(_is_comma_number, left.values())):
+        remedy = ["Pass ", Given("decimal", ","), "."]
+    warn(f"Not cut into bins, because of values that are not numbers: {shown}. ", *remedy)
 
 
 def apply(

@@ -75,8 +75,9 @@ class Measure:
 
     def __post_init__(self) -> None:
         for name in ("theta", "normaliser"):
-            if not callable(getattr(self, name)):
-                got = type(getattr(self, name)).__name__
+            function = getattr(self, name)
+            if not callable(function):
+                got = type(function).__name__
                 raise ParameterError(f"The {name!r} of measure {self.name!r} must be a function. Got {got} instead.")
 
     def tie_bound(self, n_objects: int) -> int:

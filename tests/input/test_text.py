@@ -83,17 +83,17 @@ def some_text(pick: random.Random, separator: str) -> str:
 
 @pytest.fixture(params=[None, 64], ids=["usual sizes", "tiny sizes"])
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The usual sizes, or chunks, blocks and room for distinct rows so small that even small files have many."""
+    """The usual sizes, or chunks, blocks and limits of distinct rows so small that even small files have many."""
     if request.param:
-        monkeypatch.setattr(chunks, "_CHUNK", request.param)
-        monkeypatch.setattr(chunks, "_HEAD", 16)
-        monkeypatch.setattr(reader, "_SHARED", request.param)
-        monkeypatch.setattr(rows, "_WINDOW", request.param)
-        monkeypatch.setattr(rows, "_LEAST_WINDOW", request.param)
-        monkeypatch.setattr(repeats, "_TRIED", 8)
-        monkeypatch.setattr(rows, "_FEWEST", 3)
-        monkeypatch.setattr(rows, "_AT_ONCE", 1)
-        monkeypatch.setattr(rows, "_BLOCK", 1)
+        monkeypatch.setattr(chunks, "_CHUNK_BYTES", request.param)
+        monkeypatch.setattr(chunks, "_HEAD_BYTES", 16)
+        monkeypatch.setattr(reader, "_BYTES_PER_THREAD", request.param)
+        monkeypatch.setattr(rows, "_DISTINCT_BYTES", request.param)
+        monkeypatch.setattr(rows, "_MIN_DISTINCT_BYTES", request.param)
+        monkeypatch.setattr(repeats, "_ROWS_ON_TRIAL", 8)
+        monkeypatch.setattr(rows, "_MIN_ROWS_PER_CALL", 3)
+        monkeypatch.setattr(rows, "_CELLS_PER_CALL", 1)
+        monkeypatch.setattr(rows, "_CELLS_PER_BLOCK", 1)
     return request.param
 
 
@@ -211,7 +211,7 @@ def test_a_byte_order_mark_is_one_at_the_beginning_only(tmp_path: Path) -> None:
 def test_as_many_threads_read_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,d\n" + "1,x\n2,y\n" * 1000)
-    monkeypatch.setattr(reader, "_SHARED", 1)
+    monkeypatch.setattr(reader, "_BYTES_PER_THREAD", 1)
     started, work = [], TextFile._work
 
     def noted(self: TextFile, wanted: list[int], group: bool, n_jobs: int) -> Any:
@@ -226,7 +226,7 @@ def test_as_many_threads_read_as_were_asked_for(tmp_path: Path, monkeypatch: pyt
 
 def test_equal_rows_of_different_lines_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # whole lines are compared first, and their rows only in the end; past 256 values codes take more bytes
-    monkeypatch.setattr(chunks, "_CHUNK", 1 << 13)
+    monkeypatch.setattr(chunks, "_CHUNK_BYTES", 1 << 13)
     pick = random.Random(4)
     drawn = [(str(pick.randrange(4 if i < 10_000 else 400)), str(pick.randrange(2))) for i in range(20_000)]
     path = tmp_path / "t.csv"

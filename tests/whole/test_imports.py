@@ -46,3 +46,21 @@ def test_a_saved_result_is_read_without_the_heavy_libraries(tmp_path: Path) -> N
     heavy = ("numba", "polars", "scipy")
     loaded = python(f"import plar, sys; plar.load({path!r}); print(*[m for m in {heavy!r} if m in sys.modules])")
     assert loaded == ""
+
+
+def test_no_module_shadows_a_public_function() -> None:
+    # importing plar.NAME would put the module where the function was
+    code = """
+import importlib, pkgutil, types
+import plar
+
+for module in pkgutil.walk_packages(plar.__path__, "plar."):
+    if not module.name.endswith("__main__"):
+        try:
+            importlib.import_module(module.name)
+        except ImportError:  # an engine that cannot run here
+            pass
+modules = {"datasets", "engines", "measures"}
+print(*[name for name in plar.__all__ if isinstance(getattr(plar, name), types.ModuleType) and name not in modules])
+"""
+    assert python(code) == ""

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
+from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System, SystemOptions
 from plar.errors import EngineFailed, EngineUnavailable
 from plar.granules.granules import Granules
 from plar.measures import Measure
@@ -32,7 +32,12 @@ _POLLING = {"mapreduce.client.progressmonitor.pollinterval": "10", "mapreduce.cl
 
 
 def hadoop_ar(
-    data: Any, decision: Any = None, y: Any = None, *, conf: Mapping[str, str] | None = None, **options: Any
+    data: Any,
+    decision: Any = None,
+    y: Any = None,
+    *,
+    conf: Mapping[str, str] | None = None,
+    **options: Unpack[SystemOptions],
 ) -> Reduct:
     """Reduce a table with HadoopAR: each Θ is one MapReduce job over the rows, not granulated, read again every time.
 

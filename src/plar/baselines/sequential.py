@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
-from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
+from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System, SystemOptions
 from plar.granules.granules import Granules
 from plar.measures import PURE, Measure
 from plar.results.reduct import Reduct
@@ -16,7 +16,7 @@ from plar.results.reduct import Reduct
 Universe = tuple[Sequence[int], Sequence[Sequence[int]]]
 
 
-def har(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduct:
+def har(data: Any, decision: Any = None, y: Any = None, **options: Unpack[SystemOptions]) -> Reduct:
     """Reduce a table with HAR, the sequential forward heuristic: Θ by hashing all rows, no granulation.
 
     Parameters
@@ -43,7 +43,7 @@ def har(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduc
     return HAR().reduce(data, decision, y, options)
 
 
-def fspa(data: Any, decision: Any = None, y: Any = None, **options: Any) -> Reduct:
+def fspa(data: Any, decision: Any = None, y: Any = None, **options: Unpack[SystemOptions]) -> Reduct:
     """Reduce a table with FSPA: HAR, with the positive region dropped after every step.
 
     A pure class keeps its θ however it is split, so the candidates rank as before and the reduct is the same.

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System
+from plar.baselines.subsets import Judged, Subset, SubsetEvaluation, System, SystemOptions
 from plar.engines import as_engine
 from plar.errors import invalid
 from plar.granules.granules import Granules
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def spark_ar(
-    data: Any, decision: Any = None, y: Any = None, *, session: SparkSession | None = None, **options: Any
+    data: Any,
+    decision: Any = None,
+    y: Any = None,
+    *,
+    session: SparkSession | None = None,
+    **options: Unpack[SystemOptions],
 ) -> Reduct:
     """Reduce a table with SparkAR: rows cached as an RDD, not granulated; each Θ is map, reduceByKey, sum.
 
@@ -41,7 +46,12 @@ def spark_ar(
 
 
 def plar_dp(
-    data: Any, decision: Any = None, y: Any = None, *, session: SparkSession | None = None, **options: Any
+    data: Any,
+    decision: Any = None,
+    y: Any = None,
+    *,
+    session: SparkSession | None = None,
+    **options: Unpack[SystemOptions],
 ) -> Reduct:
     """Reduce a table with PLAR-DP: SparkAR after GrC initialisation, so that a job reads granules and not rows.
 
@@ -57,7 +67,7 @@ def plar_paper(
     *,
     model_parallelism: int = 8,
     session: SparkSession | None = None,
-    **options: Any,
+    **options: Unpack[SystemOptions],
 ) -> Reduct:
     """Reduce a table with PLAR as in the paper: PLAR-DP, with several candidates at once, each a Spark job.
 

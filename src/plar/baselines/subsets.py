@@ -8,6 +8,7 @@ the class is settled, and a system needs nothing beyond the paper's "map to
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
@@ -16,18 +17,44 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plar.api import reduce
+from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.job_progress import Watch
 from plar.errors import TableError
 from plar.granules.granules import Granules
 from plar.measures import OWN, PURE, Measure, f_of
+from plar.options import Columns, ReadingOptions
 from plar.results.reduct import Reduct
+from plar.session.reporter import OnStep, Progress
 from plar.uncertainty.labels import label_granules
 from plar.uncertainty.strata import CrossTab, Strata
 
 Subset = tuple[int, ...]
 #: cells of rows in memory; one takes at least 8 bytes
 _MAX_CELLS = 1 << 30
+
+
+class SystemOptions(ReadingOptions, total=False):
+    """The options of `plar.reduce` that the systems take, by keyword."""
+
+    measure: str | Measure
+    include: Columns
+    epsilon: float
+    tolerance: float
+    max_attributes: int | None
+    minimal: bool
+    alpha: float | None
+    start: str | None
+    search: str
+    costs: Mapping[ColumnName, int] | None
+    exclude: Columns
+    equivalent: bool
+    memory_limit: int | str | None
+    time_limit: float | str | None
+    checkpoint: str | os.PathLike[str] | None
+    verbose: bool
+    progress: Progress | None
+    on_step: OnStep | None
 
 
 class Judged(NamedTuple):
@@ -178,7 +205,7 @@ class System(Engine):
         while self._opened:
             self._opened.pop().close()
 
-    def reduce(self, data: Any, decision: Any, y: Any, options: Mapping[str, Any]) -> Reduct:
+    def reduce(self, data: Any, decision: Any, y: Any, options: SystemOptions) -> Reduct:
         """Reduce a table with this system, then close it."""
         with self:
             return reduce(data, decision, y, engine=self, **options)

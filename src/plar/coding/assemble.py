@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_rows
-from plar.errors import NoRows, TableError
+from plar.errors import Given, NoRows, TableError
 from plar.grouping.partition import Codes, distinct
 from plar.runtime.parallel import in_threads
 
@@ -62,9 +62,16 @@ def row_weights(column: Column, counts: Counts) -> Counts:
 
 def missing_values(counts: Mapping[str, int], option: str = "missing") -> TableError:
     """The error for missing values, by column, where an option refuses them."""
-    some = ", ".join(f"{name!r} ({n})" for name, n in list(counts.items())[:10])
-    more = f" and {len(counts) - 10} more columns" if len(counts) > 10 else ""
-    return TableError(f"Missing values in {some}{more}. Pass {option}='value' or {option}='drop', or clean the table.")
+    names = ", ".join(f"{name!r} ({n})" for name, n in list(counts.items())[:10])
+    if len(counts) > 10:
+        names += f" and {len(counts) - 10} more columns"
+    return TableError(
+        f"Missing values in {names}. Pass ",
+        Given(option, "value"),
+        " or ",
+        Given(option, "drop"),
+        ", or clean the table.",
+    )
 
 
 def drop_missing(columns: Iterable[Column], policy: str, counts: Counts) -> None:
@@ -93,7 +100,7 @@ def _rows_to_keep(named: list[tuple[str, Column]], counts: Counts, policies: Seq
     return keep
 
 
-def settle(
+def merge_equal_rows(
     named: list[tuple[str, Column]],
     n_conditions: int,
     counts: Counts | None = None,
@@ -109,7 +116,7 @@ def settle(
     except for what `Column.merged` says.
 
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
-    >>> settle(named, 1), named[0][1].codes.tolist()
+    >>> merge_equal_rows(named, 1), named[0][1].codes.tolist()
     ((array([2, 1]), True), [0, 1])
     """
     n_rows = len(named[-1][1].codes)
@@ -120,20 +127,20 @@ def settle(
     if not keep.all():
         # some columns at a time, so that there is never a second copy of the table
         rows = np.flatnonzero(keep)
-        kept = in_threads(lambda column: take_rows(column, rows), (c for _, c in named), len(rows))
-        for j, ((name, _), column) in enumerate(zip(named, kept, strict=True)):
+        taken = in_threads(lambda column: take_rows(column, rows), (column for _, column in named), len(rows))
+        for j, ((name, _), column) in enumerate(zip(named, taken, strict=True)):
             named[j] = name, column
         counts = counts[rows]
     if not len(counts):
         option = "missing" if policies and policies[0] == "drop" else "missing_decision"
-        raise NoRows(f"No row is left: all were dropped for a missing value. Pass {option}='value'.")
+        raise NoRows("No row is left: all were dropped for a missing value. Pass ", Given(option, "value"), ".")
     if grouped and not any(column.merged for _, column in named):
         return counts, None
     columns = [(column.codes, len(column.values)) for _, column in named]
     first, counts, consistent = merge_equal(columns[:n_conditions][::-1], columns[n_conditions:], counts)
     if first is not None:
-        taken = in_threads(lambda column: column.codes[first], (column for _, column in named), len(first))
-        for j, ((name, column), codes) in enumerate(zip(named, taken, strict=True)):
+        first_codes = in_threads(lambda column: column.codes[first], (column for _, column in named), len(first))
+        for j, ((name, column), codes) in enumerate(zip(named, first_codes, strict=True)):
             named[j] = name, Column(codes, column.values, column.merged)
     return counts, consistent
 

@@ -24,12 +24,15 @@ from plar.runtime.jit import jit
 from plar.runtime.limits import check_memory_used
 from plar.runtime.parallel import in_threads, usable_cores
 
-_MANY = 1 << 14  # from here on the memory of the values matters
-_BLOCK_COLUMNS = 512  # columns of a matrix that a thread codes at a time
-_BLOCK_BYTES = 1 << 24  # columns of numbers that a thread hashes at a time
-_SAMPLE = 64  # rows from which the range of a column is guessed
-_TILE, _FLOAT_TILE, _LONG_TILE = 16, 256, 4096  # rows read at a time: row-major integers and floats, column-major
-_WHOLE = 1 << 30  # larger floats are not checked for whole numbers
+_MANY_VALUES = 1 << 14  # from here on their memory matters
+_COLUMNS_PER_BLOCK = 512  # columns of a matrix that a thread codes at a time
+_BYTES_PER_BLOCK = 1 << 24  # columns of numbers that a thread hashes at a time
+_SAMPLE_ROWS = 64  # rows from which the range of a column is guessed
+#: rows read at a time: of row-major integers, of row-major floats, of columns
+_ROW_TILE = 16
+_FLOAT_ROW_TILE = 256
+_COLUMN_TILE = 4096
+_MAX_WHOLE_FLOAT = 1 << 30  # larger floats are not checked for whole numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +79,7 @@ def encode_distinct(
 ) -> Column:
     """Decide which of the distinct values are equal, and merge their codes."""
     values = list(values)
-    if len(values) >= _MANY:
+    if len(values) >= _MANY_VALUES:
         check_memory_used("Coding the columns")
     kinds = set(map(type, values))
     if kinds == {bool} or (kinds == {int} and na.numbers.isdisjoint(values)):
@@ -126,7 +129,7 @@ def take_rows(column: Column, rows: NDArray[np.intp]) -> Column:
     if used.all():
         return Column(codes, column.values, column.merged)
     lut = (np.cumsum(used) - 1).astype(np.uint32)
-    values = [value for value, kept in zip(column.values, used, strict=True) if kept]
+    values = [value for value, occurs in zip(column.values, used, strict=True) if occurs]
     return Column(smallest_codes(lut[codes], len(values)), values, column.merged)
 
 
@@ -162,8 +165,9 @@ def encode_objects(values: Iterable[Any], na: MissingSpellings = NO_SPELLINGS, *
     try:
         codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), np.uint32)
     except TypeError as error:
-        said = f"Column {name!r} holds values that cannot be compared ({error})"
-        raise TableError(f"{said}. Turn them into text first.") from None
+        raise TableError(
+            f"Column {name!r} holds values that cannot be compared ({error}). Turn them into text first."
+        ) from None
     return encode_distinct(codes, seen, na=na)
 
 
@@ -197,7 +201,7 @@ def encode_matrix(matrix: Array, columns: Sequence[int], na: MissingSpellings = 
         yield from in_threads(lambda j: encode_values(matrix[:, j], na, name=f"x{j}"), columns, len(matrix))
         return
     # a row of a block in C order spans at least some cache lines, and there is a block for each thread
-    width = min(max(-(-len(columns) // (2 * usable_cores())), 64), _BLOCK_COLUMNS)
+    width = min(max(-(-len(columns) // (2 * usable_cores())), 64), _COLUMNS_PER_BLOCK)
     blocks = [np.array(columns[low : low + width], np.uint64) for low in range(0, len(columns), width)]
     for block in in_threads(partial(_encode_present, matrix.T, na), blocks, len(matrix) * width):
         yield from block
@@ -227,38 +231,42 @@ def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
     if half or not dtype.isnative:
         columns = columns[chosen].astype(np.float32 if half else dtype.newbyteorder("="))
         return _encode_numbers(columns, np.arange(len(chosen), dtype=np.uint64))
-    across = _FLOAT_TILE if dtype.kind == "f" else _TILE
-    tile = np.uint64(_LONG_TILE if columns.strides[1] == dtype.itemsize else across)
-    low, wide = _windows(columns[chosen, :_SAMPLE])
+    if columns.strides[1] == dtype.itemsize:
+        tile = np.uint64(_COLUMN_TILE)
+    else:
+        tile = np.uint64(_FLOAT_ROW_TILE if dtype.kind == "f" else _ROW_TILE)
+    low, wide = _windows(columns[chosen, :_SAMPLE_ROWS])
     codes, seen = np.empty((len(chosen), n), np.uint8), np.zeros((len(chosen), 256), np.bool_)
     narrow = narrow_floats if dtype.kind == "f" else narrow_integers
     narrow(columns, chosen, low, codes, wide, tile)
     dense(codes, wide, seen)
     coded = [Column(c, _values(np.flatnonzero(s), least, dtype)) for c, s, least in zip(codes, seen, low, strict=True)]
     rest = np.flatnonzero(wide)
-    step = max(1, _BLOCK_BYTES // (8 * n))
+    step = max(1, _BYTES_PER_BLOCK // (8 * n))
     for places in (rest[begin : begin + step] for begin in range(0, len(rest), step)):
         for place, column in zip(places, _hash_numbers(columns, chosen[places], tile), strict=True):
             coded[place] = column
     return coded
 
 
-def _windows(some: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+def _windows(sample: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The start of the range of 256 values that each column may fit, by a sample, and the columns that do not fit."""
-    dtype = some.dtype
+    dtype = sample.dtype
     if dtype.itemsize == 1:  # numbers that begin with 0 are dense sooner; others fit too
-        least = np.where(some.min(axis=1) < 0, np.iinfo(dtype).min, 0)
-        return least.astype(np.int64).view(np.uint64), np.zeros(len(some), np.bool_)
+        least = np.where(sample.min(axis=1) < 0, np.iinfo(dtype).min, 0)
+        return least.astype(np.int64).view(np.uint64), np.zeros(len(sample), np.bool_)
     if dtype.kind == "f":
-        least, most = np.fmin.reduce(some, axis=1), np.fmax.reduce(some, axis=1)
+        least, most = np.fmin.reduce(sample, axis=1), np.fmax.reduce(sample, axis=1)
         least, most = (np.where(np.isnan(end), 0, end).astype(np.float64) for end in (least, most))
-        wide = ~((np.floor(some) == some) | np.isnan(some)).all(axis=1) | (np.maximum(-least, most) > _WHOLE)
+        wide = ~((np.floor(sample) == sample) | np.isnan(sample)).all(axis=1) | (
+            np.maximum(-least, most) > _MAX_WHOLE_FLOAT
+        )
         least, most = (np.where(wide, 0, end).astype(np.int64).view(np.uint64) for end in (least, most))
     else:
-        least, most = (end.astype(np.int64).view(np.uint64) for end in (some.min(axis=1), some.max(axis=1)))
-        wide = np.zeros(len(some), np.bool_)
-    room = np.uint64(254) - (most - least)
-    low = np.where((least <= most) & (most < 255), np.uint64(0), least - room // np.uint64(2))
+        least, most = (end.astype(np.int64).view(np.uint64) for end in (sample.min(axis=1), sample.max(axis=1)))
+        wide = np.zeros(len(sample), np.bool_)
+    spare = np.uint64(254) - (most - least)
+    low = np.where((least <= most) & (most < 255), np.uint64(0), least - spare // np.uint64(2))
     return low, wide | (most - least > np.uint64(254))
 
 
@@ -281,7 +289,7 @@ def _hash_numbers(columns: Array, chosen: Places, tile: np.uint64) -> Iterator[C
         numbers[np.isnan(numbers)] = np.nan  # canonical
     for row in numbers:
         codes, first = factorized(row.view(np.uint64))
-        if len(first) >= _MANY:
+        if len(first) >= _MANY_VALUES:
             check_memory_used("Coding the columns")
         distinct = row[first]
         values = (distinct.view(np.int64) if kind == "i" else distinct).tolist()

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from plar.errors import ParameterError, TableError, UnknownNameError, unknown_name
+from plar.errors import ParameterError, Part, PythonOnly, TableError, UnknownNameError, unknown_name
 
 #: a column by name, by position (negative from the end), or by the tuple that a MultiIndex labels it with
 ColumnName: TypeAlias = str | int | tuple[Any, ...]
@@ -20,10 +20,10 @@ class NameIndex(Collection[str]):
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
-        self._known = frozenset(self._names)
+        self._set = frozenset(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._known
+        return name in self._set
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -41,12 +41,14 @@ class ShellColumn(str):
     __slots__ = ()
 
 
-def check_names(names: Sequence[str], where: str, remedy: str = "Rename them.") -> tuple[str, ...]:
+def check_names(names: Sequence[str], where: str, *remedy: Part) -> tuple[str, ...]:
     """Refuse names that occur twice."""
     if len(set(names)) < len(names):
         twice = [name for name, count in Counter(names).items() if count > 1]
-        shown = ", ".join(map(repr, twice[:5])) + (", …" if len(twice) > 5 else "")
-        raise TableError(f"Column names appear twice in {where}: {shown}. {remedy}")
+        shown = ", ".join(map(repr, twice[:5]))
+        if len(twice) > 5:
+            shown += ", …"
+        raise TableError(f"Column names appear twice in {where}: {shown}. ", *(remedy or ("Rename them.",)))
     return tuple(names)
 
 
@@ -61,11 +63,11 @@ def column_list(given: Any) -> list[Any]:
 
 def _split_lists(given: Any, names: Collection[str]) -> Iterator[Any]:
     """One column or several; lists with commas are split."""
-    for one in column_list(given):
-        if isinstance(one, ShellColumn) and one not in names:
-            yield from (ShellColumn(part.strip()) for part in one.split(",") if part.strip())
+    for column in column_list(given):
+        if isinstance(column, ShellColumn) and column not in names:
+            yield from (ShellColumn(part.strip()) for part in column.split(",") if part.strip())
         else:
-            yield one
+            yield column
 
 
 def resolve(names: Sequence[str] | NameIndex, given: Any, kind: str) -> str:
@@ -147,7 +149,9 @@ def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
         if not array and not repeated and not several:
             raise
     kind = type(given).__name__
-    raise TableError(f"The decision is a {kind} of {len(given)} values, not a column. To give labels, pass it as y=.")
+    raise TableError(
+        f"The decision is a {kind} of {len(given)} values, not a column.", PythonOnly(" To give labels, pass it as y=.")
+    )
 
 
 def roles_of(
@@ -158,20 +162,20 @@ def roles_of(
         raise TableError(f"The weights are a {type(weights).__name__}. Pass the name or position of a column.")
     weight = None if weights is None else resolve(names, weights, "weights column")
     dropped = frozenset(resolve_all(names, drop, "column to drop"))
-    taken = {*decision, *dropped, weight}
-    chosen = tuple(name for name in names if name not in taken)
+    with_other_roles = {*decision, *dropped, weight}
+    chosen = tuple(name for name in names if name not in with_other_roles)
     if conditions is not None:
         chosen = tuple(name for name in resolve_all(names, conditions, "column") if name not in dropped)
-    parts = (
+    pairs_of_roles = (
         (decision, "the decision", (weight,), "the weights"),
         (decision, "the decision", dropped, "to be dropped"),
         (chosen, "a column to choose from", decision, "the decision"),
         (chosen, "a column to choose from", (weight,), "the weights"),
     )
-    for own, part, others, other_part in parts:
-        for name in own:
-            if name in others:
-                raise TableError(f"{name!r} is both {part} and {other_part}. Choose one.")
+    for columns, role, other_columns, other_role in pairs_of_roles:
+        for name in columns:
+            if name in other_columns:
+                raise TableError(f"{name!r} is both {role} and {other_role}. Choose one.")
     if not chosen:
         raise TableError("No column is left to choose from. Leave at least one beside the decision.")
     return chosen, weight

@@ -28,8 +28,9 @@ from plar.coding.codes import Column, sample_of
 #: no column of a smaller table is called an index
 FEWEST_ROWS = 20
 #: the least share of different values
-_DIFFERENT = 0.9
-_FEW = 10
+_MIN_SHARE_OF_VALUES = 0.9
+#: numbers that are looked at first for fractions
+_FIRST_NUMBERS = 10
 _MODULUS = 1 << 64
 
 _WHOLE = re.compile(r"[+-]?[0-9]+(?:[.,]0*)?")
@@ -78,10 +79,9 @@ class Profile(NamedTuple):
         n = self.n_values
         if self.kind != "whole" or self.high - self.low + 1 != n:
             return False
-        return (self.total, self.squares) == (
-            _sum_up_to(self.high) - _sum_up_to(self.low - 1) & _MODULUS - 1,
-            _squares_up_to(self.high) - _squares_up_to(self.low - 1) & _MODULUS - 1,
-        )
+        total = _sum_up_to(self.high) - _sum_up_to(self.low - 1)
+        squares = _squares_up_to(self.high) - _squares_up_to(self.low - 1)
+        return self.total == total % _MODULUS and self.squares == squares % _MODULUS
 
 
 def _sum_up_to(n: int) -> int:
@@ -106,7 +106,7 @@ def is_index_like(name: str, values: Sequence[Any], n_rows: int, *, unnamed: boo
 
 def numbers_rows(name: str, profile: Profile, n_rows: int, *, unnamed: bool = False) -> bool:
     """The same, by the profile of a column."""
-    if n_rows < FEWEST_ROWS or profile.n_values < _DIFFERENT * n_rows:
+    if n_rows < FEWEST_ROWS or profile.n_values < _MIN_SHARE_OF_VALUES * n_rows:
         return False
     if _NAMES_ROWS.fullmatch(name.strip()) or profile.kind == "text":
         return True
@@ -155,23 +155,22 @@ def profiled(
 
 def profile_of(values: Sequence[Any], n_rows: int) -> Profile | None:
     """The profile of a column, given by its different values; None if it cannot be an index, as few columns can."""
-    if len(values) < _DIFFERENT * n_rows:
+    if len(values) < _MIN_SHARE_OF_VALUES * n_rows:
         return None
-    known = [value for value in values if value is not None]
-    kinds = set(map(type, known))
-    if kinds == {float} and not all(map(float.is_integer, known[:_FEW])):  # a single fraction decides
+    present = [value for value in values if value is not None]
+    types = set(map(type, present))
+    if types == {float} and not all(map(float.is_integer, present[:_FIRST_NUMBERS])):  # a single fraction decides
         return None
-    if kinds == {int} or kinds == {float}:
-        return _profile_of_numbers(known)
-    some = sample_of(known)
-    numbers = [value for value in some if _is_number(value)]
-    if 2 * len(numbers) > len(some):
-        return _profile_of_numbers(known) if all(map(_is_whole, numbers)) else None
-    kind = "other"
-    if kinds == {str}:
-        times = sum(_TIME.fullmatch(value.strip()) is not None for value in some)
-        kind = "time" if 2 * times > len(some) else "text"
-    return Profile(kind, len(known))
+    if types == {int} or types == {float}:
+        return _profile_of_numbers(present)
+    sample = sample_of(present)
+    numbers = [value for value in sample if _is_number(value)]
+    if 2 * len(numbers) > len(sample):
+        return _profile_of_numbers(present) if all(map(_is_whole, numbers)) else None
+    if types != {str}:
+        return Profile("other", len(present))
+    n_times = sum(_TIME.fullmatch(value.strip()) is not None for value in sample)
+    return Profile("time" if 2 * n_times > len(sample) else "text", len(present))
 
 
 def _is_number(value: Any) -> bool:
@@ -186,19 +185,19 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) or (value == value and abs(value) != float("inf") and value == int(value))
 
 
-def _profile_of_numbers(known: list[Any]) -> Profile | None:
+def _profile_of_numbers(values: list[Any]) -> Profile | None:
     """The profile of values of which most are whole numbers; None if there are fractions."""
     try:
-        whole = _as_integers(known)
+        whole = _as_integers(values)
     except OverflowError:  # too large to number rows
-        return Profile("other", len(known))
+        return Profile("other", len(values))
     except ValueError:
-        fractions = any(_is_number(value) and not _is_whole(value) for value in known)
-        return None if fractions else Profile("other", len(known))
+        fractions = any(_is_number(value) and not _is_whole(value) for value in values)
+        return None if fractions else Profile("other", len(values))
     unsigned = whole.view(np.uint64)  # whose sums wrap around
     low = int(whole.min())
     high = int(whole.max())
-    return Profile("whole", len(known), low, high, int(unsigned.sum()), int((unsigned * unsigned).sum()))
+    return Profile("whole", len(values), low, high, int(unsigned.sum()), int((unsigned * unsigned).sum()))
 
 
 def _as_integers(values: list[Any]) -> NDArray[np.int64]:
@@ -207,10 +206,11 @@ def _as_integers(values: list[Any]) -> NDArray[np.int64]:
         return np.array(values, np.int64)
     if kinds == {float}:
         numbers = np.array(values)
-        whole = numbers.astype(np.int64) if (np.abs(numbers) < _MODULUS / 4).all() else np.zeros(0, np.int64)
-        if not np.array_equal(whole, numbers):
-            raise ValueError("fractions")
-        return whole
+        if (np.abs(numbers) < _MODULUS / 4).all():
+            whole = numbers.astype(np.int64)
+            if np.array_equal(whole, numbers):
+                return whole
+        raise ValueError("fractions, or too large")
     if kinds == {str}:
         with suppress(ValueError):
             return np.array(list(map(int, values)), np.int64)
@@ -241,7 +241,7 @@ def merged_profiles(parts: Sequence[Mapping[str, Profile]], n_values: Mapping[st
 def _merged(parts: Sequence[Profile], n_values: int | None) -> Profile | None:
     if len({part.kind for part in parts}) > 1:
         return None
-    together = Profile(
+    union = Profile(
         parts[0].kind,
         sum(part.n_values for part in parts),
         min(part.low for part in parts),
@@ -249,10 +249,10 @@ def _merged(parts: Sequence[Profile], n_values: int | None) -> Profile | None:
         sum(part.total for part in parts) % _MODULUS,
         sum(part.squares for part in parts) % _MODULUS,
     )
-    if together.consecutive:
-        return together
+    if union.consecutive:
+        return union
     if n_values is not None:
-        return together._replace(n_values=n_values)
+        return union._replace(n_values=n_values)
     ranges = sorted((part.low, part.high) for part in parts)
-    apart = all(before[1] < after[0] for before, after in pairwise(ranges))
-    return together if apart and together.kind == "whole" else None
+    disjoint = all(before[1] < after[0] for before, after in pairwise(ranges))
+    return union if disjoint and union.kind == "whole" else None

@@ -20,8 +20,8 @@ from plar.runtime.jit import jit
 
 Ints: TypeAlias = NDArray[np.int64]
 #: c·ln c is looked up for counts below this
-_TABLED = 1 << 16
-_NONE = 1 << 62
+_TABLE_SIZE = 1 << 16
+_NO_CUT = 1 << 62
 
 # n·Ent = n·ln n - Σ c·ln c. Every c·ln c is rounded to an integer, in units in which the largest takes 52 bits, so that
 # an entropy does not depend on the order of summation.
@@ -31,7 +31,7 @@ _NONE = 1 << 62
 def _table(total: int) -> tuple[Ints, float]:
     """c·ln c of small counts, and the units in which it is an integer."""
     scale = 2.0 ** (52 - math.ceil(math.log2(total * math.log(total) + 2)))
-    numbers = np.arange(min(total + 1, _TABLED), dtype=np.float64)
+    numbers = np.arange(min(total + 1, _TABLE_SIZE), dtype=np.float64)
     return np.rint(numbers * np.log(np.maximum(numbers, 1.0)) * scale).astype(np.int64), scale
 
 
@@ -53,18 +53,19 @@ def _weighed(count: int, table: Ints, scale: float) -> int:
 @jit
 def _splits(own: Ints, size: Ints, first: Ints, n_decisions: int, table: Ints, scale: float) -> Ints:
     n_values = len(first) - 1
-    found, n_found = np.empty(n_values, np.int64), 0
+    cuts = np.empty(n_values, np.int64)
+    n_cuts = 0
     todo = [(0, n_values)]
     whole, left = np.zeros(n_decisions, np.int64), np.zeros(n_decisions, np.int64)
     while len(todo):
         low, high = todo.pop()
         cut = _best(own, size, first, low, high, table, scale, whole, left)
         if cut >= 0:
-            found[n_found] = cut
-            n_found += 1
+            cuts[n_cuts] = cut
+            n_cuts += 1
             todo.append((low, cut + 1))
             todo.append((cut + 1, high))
-    return np.sort(found[:n_found])
+    return np.sort(cuts[:n_cuts])
 
 
 @jit
@@ -85,7 +86,7 @@ def _best(
         n += size[e]
     if k < 2 or high - low < 2:
         return -1
-    entropies = np.full(high - low - 1, _NONE, np.int64)
+    entropies = np.full(high - low - 1, _NO_CUT, np.int64)
     for value in range(low, high - 1):
         for e in range(first[value], first[value + 1]):
             c, after, all_of_it = left[own[e]], left[own[e]] + size[e], whole[own[e]]
@@ -105,7 +106,7 @@ def _best(
         left[own[e]] = 0
     for e in range(begin, first[best + 1]):
         left[own[e]] += size[e]
-    return best if least < _NONE and _pays(own[begin:end], whole, left, table, scale) else -1
+    return best if least < _NO_CUT and _pays(own[begin:end], whole, left, table, scale) else -1
 
 
 @jit

@@ -40,8 +40,8 @@ class MissingSpellings:
     def of(words: Iterable[str] | None, decimal: str = ".") -> MissingSpellings:
         """The usual spellings, with further ones; an empty list means none at all.
 
-        >>> known = MissingSpellings.of(["?", "-999"])
-        >>> known.among({"NA", "?", "-999.0", "-99"}) == {"NA", "?", "-999.0"}, known.has(-999), known.has(True)
+        >>> na = MissingSpellings.of(["?", "-999"])
+        >>> na.among({"NA", "?", "-999.0", "-99"}) == {"NA", "?", "-999.0"}, na.has(-999), na.has(True)
         (True, True, False)
         """
         further = None if words is None else frozenset(words)
@@ -84,7 +84,7 @@ NO_SPELLINGS = MissingSpellings()
 def _same_digits(numbers: frozenset[Decimal]) -> re.Pattern[str]:
     """What the texts of some numbers look like, wherever the point is: few others need to be converted."""
     digits = {"".join(map(str, number.as_tuple().digits)).strip("0") for number in numbers if number.is_finite()}
-    written = "|".join("[.,]?".join(some) for some in sorted(digits))
+    written = "|".join("[.,]?".join(of_number) for of_number in sorted(digits))
     return re.compile(rf"[+-]?[0.,]*+(?:{written})[0.,]*+(?:[eE][+-]?[0-9]+)?")
 
 

@@ -15,7 +15,7 @@ from plar.grouping.factorize import factorized
 from plar.grouping.partition import Array, smallest_codes
 from plar.runtime.lazy_polars import pl
 
-_FEW = 1000  # up to this many rows a dictionary is faster than a call of polars
+_FEW_ROWS = 1000  # up to this many rows a dictionary is faster than a call of polars
 
 #: whether plar has used polars in this process, or in a parent it was forked from, whose threads are gone
 _used = _lost = False
@@ -43,7 +43,7 @@ if hasattr(os, "register_at_fork"):
 
 def encode_strings(series: pl.Series) -> tuple[Array, list[str | None]]:
     """Codes of a String column and its distinct values, by hash, then verified."""
-    if len(series) > _FEW:
+    if len(series) > _FEW_ROWS:
         codes, first = factorized(series.hash().to_numpy())
         values = series.gather(first)
         if series.eq_missing(values.gather(codes)).all():
@@ -78,35 +78,62 @@ def encode_series(series: pl.Series, na: MissingSpellings = NO_SPELLINGS, *, tex
     if dtype == pl.Null or not len(series):
         return Column(np.zeros(len(series), np.uint8), [None] if len(series) else [])
     if dtype in (pl.Categorical, pl.Enum):
-        return encode_series(series.cast(pl.String), na, text=text)
-    if dtype == pl.String or (len(series) <= _FEW and (dtype.is_integer() or dtype == pl.Boolean)):
-        return encode_distinct(*encode_strings(series), na=na, trim=text)
-    if dtype == pl.Binary or dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
-        written = series.bin.encode("hex") if dtype == pl.Binary else series.cast(pl.String)
-        codes, distinct = encode_strings(written)
-        return encode_distinct(codes, series.gather(first_rows(codes, len(distinct))).to_list(), na=na)
-    # polars plans a query for `to_physical`, which takes longer than coding a column
-    numbers = series if dtype.is_numeric() else series.cast(pl.UInt8) if dtype == pl.Boolean else series.to_physical()
-    null = numbers.is_null().to_numpy() if numbers.null_count() else None
-    present_numbers = numbers if null is None else numbers.drop_nulls()
-    column = encode_values(present_numbers.to_numpy(), na if dtype.is_numeric() else NO_SPELLINGS)
-    found, present, merged = list(column.values), column.codes, column.merged
+        series = series.cast(pl.String)
+    if series.dtype == pl.String or (len(series) <= _FEW_ROWS and (dtype.is_integer() or dtype == pl.Boolean)):
+        codes, values = encode_strings(series)
+        return encode_distinct(codes, values, na=na, trim=text)
+    if dtype == pl.Binary:
+        return _encode_as_text(series, series.bin.encode("hex"), na)
+    if dtype.is_decimal() or dtype in (pl.Int128, pl.UInt128):
+        return _encode_as_text(series, series.cast(pl.String), na)
+    return _encode_physical(series, na)
+
+
+def _encode_as_text(series: pl.Series, written: pl.Series, na: MissingSpellings) -> Column:
+    """Code values that compare as they are written."""
+    codes, distinct = encode_strings(written)
+    values = series.gather(first_rows(codes, len(distinct))).to_list()
+    return encode_distinct(codes, values, na=na)
+
+
+def _encode_physical(series: pl.Series, na: MissingSpellings) -> Column:
+    """Code values of fixed width by the numbers that polars stores for them."""
+    dtype = series.dtype
+    if dtype.is_numeric():
+        numbers = series
+    elif dtype == pl.Boolean:  # polars plans a query for `to_physical`, which takes longer than coding a column
+        numbers = series.cast(pl.UInt8)
+    else:
+        numbers = series.to_physical()
+    present = numbers.drop_nulls() if numbers.null_count() else numbers
+    column = encode_values(present.to_numpy(), na if dtype.is_numeric() else NO_SPELLINGS)
+    values = _values_of_numbers(series, column)
+    if len(present) == len(series):
+        return Column(column.codes, values, column.merged)
+    merged = column.merged
+    if None in values:  # NaN, or a number that means missing
+        merged = True
+    else:
+        values.append(None)
+    codes = smallest_codes(np.full(len(series), values.index(None), np.uint32), len(values))
+    codes[numbers.is_not_null().to_numpy()] = column.codes
+    return Column(codes, values, merged)
+
+
+def _values_of_numbers(series: pl.Series, column: Column) -> list[Any]:
+    """The values that the numbers in a coded column stand for."""
+    dtype = series.dtype
+    numbers = list(column.values)
+    if dtype.is_numeric():
+        return numbers
     if dtype == pl.Time:
-        found = [str(time)[11:] for time in spelled_times(found, np.dtype("M8[ns]"))]
-    elif dtype.is_temporal():
-        unit = f"{'m8' if dtype == pl.Duration else 'M8'}[{getattr(dtype, 'time_unit', 'D')}]"
-        found = spelled_times(found, np.dtype(unit), "Z" if getattr(dtype, "time_zone", None) else "")
-    elif not dtype.is_numeric():
-        found = series.drop_nulls().gather(first_rows(column.codes, len(found))).to_list()
-    if null is not None:
-        if None in found:  # NaN, or a number that means missing
-            merged = True
-        else:
-            found.append(None)
-        missing = found.index(None)
-        present = smallest_codes(np.full(len(series), missing, np.uint32), len(found))
-        present[~null] = column.codes
-    return Column(present, found, merged)
+        return [str(time)[11:] for time in spelled_times(numbers, np.dtype("M8[ns]"))]
+    if dtype == pl.Duration:
+        return list(spelled_times(numbers, np.dtype(f"m8[{getattr(dtype, 'time_unit', 'D')}]")))
+    if dtype.is_temporal():
+        zone = "Z" if getattr(dtype, "time_zone", None) else ""
+        return list(spelled_times(numbers, np.dtype(f"M8[{getattr(dtype, 'time_unit', 'D')}]"), zone))
+    return series.drop_nulls().gather(first_rows(column.codes, len(numbers))).to_list()
 
 
 def encode_column(values: Any, na: MissingSpellings, name: str, *, text: bool = False) -> Column:

@@ -43,12 +43,12 @@ def spelled_time(value: Any) -> Any:
     if not isinstance(value, (dt.date, dt.timedelta)):
         return value
     zone = "Z" if getattr(value, "tzinfo", None) is not None else ""
-    made: Any = getattr(value, "asm8", value)  # of pandas: in UTC
-    if isinstance(made, dt.datetime):
-        made = np.datetime64(made.replace(tzinfo=None), "us") - np.timedelta64(made.utcoffset() or 0, "us")
-    elif isinstance(made, dt.date):
-        made = np.datetime64(made, "D")
-    return spelled_times([int(made.view(np.int64))], made.dtype, zone)[0]
+    time: Any = getattr(value, "asm8", value)  # of pandas: in UTC
+    if isinstance(time, dt.datetime):
+        time = np.datetime64(time.replace(tzinfo=None), "us") - np.timedelta64(time.utcoffset() or 0, "us")
+    elif isinstance(time, dt.date):
+        time = np.datetime64(time, "D")
+    return spelled_times([int(time.view(np.int64))], time.dtype, zone)[0]
 
 
 def _trimmed(text: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plar.bins import Cuts
-from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, settle
+from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, merge_equal_rows
 from plar.coding.codes import Column, combine, recode, union
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
@@ -129,7 +129,7 @@ class Granules:
         n_rows: int = 0,
         profiles: Mapping[str, Profile] | None = None,
     ) -> Granules:
-        """Make granules of coded columns; options are those of `plar.coding.assemble.settle`.
+        """Make granules of coded columns; options are those of `plar.coding.assemble.merge_equal_rows`.
 
         The profiles may be filled while the conditions are taken.
         """
@@ -137,7 +137,7 @@ class Granules:
         n_conditions = len(named_columns)
         named_columns += decision
         # rows are dropped and merged in this list
-        counts, consistent = settle(named_columns, n_conditions, counts, policies=policies, grouped=grouped)
+        counts, consistent = merge_equal_rows(named_columns, n_conditions, counts, policies=policies, grouped=grouped)
         condition_columns = named_columns[:n_conditions]
         decision_columns = named_columns[n_conditions:]
         decision_codes, decision_values = combine([column for _, column in decision_columns])

@@ -17,7 +17,7 @@ Places: TypeAlias = NDArray[np.uint64]
 
 _ONE = np.uint64(1)
 #: keys that differ by less than this are looked up without hashing
-_RANGE = np.uint64(1 << 16)
+_NEAR = np.uint64(1 << 16)
 
 
 @jit
@@ -90,7 +90,7 @@ def factorized(keys: Keys) -> tuple[Index, Index]:
     for i in range(np.uint64(len(keys))):
         low, high = min(low, np.int64(keys[i])), max(high, np.int64(keys[i]))
     reach = np.uint64(high) - np.uint64(low)
-    if reach < _RANGE:
+    if reach < _NEAR:
         made = _near(keys, np.uint64(low), np.zeros(reach + _ONE, np.uint32), codes, first)
         return codes, first[:made].copy()
     size = np.uint64(1024)
@@ -130,7 +130,7 @@ def narrow_integers(columns: Array, chosen: Places, low: Keys, codes: Bytes, wid
 def narrow_floats(columns: Array, chosen: Places, low: Keys, codes: Bytes, wide: Flags, tile: np.uint64) -> None:
     """The same for whole numbers stored as floats; NaN becomes 255."""
     n = np.uint64(columns.shape[1])
-    some = np.empty(tile, np.float64)  # separate loops, or the compiler does not vectorise
+    values = np.empty(tile, np.float64)  # separate loops, or the compiler does not vectorise
     for begin in range(np.uint64(0), n, tile):
         end = min(begin + tile, n)
         for j in range(np.uint64(len(chosen))):
@@ -138,10 +138,10 @@ def narrow_floats(columns: Array, chosen: Places, low: Keys, codes: Bytes, wide:
                 continue
             column, out, least = columns[chosen[j]], codes[j], np.int32(low[j])
             for i in range(begin, end):
-                some[i - begin] = column[i]
+                values[i - begin] = column[i]
             above = np.uint32(0)
             for i in range(begin, end):
-                value = some[i - begin]
+                value = values[i - begin]
                 whole = np.int32(value)
                 difference = np.uint32(whole - least)
                 missing = value != value

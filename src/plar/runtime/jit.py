@@ -49,7 +49,18 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` at its first call; later processes load it from numba's cache."""
-    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    return _cached(function, numba.njit(nogil=True, error_model="numpy")(function))
+
+
+def borrowing(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel that neither allocates nor returns arrays; its helpers are decorated alike.
+
+    References to its arrays are not counted, which in a loop that calls helpers takes longer than all the rest.
+    """
+    return _cached(function, numba.njit(nogil=True, error_model="numpy", _nrt=False)(function))
+
+
+def _cached(function: Callable[P, R], compiled: Any) -> Callable[P, R]:
     with suppress(RuntimeError):  # if neither the package's folder nor the user's is writable, every process compiles
         compiled._cache = _Cache(function)
     return cast(Callable[P, R], compiled)

@@ -63,8 +63,8 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     --------
     >>> import plar
     >>> g = plar.granulate({"a": [0, 1, 1, 2, 2, 2, 2], "d": [0, 0, 1, 0, 0, 1, 1]}, "d")
-    >>> found = label_granules(g, plar.measures.SCE)
-    >>> found.consistent, len(set(found.labels.tolist())), len(set(found.leaves.tolist()))
+    >>> of_sce = label_granules(g, plar.measures.SCE)
+    >>> of_sce.consistent, len(set(of_sce.labels.tolist())), len(set(of_sce.leaves.tolist()))
     (False, 2, 3)
     """
     if partition is None and granules.consistent:
@@ -72,7 +72,8 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     order, starts = partition or distinct(granules.coded, len(granules))
     sizes = np.diff(starts)
     n_pure = int((sizes == 1).sum())
-    impure, base = order[n_pure:], np.uint32(granules.n_decisions)
+    impure = order[n_pure:]
+    base = np.uint32(granules.n_decisions)
     number = np.repeat(np.arange(len(sizes) - n_pure, dtype=np.uint32), sizes[n_pure:])
     leaves = granules.decision_codes.astype(np.uint32)
     leaves[impure] = base if measure.kind == PURE else base + number

@@ -49,7 +49,8 @@ class Strata:
     """
 
     def __init__(self, granules: Granules, labels: Labels) -> None:
-        self._granules, self._of_all = granules, (labels.order, labels.starts)
+        self._granules = granules
+        self._by_all_conditions = (labels.order, labels.starts)
         self._partition: tuple[Index, Index] | None = None
         self._new: list[int] = []
 
@@ -59,8 +60,8 @@ class Strata:
 
     def cross_tabs(self, candidates: Iterable[int]) -> Iterator[CrossTab]:
         """How the values of each candidate meet the decisions."""
-        g, (order, starts) = self._granules, self._refined()
-        runs = find_runs(g.decision_codes, g.counts, order, starts)
+        order, starts = self._refined()
+        runs = find_runs(self._granules.decision_codes, self._granules.counts, order, starts)
         for a in candidates:
             values, n_values = self._column(a)
             yield CrossTab(in_order(values, order), n_values, runs)
@@ -68,10 +69,12 @@ class Strata:
     def _refined(self) -> tuple[Index, Index]:
         if self._partition is None:
             # every impure class of U/C has its own label under LCE
-            self._labels = label_granules(self._granules, LCE, self._of_all).labels
+            self._labels = label_granules(self._granules, LCE, self._by_all_conditions).labels
             order = by_decision(self._granules.decision_codes)
-            several = bool((self._labels != self._labels[0]).any())
-            self._partition = order if several else order[:0], np.array([0, len(order)][: 1 + several], np.uint32)
+            if (self._labels != self._labels[0]).any():
+                self._partition = order, np.array([0, len(order)], np.uint32)
+            else:  # no attribute can split the only class
+                self._partition = order[:0], np.array([0], np.uint32)
         for group in joined(map(self._column, self._new)):
             order, starts = self._partition
             if len(order):

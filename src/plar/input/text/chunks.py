@@ -13,13 +13,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from plar.errors import TableError
+from plar.errors import Given, TableError
 from plar.files.find import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
-from plar.input.text.distinct import SPARE, Bytes
+from plar.input.text.distinct import PADDING, Bytes
 from plar.input.text.tokens import FRESH, Dialect, scan_rows
 from plar.runtime.limits import check_memory_used
 
@@ -28,8 +28,8 @@ MAX_LINE = 1 << 26
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 #: what a frame of zstd that holds no data begins with, after one byte from 0x50 to 0x5f
 _SKIPPABLE = b"\x2a\x4d\x18"
-_CHUNK = 1 << 20
-_HEAD = 1 << 16
+_CHUNK_BYTES = 1 << 20
+_HEAD_BYTES = 1 << 16
 
 
 def too_long(path: Path) -> TableError:
@@ -53,7 +53,9 @@ def open_bytes(path: Path, encoding: str, stamp: Stamp | None = None) -> Iterato
     except TableError:
         raise
     except UnicodeError as error:
-        raise TableError(f"{str(path)!r} is not {encoding}: {error}. Pass the right encoding=.") from None
+        raise TableError(
+            f"{str(path)!r} is not {encoding}: {error}. ", "Pass the right ", Given("encoding"), "."
+        ) from None
     except Exception as error:
         if not isinstance(error, (OSError, EOFError, zlib.error)) and type(error).__name__ != "ZstdError":
             raise
@@ -73,9 +75,9 @@ class _Whole(io.FileIO):
         super().__init__(path)
         self._size = size
 
-    def readinto(self, room: Any) -> int:
+    def readinto(self, buffer: Any) -> int:
         unread = max(0, self._size - self.tell())
-        n = super().readinto(memoryview(room)[:unread])
+        n = super().readinto(memoryview(buffer)[:unread])
         if unread and not n:
             raise cut_short(Path(os.fsdecode(self.name)))
         return n
@@ -110,15 +112,18 @@ class _Utf8(io.RawIOBase):
     """The contents of a file, recoded to UTF-8."""
 
     def __init__(self, file: Any, encoding: str) -> None:
-        self._text, self._left = io.TextIOWrapper(file, encoding, newline=""), b""
+        self._text = io.TextIOWrapper(file, encoding, newline="")
+        self._unread = b""
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: Any) -> int:
-        self._left = self._left or self._text.read(_HEAD).encode("utf-8", "surrogatepass")
-        n = min(len(room), len(self._left))
-        room[:n], self._left = self._left[:n], self._left[n:]
+    def readinto(self, buffer: Any) -> int:
+        if not self._unread:
+            self._unread = self._text.read(_HEAD_BYTES).encode("utf-8", "surrogatepass")
+        n = min(len(buffer), len(self._unread))
+        buffer[:n] = self._unread[:n]
+        self._unread = self._unread[n:]
         return n
 
 
@@ -138,14 +143,14 @@ def read_head(file: io.BufferedReader, path: Path, head: bytes = b"") -> bytes:
     """Read the first bytes, or more after `head`; fewer, or none, at the end of the file."""
     if len(head) >= MAX_LINE:
         raise too_long(path)
-    return head + file.read(min(max(_HEAD, 3 * len(head)), MAX_LINE - len(head)))
+    return head + file.read(min(max(_HEAD_BYTES, 3 * len(head)), MAX_LINE - len(head)))
 
 
 @dataclass(slots=True)
 class Chunk:
     """Whole rows of one file, in a buffer that is reused."""
 
-    room: bytearray
+    buffer: bytearray
     data: Bytes
     end: int = 0
     number: int = 0
@@ -154,21 +159,40 @@ class Chunk:
     @staticmethod
     def of(size: int) -> Chunk:
         """Allocate a chunk of this many bytes."""
-        room = bytearray(size + SPARE)
-        return Chunk(room, np.frombuffer(room, np.uint8))
+        buffer = bytearray(size + PADDING)
+        return Chunk(buffer, np.frombuffer(buffer, np.uint8))
+
+    @property
+    def size(self) -> int:
+        """How many bytes it can hold."""
+        return len(self.buffer) - PADDING
+
+
+class FileRange(NamedTuple):
+    """The rows of a file to be read: where they begin and end, and the stamp of the file when its header was read."""
+
+    path: Path
+    begin: int
+    #: None: with the file
+    end: int | None
+    stamp: Stamp | None
 
 
 class Chunks:
-    """Deals out the rows of files, each given with its start, end and stamp; one file is open at a time."""
+    """Deals out the rows of files; one file is open at a time."""
 
-    def __init__(
-        self, files: Sequence[tuple[Path, int, int | None, Stamp | None]], dialect: Dialect, encoding: str
-    ) -> None:
-        self._files, self._dialect, self._encoding = files, dialect, encoding
-        self._lock, self._number, self._at = Lock(), 0, 0
-        #: of the current file: bytes after the last whole row, and how many are still unread
-        self._left, self._unread = b"", 0
-        self._open, self._file = ExitStack(), cast(Any, None)
+    def __init__(self, files: Sequence[FileRange], dialect: Dialect, encoding: str) -> None:
+        self._files = files
+        self._dialect = dialect
+        self._encoding = encoding
+        self._lock = Lock()
+        self._n_chunks = 0
+        #: the current file: its place among `files`, bytes after its last whole row, and how many are not read yet
+        self._at = 0
+        self._tail = b""
+        self._n_unread = 0
+        self._open = ExitStack()
+        self._file: io.BufferedReader | None = None
         #: whether to stop dealing out
         self.over = False
 
@@ -182,51 +206,59 @@ class Chunks:
         """Read the next rows into this chunk, or a larger one; None if there are no more."""
         with self._lock:
             while not self.over and self._at < len(self._files):
-                filled = self._read(chunk or Chunk.of(_CHUNK))
+                filled = self._read(chunk or Chunk.of(_CHUNK_BYTES))
                 if filled is not None:
-                    filled.number, filled.file = self._number, self._at
-                    self._number += 1
+                    filled.number = self._n_chunks
+                    filled.file = self._at
+                    self._n_chunks += 1
                     return filled
                 self._open.close()
-                self._at, self._file = self._at + 1, None
+                self._at += 1
+                self._file = None
             return None
 
     def _read(self, chunk: Chunk) -> Chunk | None:
+        """Read whole rows of the current file; None if there are no more."""
         check_memory_used("Reading the table")
         if self._file is None:
-            path, begin, stop, stamp = self._files[self._at]
-            if stamp is not None:
-                check_unchanged(path, stamp)
-            self._file = self._open.enter_context(open_bytes(path, self._encoding, stamp))
-            if self._file.seekable():
-                self._file.seek(begin)
-            else:
-                self._file.read(begin)
-            self._unread = sys.maxsize if stop is None else stop - begin
+            self._file = self._open_next()
         while True:
-            held = self._left
-            if len(held) * 2 > len(chunk.room) - SPARE:
-                if len(held) >= MAX_LINE:
-                    raise too_long(self._files[self._at][0])
-                chunk = Chunk.of(min(4 * len(held), MAX_LINE))
-            chunk.room[: len(held)] = held
-            room = memoryview(chunk.room)[len(held) : len(chunk.room) - SPARE]
-            got = self._file.readinto(room[: self._unread])
-            self._unread -= got
-            n = len(held) + got
+            tail = self._tail
+            if 2 * len(tail) > chunk.size:
+                if len(tail) >= MAX_LINE:
+                    raise too_long(self._files[self._at].path)
+                chunk = Chunk.of(min(4 * len(tail), MAX_LINE))
+            chunk.buffer[: len(tail)] = tail
+            free = memoryview(chunk.buffer)[len(tail) : chunk.size]
+            n_read = self._file.readinto(free[: self._n_unread])
+            self._n_unread -= n_read
+            n = len(tail) + n_read
             if not n:
                 return None
-            if got < len(room):  # the end of the file
-                if chunk.room[n - 1] != 10:
+            if n_read < len(free):  # the end of the file
+                if chunk.buffer[n - 1] != 10:
                     self._check_last_row()
-                    chunk.room[n] = 10
+                    chunk.buffer[n] = 10
                     n += 1
-                end = n
+                chunk.end = n
             else:
-                end = self._row_end(chunk, n)
-            chunk.end, self._left = end, bytes(memoryview(chunk.room)[end:n])
-            if end:
+                chunk.end = self._row_end(chunk, n)
+            self._tail = bytes(memoryview(chunk.buffer)[chunk.end : n])
+            if chunk.end:
                 return chunk
+
+    def _open_next(self) -> io.BufferedReader:
+        """Open the current file where its rows begin."""
+        path, begin, end, stamp = self._files[self._at]
+        if stamp is not None:
+            check_unchanged(path, stamp)
+        file = self._open.enter_context(open_bytes(path, self._encoding, stamp))
+        if file.seekable():
+            file.seek(begin)
+        else:
+            file.read(begin)
+        self._n_unread = sys.maxsize if end is None else end - begin
+        return file
 
     def _check_last_row(self) -> None:
         """Refuse a file whose last row was still being written when it was opened."""
@@ -241,6 +273,6 @@ class Chunks:
     def _row_end(self, chunk: Chunk, n: int) -> int:
         """Where the last whole row ends, 0 if there is none."""
         quote = self._dialect.quotes[:1].encode()
-        if not self._dialect.multiline or chunk.room.find(quote, 0, n) < 0:
-            return chunk.room.rfind(b"\n", 0, n) + 1
+        if not self._dialect.multiline or chunk.buffer.find(quote, 0, n) < 0:
+            return chunk.buffer.rfind(b"\n", 0, n) + 1
         return int(scan_rows(chunk.data, np.uint64(n), self._dialect.kinds, FRESH)[2])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
-from plar.errors import TableError
+from plar.errors import Given, TableError
 from plar.files.find import Stamp, stamp_of, suffix_of
 from plar.input.text.chunks import built_upon_ascii, open_bytes, read_head
 from plar.input.text.tokens import Dialect
@@ -51,7 +51,8 @@ def read_header(path: Path, kind: str, options: ReadOptions) -> Header:
     encoding = options.encoding
     stamp = stamp_of(path)
     with open_bytes(path, encoding, stamp) as file:
-        head, whole = read_head(file, path), False
+        head = read_head(file, path)
+        whole = False
         if not head:
             raise TableError(f"{str(path)!r} is empty. A table needs a header and rows.")
         _check_text(path, head, encoding)
@@ -61,16 +62,18 @@ def read_header(path: Path, kind: str, options: ReadOptions) -> Header:
         while True:
             lines = head[mark:]
             if kind == "arff" or (kind == "dat" and _begins_as_arff(lines)):
-                found = _arff_header(lines, path, inside, whole=whole)
+                header = _arff_header(lines, path, inside, whole=whole)
             else:
-                found = _delimited_header(lines, path, options, inside)
-            if found is not None:
-                return replace(found, size=found.size + mark, stamp=stamp)
+                header = _delimited_header(lines, path, options, inside)
+            if header is not None:
+                return replace(header, size=header.size + mark, stamp=stamp)
             if whole:
                 raise _no_header(path, lines)
-            more = read_head(file, path, head)
-            whole = len(more) == len(head)
-            head = more + b"\n" if whole and not more.endswith(b"\n") else more
+            longer_head = read_head(file, path, head)
+            whole = len(longer_head) == len(head)
+            head = longer_head
+            if whole and not head.endswith(b"\n"):
+                head += b"\n"
 
 
 def _no_header(path: Path, head: bytes) -> TableError:
@@ -86,7 +89,7 @@ def _check_text(path: Path, head: bytes, encoding: str) -> None:
         if head.startswith(magic):
             raise TableError(f"{name} is {kind} file, not text. Rename it to {suffix}.")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and built_upon_ascii(encoding):
-        raise TableError(f"{name} is UTF-16, not UTF-8. Pass encoding='utf-16' (--encoding utf-16).")
+        raise TableError(f"{name} is UTF-16, not UTF-8. Pass ", Given("encoding", "utf-16"), ".")
 
 
 def _separator_of(path: Path, line: str) -> str:
@@ -105,10 +108,11 @@ def decoded(line: bytes, path: Path, number: int, encoding: str) -> str:
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
-        known = "UTF-8" if encoding == "utf-8" else encoding
+        shown = "UTF-8" if encoding == "utf-8" else encoding
         raise TableError(
-            f"{str(path)!r}, line {number}: byte 0x{line[error.start]:02x} is not {known}. "
-            "Pass its encoding, e.g. encoding='latin-1'."
+            f"{str(path)!r}, line {number}: byte 0x{line[error.start]:02x} is not {shown}. Pass its encoding, e.g. ",
+            Given("encoding", "latin-1"),
+            ".",
         ) from None
 
 
@@ -183,8 +187,8 @@ def _name(declared: str, where: str) -> str:
         return name
     word = re.match(r"[A-Za-z]*", kind)
     if not word or word[0].lower() not in _TYPES:
-        known = ", ".join(_TYPES)
-        raise TableError(f"{where}: unknown type {kind!r} of attribute {name!r}. Known: {{values}}, {known}.")
+        types = ", ".join(_TYPES)
+        raise TableError(f"{where}: unknown type {kind!r} of attribute {name!r}. Known: {{values}}, {types}.")
     return name
 
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from plar.coding.numerals import NUMBER, pointed
-from plar.errors import warn
+from plar.errors import Given, warn
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_SHOWN = 5
+_SHOWN_NAMES = 5
 #: Python converts this many digits by default
-_DIGITS = 4000
+_MAX_DIGITS = 4000
 
 
 def written_number(text: str, decimal: str = ".") -> int | float | None:
@@ -27,7 +27,7 @@ def written_number(text: str, decimal: str = ".") -> int | float | None:
     if not _NUMBER.fullmatch(text):
         return None
     whole = text.rstrip("0").rstrip(".") if "." in text else text
-    if _WHOLE.fullmatch(whole) and len(whole) < _DIGITS:
+    if _WHOLE.fullmatch(whole) and len(whole) < _MAX_DIGITS:
         return int(whole)
     number = float(text)
     return number if math.isfinite(number) else None
@@ -57,12 +57,17 @@ def _twice(values: Sequence[str | None]) -> tuple[str, str] | None:
 
 def warn_of_spellings(columns: Mapping[str, Sequence[Any]]) -> None:
     """Warn of columns, given by their values, that spell one number in several ways: as text these differ."""
-    found = {name: ways for name, values in columns.items() if (ways := _twice(values))}
-    if not found:
+    spellings = {name: pair for name, values in columns.items() if (pair := _twice(values))}
+    if not spellings:
         return
-    first, (one, other) = next(iter(found.items()))
-    names = ", ".join(map(repr, list(found)[:_SHOWN])) + (f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN))
+    first = next(iter(spellings))
+    spelling, other = spellings[first]
+    names = ", ".join(map(repr, list(spellings)[:_SHOWN_NAMES]))
+    if len(spellings) > _SHOWN_NAMES:
+        names += f" and {len(spellings) - _SHOWN_NAMES} more"
     warn(
-        f"One number is written in several ways in {names}, such as {one!r} and {other!r}: as text they are different "
-        f"values. To compare numbers, pass numeric={first!r}."
+        f"One number is written in several ways in {names}, such as {spelling!r} and {other!r}: as text they are "
+        "different values. To compare numbers, pass ",
+        Given("numeric", first),
+        ".",
     )

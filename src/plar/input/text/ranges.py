@@ -51,16 +51,19 @@ def scan_range(path: Path, low: int, high: int, dialect: Dialect) -> Scan:
 def scan(data: bytes, dialect: Dialect) -> Scan:
     r"""Scan bytes from anywhere in a file, at least one.
 
-    >>> found = scan(b'x"\n1,2\n', Dialect(","))
-    >>> found.row_ends[PLAIN], found.row_ends[WITHIN], found.lines
+    >>> of_part = scan(b'x"\n1,2\n', Dialect(","))
+    >>> of_part.row_ends[PLAIN], of_part.row_ends[WITHIN], of_part.lines
     (3, 3, 2)
     >>> scan(b'a\nb",c\n', Dialect(",")).row_ends[WITHIN]
     7
     """
-    kinds, quote = dialect.kinds, dialect.quotes[:1].encode()
+    kinds = dialect.kinds
+    quote = dialect.quotes[:1].encode()
     if dialect.multiline and quote in data:
-        array, size = np.frombuffer(data, np.uint8), np.uint64(len(data))
-        fresh, within = scan_rows(array, size, kinds, FRESH), scan_rows(array, size, kinds, WITHIN)
+        array = np.frombuffer(data, np.uint8)
+        size = np.uint64(len(data))
+        fresh = scan_rows(array, size, kinds, FRESH)
+        within = scan_rows(array, size, kinds, WITHIN)
         # these two states differ only in what a quote means
         plain = scan_rows(array, size, kinds, PLAIN) if data.startswith(quote) else fresh
         states = tuple(state for state, _, _ in (fresh, plain, within))
@@ -78,11 +81,15 @@ def divided(header: Header, scans: Sequence[tuple[int, int, Scan]]) -> list[Head
 
     `scans` are (low, high, scan) of consecutive ranges, from the first row to the end of the file.
     """
-    begins, lines, state = [(header.size, header.lines)], header.lines, FRESH
-    for number, (low, _, found) in enumerate(scans):
-        end = found.row_ends[state]
-        if number and end and low + end < scans[-1][1]:
-            begins.append((low + end, lines + found.row_lines[state]))
-        state, lines = found.states[state], lines + found.lines
-    ends = [begin for begin, _ in begins[1:]] + [scans[-1][1]]
+    begins = [(header.size, header.lines)]
+    file_end = scans[-1][1]
+    lines = header.lines
+    state = FRESH
+    for number, (low, _, of_range) in enumerate(scans):
+        row_end = of_range.row_ends[state]
+        if number and row_end and low + row_end < file_end:
+            begins.append((low + row_end, lines + of_range.row_lines[state]))
+        lines += of_range.lines
+        state = of_range.states[state]
+    ends = [begin for begin, _ in begins[1:]] + [file_end]
     return [replace(header, size=at, lines=line, end=end) for (at, line), end in zip(begins, ends, strict=True)]

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from plar.coding.codes import Column, encode_distinct
 from plar.coding.column_names import check_names
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
-from plar.errors import NoRows, TableError
+from plar.errors import Given, NoRows, Part, TableError
 from plar.files.find import shown_files, suffix_of
 from plar.input.text import tokens
-from plar.input.text.chunks import Chunk, Chunks, built_upon_ascii
-from plar.input.text.dictionary import LENGTH, QUOTED, Dictionary, merged
+from plar.input.text.chunks import Chunk, Chunks, FileRange, built_upon_ascii
+from plar.input.text.dictionary import META_QUOTED, Dictionary, lengths_of, merged
 from plar.input.text.distinct import Index
 from plar.input.text.headers import LONE_CR, Header, decoded, read_header
 from plar.input.text.rows import Fault, Rows, Worker
@@ -32,8 +32,10 @@ from plar.runtime.parallel import in_threads, usable_cores
 
 #: maximum number of columns of a table in a file
 MAX_COLUMNS = 1 << 18
-#: bytes per thread at which another thread pays
-_SHARED = 1 << 21
+#: another thread pays from so many bytes for each
+_BYTES_PER_THREAD = 1 << 21
+#: how much larger text is than its compressed file, roughly
+_COMPRESSION = 20
 
 
 class CodedRows(NamedTuple):
@@ -83,17 +85,17 @@ class TextFile:
         spellings = dict.fromkeys(names, na)
         if weights is not None:
             spellings[weights] = NO_SPELLINGS
-        at = {name: place for place, name in enumerate(self.names)}
-        workers = self._work([at[name] for name in spellings], group, usable_cores())
+        places = {name: place for place, name in enumerate(self.names)}
+        workers = self._work([places[name] for name in spellings], group, usable_cores())
         self._check(workers)
         rows = Rows([worker.blocks for worker in workers])
         if not rows.n_rows:
             have = "has a header and no rows" if len(self.files) == 1 else "have headers and no rows"
             shown = shown_files(self.files)
             raise NoRows(f"{shown} {have}. Add some, or check whether the first line is a header.")
-        places, master = merged([worker.dictionary for worker in workers])
+        entries, master = merged([worker.dictionary for worker in workers])
         values, final = self._values(list(spellings.values()), trim, workers, master)
-        luts = [worker.final_codes(final[own]) for worker, own in zip(workers, places, strict=True)]
+        luts = [worker.final_codes(final[of_worker]) for worker, of_worker in zip(workers, entries, strict=True)]
 
         def where(column: int, code: int) -> str:
             chosen = np.flatnonzero((master.columns == column) & (final == code))
@@ -110,7 +112,7 @@ class TextFile:
         n_jobs = self._threads(n_jobs)
         workers = [Worker(dialect, wanted, len(self.names), group, n_jobs) for _ in range(n_jobs)]
         pairs = zip(self.files, self.headers, strict=True)
-        files = [(path, header.size, header.end, header.stamp) for path, header in pairs]
+        files = [FileRange(path, header.size, header.end, header.stamp) for path, header in pairs]
         with Chunks(files, dialect, self.encoding) as chunks:
             first = chunks.next(None)
             if first is None or workers[0].read(first):
@@ -137,8 +139,8 @@ class TextFile:
         for file, header in zip(self.files, self.headers, strict=True):
             with suppress(OSError):  # opening the file reports it
                 end = file.stat().st_size if header.end is None else header.end
-                size += (end - header.size) * (20 if suffix_of(file)[1] else 1)
-        return max(1, min(n_jobs, -(-size // _SHARED)))
+                size += (end - header.size) * (_COMPRESSION if suffix_of(file)[1] else 1)
+        return max(1, min(n_jobs, -(-size // _BYTES_PER_THREAD)))
 
     # -- errors ------------------------------------------------------------------------------------------------
 
@@ -149,29 +151,32 @@ class TextFile:
             return
         fault = min(faults, key=lambda fault: fault.chunk)
         path, line = self._place(workers, (fault.chunk << 32) | fault.line)
-        raise TableError(f"{str(path)!r}, line {line}: {self._reason(fault)}")
+        raise TableError(f"{str(path)!r}, line {line}: ", *self._reason(fault))
 
-    def _reason(self, fault: Fault) -> str:
+    def _reason(self, fault: Fault) -> tuple[Part, ...]:
+        """What is wrong, as the parts of a message."""
         dialect = self.headers[0].dialect
         if fault.kind == tokens.RAGGED:
-            found, expected = fault.fields, len(self.names)
+            fields = "1 field" if fault.fields == 1 else f"{fault.fields} fields"
             return (
-                f"{found} field{'s' * (found != 1)} where {expected} are expected. "
-                "Fix the line, or pass the right separator=."
+                f"{fields} where {len(self.names)} are expected. Fix the line, or pass the right ",
+                Given("separator"),
+                ".",
             )
         if fault.kind == tokens.LONE_CR:
-            return LONE_CR
+            return (LONE_CR,)
         if fault.kind == tokens.UNCLOSED:
-            return "a quote is not closed. Close it, or double quotes inside values."
+            return ("a quote is not closed. Close it, or double quotes inside values.",)
         remedy = "Escape it with a backslash." if dialect.padded else "Double the quotes inside a quoted value."
-        return f"{dialect.separator!r} expected after a closing quote. {remedy}"
+        return (f"{dialect.separator!r} expected after a closing quote. {remedy}",)
 
     def _place(self, workers: Sequence[Worker], first: int) -> tuple[Path, int]:
         """File and line of a position: the chunk in the upper 32 bits, its line in the lower."""
-        chunk, line = first >> 32, first & 0xFFFFFFFF
-        lines = {number: place for worker in workers for number, place in worker.lines.items()}
-        file = lines[chunk][0]
-        before = sum(n for number, (other, n) in lines.items() if other == file and number < chunk)
+        chunk = first >> 32
+        line = first & 0xFFFFFFFF
+        files_and_lines = {number: place for worker in workers for number, place in worker.lines.items()}
+        file, _ = files_and_lines[chunk]
+        before = sum(n for number, (other, n) in files_and_lines.items() if other == file and number < chunk)
         return self.files[file], self.headers[file].lines + before + line
 
     # -- values ------------------------------------------------------------------------------------------------
@@ -183,22 +188,28 @@ class TextFile:
 
         `spellings` says for each column what means missing.
         """
-        owners, entries = master.columns, master.entries[: master.made]
-        order = np.lexsort((entries["first"], owners))
+        owners = master.columns
+        order = np.lexsort((master.entries["first"][: master.n_entries], owners))
         bounds = np.searchsorted(owners[order], np.arange(len(spellings) + 1))
-        final, columns = np.empty(master.made, np.uint32), []
+        final = np.empty(master.n_entries, np.uint32)
+        columns = []
         texts = self._texts(workers, master)
         for na, (low, high) in zip(spellings, pairwise(bounds), strict=True):
-            own = order[low:high]
-            column = encode_distinct(np.arange(len(own), dtype=np.uint32), texts(own), na=na, trim=trim)
-            final[own] = column.codes
+            of_column = order[low:high]
+            codes = np.arange(len(of_column), dtype=np.uint32)
+            column = encode_distinct(codes, texts(of_column), na=na, trim=trim)
+            final[of_column] = column.codes
             columns.append(column)
         return columns, final
 
-    def _texts(self, workers: Sequence[Worker], master: Dictionary) -> Callable[..., Sequence[str | None]]:
+    def _texts(
+        self, workers: Sequence[Worker], master: Dictionary
+    ) -> Callable[[NDArray[np.int64]], Sequence[str | None]]:
         """Make a function that decodes entries."""
-        entries, whole = master.entries, master.arena[: master.filled].tobytes()
-        text = whole.decode("ascii") if whole.isascii() else ""
+        entries = master.entries
+        data = master.arena[: master.n_bytes].tobytes()
+        is_ascii = data.isascii()
+        text = data.decode("ascii") if is_ascii else ""
         missing = self.headers[0].dialect.missing
         encoding = self.encoding if built_upon_ascii(self.encoding) else "utf-8"
 
@@ -209,16 +220,17 @@ class TextFile:
                 return decoded(value, *self._place(workers, first), encoding)
 
         def texts(chosen: NDArray[np.int64]) -> Sequence[str | None]:
-            starts, metas = entries["place"][chosen].tolist(), entries["meta"][chosen]
-            ends = (entries["place"][chosen] + (metas >> QUOTED & LENGTH)).tolist()
-            if text or not whole:
-                found = [text[a:b] for a, b in zip(starts, ends, strict=True)]
+            starts = entries["place"][chosen]
+            metas = entries["meta"][chosen]
+            bounds = zip(starts.tolist(), (starts + lengths_of(metas)).tolist(), strict=True)
+            if is_ascii:
+                values = [text[start:end] for start, end in bounds]
             else:
                 firsts = entries["first"][chosen].tolist()
-                found = [decode(whole[a:b], first) for a, b, first in zip(starts, ends, firsts, strict=True)]
+                values = [decode(data[start:end], first) for (start, end), first in zip(bounds, firsts, strict=True)]
             if not missing:
-                return found
-            pairs = zip(found, (metas & QUOTED).tolist(), strict=True)
+                return values
+            pairs = zip(values, (metas & META_QUOTED).tolist(), strict=True)
             return [None if not quoted and value.strip() in missing else value for value, quoted in pairs]
 
         return texts
@@ -256,16 +268,18 @@ def open_text(files: Sequence[Path], kind: str, options: ReadOptions) -> TextFil
                 f"{str(file)!r} has different columns from {str(files[0])!r}. All files must have the same columns."
             )
         if replace(other.dialect, missing=()) != replace(first.dialect, missing=()):
-            raise TableError(f"{str(file)!r} has a different separator from {str(files[0])!r}. Pass separator=.")
-    missing = max((h.dialect.missing for h in headers), key=len)
+            raise TableError(
+                f"{str(file)!r} has a different separator from {str(files[0])!r}. Pass ", Given("separator"), "."
+            )
+    missing = max((header.dialect.missing for header in headers), key=len)
     headers[0] = replace(first, dialect=replace(first.dialect, missing=missing))
     if len(first.names) > MAX_COLUMNS:
         raise TableError(
             f"{str(files[0])!r} has {len(first.names):,} columns, and files may have {MAX_COLUMNS:,}. "
             "Check its separator, divide its columns, or pass the table as an array."
         )
-    remedy = "Rename them."
-    if not first.dialect.padded:  # ARFF declares its names
-        remedy = "Rename them, or pass header=False if the first line is a row."
-    check_names(first.names, repr(str(files[0])), remedy)
+    remedy: tuple[Part, ...] = ("Rename them, or pass ", Given("header", False), " if the first line is a row.")
+    if first.dialect.padded:  # ARFF declares its names
+        remedy = ("Rename them.",)
+    check_names(first.names, repr(str(files[0])), *remedy)
     return TextFile(tuple(files), tuple(headers), options.encoding)

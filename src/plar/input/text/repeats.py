@@ -2,117 +2,215 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.input.text.distinct import SPARE, Bytes, Distinct, Index, find_lines, hash_rows
+from plar.input.text.distinct import PADDING, Bytes, Distinct, Index, U64Array, find_lines, hash_rows
 
-#: among this many rows some must be equal; up to this share of distinct rows it pays to look for equal ones
-_TRIED, _DISTINCT = 1 << 14, 0.75
+#: among this many rows some must be equal for it to pay to look for equal ones
+_ROWS_ON_TRIAL = 1 << 14
+#: up to this share of distinct rows it pays
+_MAX_DISTINCT_SHARE = 0.75
 #: bytes of a chunk, added at once
-_ROOM = 1 << 20
-_NONE = 0xFFFFFFFF
+_CHUNK_BYTES = 1 << 20
+#: in place of a row: a line that is blank or a comment
+_NO_ROW = 0xFFFFFFFF
+#: more codes take more than a byte each
+_CODES_IN_A_BYTE = 256
+
+
+class NewLines(NamedTuple):
+    """The lines of a chunk that were not read before."""
+
+    data: Bytes
+    #: how many bytes of the data they are
+    end: int
+    #: the number of each in its chunk, from 1 on; and finally how many lines the chunk has
+    numbers: Index
 
 
 class Repeats:
     """Distinct rows of codes, with their counts and first places; up to this many bytes of rows, and of lines.
 
-    If rows are `whole` lines, all fields of which are coded, then rows of different lines are not compared, as long as
+    If rows are `whole_lines`, all fields of which are coded, then rows of different lines are not compared, as long as
     lines are kept: hardly any are equal.
     """
 
-    def __init__(self, width: int, n_bytes: int, whole: bool) -> None:
-        self._width, self._most, self._lines_pay, self._whole = width, n_bytes, True, whole
+    def __init__(self, width: int, max_bytes: int, whole_lines: bool) -> None:
+        self._max_bytes = max_bytes
+        self._whole_lines = whole_lines
         #: whether no two rows are equal
         self.distinct = True
-        self._type: np.dtype[np.unsignedinteger] = np.dtype(np.uint8)
-        #: where the lines of a chunk end, and their hashes
-        self._room = np.empty((2, 0), np.uint64)
+        self._rows = _Rows(width, max_bytes)
+        self._lines = _Lines(max_bytes)
         self._clear()
 
     def _clear(self) -> None:
-        room = self._most + _ROOM
-        self._rows, self._lines, self._seen = Distinct(room), Distinct(room), 0
+        self._rows.clear()
+        self._lines.clear()
+        #: rows, with their repetitions
+        self._n_seen = 0
         #: chunk, its first new row, its new rows
         self._runs: list[tuple[int, int, int]] = []
-        #: the row of each line, chunk by chunk, and those of the current chunk
-        self._became: list[Index] = []
-        self._now, self._keeps_lines = np.empty(0, np.uint32), True
-        #: further counts of the rows that were kept as bytes before there were too many codes
-        self._counted = np.empty(0, np.uint64)
 
     @property
     def full(self) -> bool:
         """Whether the rows should be taken, to start over."""
-        return self._rows.filled >= self._most
+        return self._rows.n_bytes >= self._max_bytes
 
     def pay(self) -> bool:
-        """Whether to continue: some rows were equal to others, and many by the time there is no more room."""
+        """Whether to continue: some rows were equal to others, and many by the time the limit of bytes is reached."""
         if self.full:
-            return self._rows.made < _DISTINCT * self._seen
-        return self._seen < _TRIED or self._rows.made < self._seen
+            return self._rows.n_rows < _MAX_DISTINCT_SHARE * self._n_seen
+        return self._n_seen < _ROWS_ON_TRIAL or self._rows.n_rows < self._n_seen
 
-    def new_lines(self, data: Bytes, end: int) -> tuple[Bytes, int, Index] | None:
-        """Return the lines of a chunk that were not read before, and their numbers; None if that does not pay.
-
-        The last of the numbers is how many lines there are.
-        """
-        if not self._lines_pay:
+    def new_lines(self, data: Bytes, end: int) -> NewLines | None:
+        """Return the lines of a chunk that were not read before; None if that does not pay."""
+        if not self._lines.pay:
             return None
-        if self._room.shape[1] <= end:
-            self._room = np.empty((2, end + 1), np.uint64)
-        bounds, hashes = self._room
-        n = find_lines(data, np.uint64(end), bounds, hashes)
-        begin, keep = self._lines.filled, self._lines.filled < self._most
-        self._keeps_lines = keep
-        _, new = self._lines.add(data, bounds[: n + 1], hashes, keep)
-        self._now = np.full(len(new), _NONE, np.uint32)
-        if keep:
-            self._became.append(self._now)
-        known = n - len(new)
-        self._seen += known
-        self._lines_pay = known >= (1 - _DISTINCT) * n if not keep else self._lines.made < _TRIED or self._seen > 0
-        size = int((bounds[new + np.uint32(1)] - bounds[new]).sum())
-        return self._lines.arena[begin:], size, np.append(new + np.uint32(1), np.uint32(n))
+        new = self._lines.add(data, end)
+        n_lines = int(new.numbers[-1])
+        n_repeated = n_lines - (len(new.numbers) - 1)
+        self._n_seen += n_repeated
+        self._lines.judge(n_lines, n_repeated, self._n_seen)
+        return new
 
     def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
         """Add rows, of at most this many codes; `lines`: the new line that each comes from, if any."""
-        if n_codes > 256 and self._type.itemsize == 1:
-            kept, self._counted = self._kept, self._rows.counts - np.uint64(1)
-            self._rows, self._type = Distinct(self._most + _ROOM), np.dtype(np.uint32)
-            self._number(kept, self.distinct)
-        before, compare = self._rows.made, lines is None or not (self._whole and self._keeps_lines)
+        if n_codes > _CODES_IN_A_BYTE:
+            self._rows.widen(self.distinct)
+        n_before = self._rows.n_rows
+        compare = lines is None or not (self._whole_lines and self._lines.kept)
         self.distinct = self.distinct and compare
-        numbers = self._number(rows, compare)
-        if self._rows.made > before:
-            self._runs.append((chunk, before, self._rows.made - before))
-        self._seen += len(rows)
+        numbers = self._rows.add(rows, compare)
+        n_new = self._rows.n_rows - n_before
+        if n_new:
+            self._runs.append((chunk, n_before, n_new))
+        self._n_seen += len(rows)
         if lines is not None:
-            self._now[lines - np.uint32(1)] = numbers
-
-    def _number(self, rows: NDArray[np.unsignedinteger], compare: bool) -> Index:
-        """Keep rows as bytes, only those that are not kept yet if they are to be compared."""
-        size = self._width * self._type.itemsize
-        strings = np.empty(len(rows) * size + SPARE, np.uint8)
-        strings[:-SPARE].view(self._type).reshape(rows.shape)[...] = rows
-        if not compare:
-            return self._rows.append(strings, len(rows))
-        hashes = np.empty(len(rows), np.uint64)
-        hash_rows(strings, np.uint64(size), hashes)
-        return self._rows.add(strings, np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(size), hashes)[0]
-
-    @property
-    def _kept(self) -> NDArray[np.unsignedinteger]:
-        return self._rows.arena[: self._rows.filled].view(self._type).reshape(-1, self._width)
+            self._lines.assign(lines, numbers)
 
     def take(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64], list[tuple[int, int, int]]]:
         """Return the distinct rows, their counts, and (chunk, first row, rows) of their first places; start over."""
-        counts = self._rows.counts
-        counts[: len(self._counted)] += self._counted
-        if self._became:
-            became, again = np.concatenate(self._became), self._lines.counts - np.uint64(1)
-            rows = became != _NONE  # others are blank, or comments
-            np.add.at(counts, became[rows], again[rows])
-        taken = self._kept, counts.astype(np.int64), self._runs
+        rows = self._rows.codes
+        counts = self._rows.counts()
+        self._lines.add_repetitions(counts)
+        runs = self._runs
         self._clear()
-        return taken
+        return rows, counts.astype(np.int64), runs
+
+
+class _Rows:
+    """Distinct rows of codes, kept as strings of bytes."""
+
+    def __init__(self, width: int, max_bytes: int) -> None:
+        self._width = width
+        self._max_bytes = max_bytes
+        self._type: np.dtype[np.unsignedinteger] = np.dtype(np.uint8)
+        self.clear()
+
+    def clear(self) -> None:
+        self._strings = Distinct(self._max_bytes + _CHUNK_BYTES)
+        #: how often rows were repeated before `widen` moved them
+        self._repetitions: U64Array = np.empty(0, np.uint64)
+
+    @property
+    def n_rows(self) -> int:
+        return self._strings.n_strings
+
+    @property
+    def n_bytes(self) -> int:
+        return self._strings.n_bytes
+
+    @property
+    def codes(self) -> NDArray[np.unsignedinteger]:
+        return self._strings.arena[: self._strings.n_bytes].view(self._type).reshape(-1, self._width)
+
+    def counts(self) -> U64Array:
+        """How often each row was added."""
+        counts = self._strings.counts
+        counts[: len(self._repetitions)] += self._repetitions
+        return counts
+
+    def add(self, rows: NDArray[np.unsignedinteger], compare: bool) -> Index:
+        """Keep rows and return their numbers; if they are to be compared, only those that are not kept yet."""
+        row_bytes = self._width * self._type.itemsize
+        strings = np.empty(len(rows) * row_bytes + PADDING, np.uint8)
+        strings[:-PADDING].view(self._type).reshape(rows.shape)[...] = rows
+        if not compare:
+            return self._strings.append(strings, len(rows))
+        hashes = np.empty(len(rows), np.uint64)
+        hash_rows(strings, np.uint64(row_bytes), hashes)
+        bounds = np.arange(len(rows) + 1, dtype=np.uint64) * np.uint64(row_bytes)
+        numbers, _ = self._strings.add(strings, bounds, hashes)
+        return numbers
+
+    def widen(self, compare: bool) -> None:
+        """Store codes in more than one byte from now on, and those of the rows that are kept already."""
+        if self._type.itemsize > 1:
+            return
+        rows = self.codes
+        repetitions = self._strings.counts - np.uint64(1)
+        self._type = np.dtype(np.uint32)
+        self.clear()
+        self._repetitions = repetitions
+        self.add(rows, compare)
+
+
+class _Lines:
+    """Distinct lines, and the rows that they became."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        #: whether it pays to look lines up
+        self.pay = True
+        #: where the lines of a chunk end, and their hashes
+        self._buffer: U64Array = np.empty((2, 0), np.uint64)
+        self.clear()
+
+    def clear(self) -> None:
+        self._strings = Distinct(self._max_bytes + _CHUNK_BYTES)
+        #: whether those of the current chunk are kept
+        self.kept = True
+        #: the row of each line that is kept, chunk by chunk
+        self._rows_by_chunk: list[Index] = []
+        #: the row of each new line of the current chunk
+        self._rows: Index = np.empty(0, np.uint32)
+
+    def add(self, data: Bytes, end: int) -> NewLines:
+        """Return the lines of a chunk that are not kept yet, and keep them, unless there are too many already."""
+        if self._buffer.shape[1] <= end:
+            self._buffer = np.empty((2, end + 1), np.uint64)
+        bounds, hashes = self._buffer
+        n_lines = find_lines(data, np.uint64(end), bounds, hashes)
+        begin = self._strings.n_bytes
+        self.kept = begin < self._max_bytes
+        _, new = self._strings.add(data, bounds[: n_lines + 1], hashes, self.kept)
+        self._rows = np.full(len(new), _NO_ROW, np.uint32)
+        if self.kept:
+            self._rows_by_chunk.append(self._rows)
+        n_bytes = int((bounds[new + np.uint32(1)] - bounds[new]).sum())
+        numbers = np.append(new + np.uint32(1), np.uint32(n_lines))
+        return NewLines(self._strings.arena[begin:], n_bytes, numbers)
+
+    def judge(self, n_lines: int, n_repeated: int, n_seen: int) -> None:
+        """Decide whether to continue, by the lines of a chunk and by how many repeated rows there are in all."""
+        if self.kept:
+            self.pay = self._strings.n_strings < _ROWS_ON_TRIAL or n_seen > 0
+        else:
+            self.pay = n_repeated >= (1 - _MAX_DISTINCT_SHARE) * n_lines
+
+    def assign(self, lines: Index, rows: Index) -> None:
+        """Note the rows that some new lines of the current chunk became, given by their numbers from 1 on."""
+        self._rows[lines - np.uint32(1)] = rows
+
+    def add_repetitions(self, counts: U64Array) -> None:
+        """Add to the counts of rows how often their lines were repeated."""
+        if not self._rows_by_chunk:
+            return
+        rows = np.concatenate(self._rows_by_chunk)
+        repetitions = self._strings.counts - np.uint64(1)
+        are_rows = rows != _NO_ROW
+        np.add.at(counts, rows[are_rows], repetitions[are_rows])

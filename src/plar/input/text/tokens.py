@@ -7,13 +7,14 @@ by hashing, fields of up to eight bytes by their bytes, longer ones by a hash an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from plar.grouping.factorize import mix
-from plar.input.text.dictionary import COLUMN, SPREAD, Entries, find_entry, word_of
-from plar.input.text.distinct import Bytes, Counts, Index, Words, eight_bytes, matches
-from plar.runtime.jit import jit
+from plar.input.text.dictionary import META_COLUMN_SHIFT, META_LENGTH_SHIFT, SPREAD, Entries, find_entry, word_of
+from plar.input.text.distinct import Bytes, Index, U64Array, bytes_before, eight_bytes, matches, n_bytes_in
+from plar.runtime.jit import borrowing, inlined
 
 #: roles of a byte outside quotes
 SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
@@ -21,15 +22,15 @@ SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(
 _STOP = np.uint8(7)
 #: where a byte may be: at the start of a field or after a closing quote, in a field without quotes, or in quotes
 FRESH, PLAIN, WITHIN = 0, 1, 2
-#: how `tokenize` ended: everything read, no room for another row, or a faulty row; the last is found before
-DONE, ROOM, RAGGED, STRAY, UNCLOSED, LONE_CR = 0, 1, 2, 3, 4, 5
-#: in `short`, an empty field
+#: how `tokenize` ended: everything read, no place for another row, or a faulty row; a lone CR is found before
+DONE, FULL, RAGGED, STRAY, UNCLOSED, LONE_CR = 0, 1, 2, 3, 4, 5
+#: in `Tables.short`, an empty field
 EMPTY = np.uint64(256)
+#: in place of a column: a field that is not coded
+UNWANTED = np.uint32(0xFFFFFFFF)
 
-_ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
-_CR, _LF, _BACKSLASH = np.uint8(13), np.uint8(10), np.uint8(92)
-_NONE = np.uint32(0xFFFFFFFF)
-_EACH = np.uint64(0x0101010101010101)
+_ZERO, _ONE, _TWO, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(8)
+_LF, _CR, _PERCENT, _BACKSLASH = np.uint8(10), np.uint8(13), np.uint8(37), np.uint8(92)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +50,22 @@ class Dialect:
     #: the role of each byte outside quotes
     kinds: Bytes = field(init=False, repr=False, compare=False)
     #: the bytes that end a field, each eight times in a word
-    ends: Words = field(init=False, repr=False, compare=False)
+    ends: U64Array = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Tabulate the bytes for the kernels."""
         kinds = np.zeros(256, np.uint8)
         for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
             kinds[list(marks.encode())] |= kind
-        if not self.runs:
-            kinds[ord(self.separator)] = 0
-        kinds[list(b" \t" if self.runs else self.separator.encode())] |= SEPARATOR
-        ends = (self.separator + "\n" + ("\t" if self.runs else self.comment or "\n")).encode()
+        if self.runs:
+            kinds[list(b" \t")] |= SEPARATOR
+            third_end = "\t"
+        else:
+            kinds[ord(self.separator)] = SEPARATOR  # even if it is a tab, which is a blank otherwise
+            third_end = self.comment or "\n"
+        ends = [ord(end) * 0x0101010101010101 for end in (self.separator, "\n", third_end)]
         object.__setattr__(self, "kinds", kinds)
-        object.__setattr__(self, "ends", np.array([end * 0x0101010101010101 for end in ends], np.uint64))
+        object.__setattr__(self, "ends", np.array(ends, np.uint64))
 
     @property
     def runs(self) -> bool:
@@ -74,13 +78,15 @@ class Dialect:
         return not self.runs and not self.padded
 
 
-@jit
+@borrowing
 def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[int, np.uint64, np.uint64]:
     """The state at the end of data that begin in a given one, and where its first and last rows end, 0 if none does.
 
     Within quotes, quotes are doubled.
     """
-    i, first, last = _ZERO, _ZERO, _ZERO
+    i = _ZERO
+    first = _ZERO
+    last = _ZERO
     while i < end:
         if state == WITHIN:
             while i < end and not kinds[data[i]] & QUOTE:
@@ -96,7 +102,8 @@ def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[in
             continue
         state = FRESH if kind & (SEPARATOR | LINE_END) else PLAIN
         if kind & LINE_END:
-            first, last = first or i, i
+            first = first or i
+            last = i
     return state, first, last
 
 
@@ -116,9 +123,10 @@ def lone_cr(data: Bytes, end: int, dialect: Dialect) -> int:
     return -1 if position == end else position
 
 
-@jit
+@borrowing
 def _find_lone_cr(data: Bytes, end: np.uint64, kinds: Bytes, padded: bool, multiline: bool) -> np.uint64:
-    i, fresh = _ZERO, True
+    i = _ZERO
+    fresh = True
     while i < end:
         kind = kinds[data[i]]
         if fresh and kind & QUOTE:
@@ -147,198 +155,356 @@ def _find_lone_cr(data: Bytes, end: np.uint64, kinds: Bytes, padded: bool, multi
     return end
 
 
-@jit
+class ByteRoles(NamedTuple):
+    """A dialect as the kernels take it; see `Dialect`."""
+
+    kinds: Bytes
+    ends: U64Array
+    runs: bool
+    padded: bool
+
+
+class Tables(NamedTuple):
+    """What `tokenize` looks values up in, and adds new ones to, for all columns that are coded."""
+
+    #: by byte, or EMPTY, and column: the code + 1 of a field of at most one byte, 0 if it is new
+    short: Index
+    #: of all values; `slots` finds those that are not in `short`
+    slots: Index
+    entries: Entries
+    arena: Bytes
+    #: how many codes each column has
+    n_codes: Index
+
+
+class Progress(NamedTuple):
+    """How far the rows of a chunk are coded, and why no further."""
+
+    #: where the next row begins, and its line
+    position: int
+    line: int
+    #: entries of the dictionary, and bytes of its arena
+    n_entries: int
+    n_bytes: int
+    #: rows that the last call wrote
+    n_rows: int = 0
+    #: fields of the row at fault
+    n_fields: int = 0
+    outcome: int = FULL
+
+
+@borrowing
 def tokenize(
     data: Bytes,
     end: np.uint64,
-    dialect: tuple[Bytes, Words, bool, bool],
-    wanted: Index,
-    state: Counts,
     chunk: np.uint64,
-    short: Index,
-    slots: Index,
-    entries: Entries,
-    n_codes: Index,
-    arena: Bytes,
+    roles: ByteRoles,
+    wanted: Index,
+    tables: Tables,
     rows: Index,
     lines: Index,
-) -> int:
-    """Code the rows of a chunk until its end, or until there is no room for another one; return how it ended.
+    progress: Progress,
+) -> Progress:
+    """Code the rows of a chunk until its end, until `rows` or the dictionary is full, or until a row is faulty.
 
-    The data are whole rows, each with a line end, and without a `lone_cr`. `dialect` has its `kinds`, `ends`, `runs`
-    and `padded`; `wanted` for each field of a row its place among the columns that are coded, 2^32 - 1 for those that
-    are not; `short` code + 1 of fields of one byte and none. `rows` and `lines` are written. In `state`, in and out:
-    where the next row begins, its line, entries and bytes of the dictionary; out: the fields of a row at fault, and how
-    many rows there are.
+    The data are whole rows, each with a line end, and without a `lone_cr`. `wanted` has for each field of a row its
+    place among the columns that are coded, or UNWANTED. The codes and the line of each row go into `rows` and `lines`.
     """
-    kinds, ends, runs, padded = dialect
-    fields, used = np.uint64(len(wanted)), np.uint64(len(n_codes))
-    pos, line = np.uint64(state[0]), np.uint64(state[1])
-    made, filled = np.uint64(state[2]), np.uint64(state[3])
-    n_rows, ended = _ZERO, DONE
-    separator, mask = np.uint8(ends[0]), np.uint64(len(slots)) - _ONE
-    j = _ZERO
-    while pos < end:
-        i = pos
-        # blank lines and comment lines are not rows
-        first = kinds[data[i]]
-        if (first & (BLANK | LINE_END | COMMENT)) or data[i] == _CR:
-            while (kinds[data[i]] & BLANK) or data[i] == _CR:
-                i += _ONE
-            if kinds[data[i]] & COMMENT:
-                while data[i] != _LF:
-                    i += _ONE
-            if data[i] == _LF:
-                pos = i + _ONE
+    kinds = roles.kinds
+    n_columns = np.uint64(len(tables.n_codes))
+    position = np.uint64(progress.position)
+    line = np.uint64(progress.line)
+    n_entries = np.uint64(progress.n_entries)
+    n_bytes = np.uint64(progress.n_bytes)
+    n_rows = _ZERO
+    n_fields = _ZERO
+    outcome = DONE
+    while position < end:
+        if (kinds[data[position]] & (BLANK | LINE_END | COMMENT)) or data[position] == _CR:
+            after = _after_empty_line(data, position, kinds)
+            if after != position:
+                position = after
                 line += _ONE
                 continue
-            i = pos
-        if n_rows == np.uint64(len(rows)) or made + used > np.uint64(len(entries)):
-            ended = ROOM
+        if n_rows == np.uint64(len(rows)) or n_entries + n_columns > np.uint64(len(tables.entries)):
+            outcome = FULL
             break
-        j = _ZERO
-        breaks = _ZERO
-        while True:
-            if runs or padded:
-                while kinds[data[i]] & BLANK:
-                    i += _ONE
-                if runs and j > _ZERO and (data[i] == _LF or data[i] == _CR):
-                    while data[i] != _LF:
-                        i += _ONE
-                    break
-            # a field of one byte, the most frequent one
-            if data[i + _ONE] == separator and kinds[data[i]] == 0 and j < fields and wanted[j] != _NONE:
-                code = short[np.uint64(data[i]), np.uint64(wanted[j])]
-                if code != 0:
-                    rows[n_rows, np.uint64(wanted[j])] = code - np.uint32(1)
-                    j += _ONE
-                    i += np.uint64(2)
-                    continue
-            start, length, flag, inside, word, known = i, _ZERO, _ZERO, False, _ZERO, False
-            if kinds[data[i]] & QUOTE:
-                mark = data[i]
-                i += _ONE
-                start = i
-                flag = _ONE if padded else _ZERO
-                escaped = _ZERO
-                while i < end:
-                    b = data[i]
-                    if padded and b == _BACKSLASH and data[i + _ONE] != _LF:
-                        escaped += _ONE
-                        i += np.uint64(2)
-                        continue
-                    if b == mark:
-                        if padded or data[i + _ONE] != mark:
-                            break
-                        escaped += _ONE
-                        i += np.uint64(2)
-                        continue
-                    if b == _LF:
-                        if runs or padded:  # a value does not hold line ends
-                            break
-                        breaks += _ONE
-                    i += _ONE
-                if i >= end or data[i] != mark:
-                    ended = UNCLOSED
-                    break
-                length = i - start
-                i += _ONE
-                if escaped:
-                    # the value without its escapes, in the free part of the arena
-                    inside, k, to = True, start, filled
-                    while k < i - _ONE:
-                        if data[k] == mark and not padded:
-                            k += _ONE
-                        elif padded and data[k] == _BACKSLASH:
-                            after = data[k + _ONE]
-                            if after == _BACKSLASH or after == np.uint8(37) or kinds[after] & QUOTE:
-                                k += _ONE
-                        arena[to] = data[k]
-                        to += _ONE
-                        k += _ONE
-                    start, length = filled, to - filled
-                if padded:
-                    while kinds[data[i]] & BLANK:
-                        i += _ONE
-                while data[i] == _CR:
-                    i += _ONE
-                if kinds[data[i]] & _STOP == 0:
-                    ended = STRAY
-                    break
-            else:
-                eight = eight_bytes(data, i)
-                found = matches(eight, ends[0]) | matches(eight, ends[1]) | matches(eight, ends[2])
-                if found:
-                    before = ((found & (~found + _ONE)) >> np.uint64(7)) - _ONE
-                    word, known = eight & before, True
-                    i += ((before & _EACH) * _EACH) >> np.uint64(56)
-                else:
-                    i += _EIGHT
-                    while kinds[data[i]] & _STOP == 0:
-                        i += _ONE
-                length = i - start
-                if data[i] == _LF:
-                    while length and data[start + length - _ONE] == _CR:
-                        length -= _ONE
-                        known = False
-            if j < fields and wanted[j] != _NONE:
-                column = np.uint64(wanted[j])
-                meta = (column << COLUMN) | (length << _ONE) | flag
-                # a variable for either array would count references, which costs more than all the rest
-                if inside:
-                    word = word_of(arena, start, length)
-                elif not known:
-                    word = word_of(data, start, length)
-                brief = length < np.uint64(2) and flag == _ZERO
-                if brief:
-                    at = word if length else EMPTY
-                    found_at = short[at, column]
-                    code = found_at - np.uint32(1)
-                else:
-                    # most are found at once; a function call with all arrays would cost more
-                    at = mix(word ^ (meta * SPREAD)) & mask
-                    found_at = slots[at]
-                    if (
-                        found_at == 0
-                        or entries[found_at - np.uint32(1)].word != word
-                        or entries[found_at - np.uint32(1)].meta != meta
-                        or length > _EIGHT
-                    ):
-                        if inside:
-                            at, found_at = find_entry(arena, start, word, meta, slots, entries, arena)
-                        else:
-                            at, found_at = find_entry(data, start, word, meta, slots, entries, arena)
-                    code = np.uint32(entries[found_at - np.uint32(1)].code) if found_at else np.uint32(0)
-                if found_at == 0:
-                    for n in range(_ZERO if inside else length):  # else it is there already
-                        arena[filled + n] = data[start + n]
-                    code = n_codes[column]
-                    entries[made].word, entries[made].meta = word, meta
-                    entries[made].place, entries[made].code = filled, code
-                    entries[made].first = (chunk << np.uint64(32)) | line
-                    n_codes[column] += np.uint32(1)
-                    filled += length
-                    made += _ONE
-                    if brief:
-                        short[at, column] = n_codes[column]
-                    else:
-                        slots[at] = made
-                rows[n_rows, column] = code
-            j += _ONE
-            if kinds[data[i]] & SEPARATOR:
-                i += _ONE
-                continue
-            while data[i] != _LF:  # a comment
-                i += _ONE
-            break
-        if ended != DONE:
-            break
-        if j != fields:
-            ended = RAGGED
+        first = (chunk << np.uint64(32)) | line
+        row_end, n_fields, n_breaks, n_entries, n_bytes, outcome = _code_row(
+            data, position, end, first, roles, wanted, tables, n_entries, n_bytes, rows, n_rows
+        )
+        if outcome == DONE and n_fields != np.uint64(len(wanted)):
+            outcome = RAGGED
+        if outcome != DONE:
             break
         lines[n_rows] = line
         n_rows += _ONE
-        pos = i + _ONE
-        line += breaks + _ONE
-    state[0], state[1], state[2], state[3], state[4], state[5] = pos, line, made, filled, j, n_rows
-    return ended
+        position = row_end + _ONE
+        line += n_breaks + _ONE
+    return Progress(
+        int(position),
+        int(line),
+        int(n_entries),
+        int(n_bytes),
+        int(n_rows),
+        int(n_fields),
+        outcome,
+    )
+
+
+@inlined
+def _code_row(
+    data: Bytes,
+    start: np.uint64,
+    end: np.uint64,
+    first: np.uint64,
+    roles: ByteRoles,
+    wanted: Index,
+    tables: Tables,
+    n_entries: np.uint64,
+    n_bytes: np.uint64,
+    rows: Index,
+    row: np.uint64,
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, int]:
+    """Code one row, whose chunk and line are `first`.
+
+    Returns where its line ends, its fields, the line ends within them, the entries and bytes of the dictionary, and
+    DONE or what is wrong.
+    """
+    kinds, ends, runs, padded = roles
+    short = tables.short
+    n_wanted = np.uint64(len(wanted))
+    separator = np.uint8(ends[0])
+    i = start
+    j = _ZERO
+    n_breaks = _ZERO
+    outcome = DONE
+    while True:
+        if runs or padded:
+            i = _skip_blanks(data, i, kinds)
+            if runs and j > _ZERO and (data[i] == _LF or data[i] == _CR):
+                i = _line_end(data, i)
+                break
+        # a field of one byte, the most frequent one
+        if data[i + _ONE] == separator and kinds[data[i]] == 0 and j < n_wanted and wanted[j] != UNWANTED:
+            number = short[np.uint64(data[i]), np.uint64(wanted[j])]
+            if number != 0:
+                rows[row, np.uint64(wanted[j])] = number - np.uint32(1)
+                j += _ONE
+                i += _TWO
+                continue
+        value = i
+        word = _ZERO
+        has_word = False
+        escaped = False
+        quoted = bool(kinds[data[i]] & QUOTE)
+        if quoted:
+            value += _ONE
+            close, n_escapes, n_within = _closing_quote(data, value, end, data[i], runs, padded)
+            if close == end:
+                outcome = UNCLOSED
+                break
+            n_breaks += n_within
+            length = close - value
+            escaped = bool(n_escapes)
+            if escaped:
+                length = _unescape(data, value, close, data[i], kinds, padded, tables.arena, n_bytes)
+                value = n_bytes
+            i = _end_after_quote(data, close + _ONE, kinds, padded)
+            if kinds[data[i]] & _STOP == 0:
+                outcome = STRAY
+                break
+        else:
+            i, word, has_word = _end_of_plain(data, value, kinds, ends)
+            length = i - value
+            if data[i] == _LF:
+                while length and data[value + length - _ONE] == _CR:
+                    length -= _ONE
+                    has_word = False
+        if j < n_wanted and wanted[j] != UNWANTED:
+            column = np.uint64(wanted[j])
+            flag = _ONE if quoted and padded else _ZERO
+            code, n_entries, n_bytes = _code_value(
+                data, value, length, word, has_word, escaped, flag, column, first, tables, n_entries, n_bytes
+            )
+            rows[row, column] = code
+        j += _ONE
+        if kinds[data[i]] & SEPARATOR:
+            i += _ONE
+            continue
+        i = _line_end(data, i)  # after a comment
+        break
+    return i, j, n_breaks, n_entries, n_bytes, outcome
+
+
+@inlined
+def _code_value(
+    data: Bytes,
+    start: np.uint64,
+    length: np.uint64,
+    word: np.uint64,
+    has_word: bool,
+    escaped: bool,
+    flag: np.uint64,
+    column: np.uint64,
+    first: np.uint64,
+    tables: Tables,
+    n_entries: np.uint64,
+    n_bytes: np.uint64,
+) -> tuple[np.uint32, np.uint64, np.uint64]:
+    """Code of a value, and the entries and bytes of the dictionary, to which it is added if it is new.
+
+    A value that was `escaped` is in the free part of the arena, others are in the data.
+    """
+    short, slots, entries, arena, n_codes = tables
+    meta = (column << META_COLUMN_SHIFT) | (length << META_LENGTH_SHIFT) | flag
+    # a variable for either array would count references, which costs more than all the rest
+    if escaped:
+        word = word_of(arena, start, length)
+    elif not has_word:
+        word = word_of(data, start, length)
+    is_short = length < _TWO and flag == _ZERO
+    if is_short:
+        at = word if length else EMPTY
+        number = short[at, column]
+        code = number - np.uint32(1)
+    else:
+        # most are found at once; a function call with all arrays would cost more
+        at = mix(word ^ (meta * SPREAD)) & (np.uint64(len(slots)) - _ONE)
+        number = slots[at]
+        if (
+            number == 0
+            or entries[number - np.uint32(1)].word != word
+            or entries[number - np.uint32(1)].meta != meta
+            or length > _EIGHT
+        ):
+            if escaped:
+                at, number = find_entry(arena, start, word, meta, slots, entries, arena)
+            else:
+                at, number = find_entry(data, start, word, meta, slots, entries, arena)
+        code = np.uint32(entries[number - np.uint32(1)].code) if number else np.uint32(0)
+    if number == 0:
+        if not escaped:
+            for n in range(length):
+                arena[n_bytes + n] = data[start + n]
+        code = n_codes[column]
+        entries[n_entries].word = word
+        entries[n_entries].meta = meta
+        entries[n_entries].place = n_bytes
+        entries[n_entries].first = first
+        entries[n_entries].code = code
+        n_codes[column] += np.uint32(1)
+        n_entries += _ONE
+        n_bytes += length
+        if is_short:
+            short[at, column] = n_codes[column]
+        else:
+            slots[at] = n_entries
+    return code, n_entries, n_bytes
+
+
+@borrowing
+def _skip_blanks(data: Bytes, start: np.uint64, kinds: Bytes) -> np.uint64:
+    """The first byte that is not blank."""
+    i = start
+    while kinds[data[i]] & BLANK:
+        i += _ONE
+    return i
+
+
+@borrowing
+def _line_end(data: Bytes, start: np.uint64) -> np.uint64:
+    """The first line end."""
+    i = start
+    while data[i] != _LF:
+        i += _ONE
+    return i
+
+
+@borrowing
+def _after_empty_line(data: Bytes, start: np.uint64, kinds: Bytes) -> np.uint64:
+    """What follows a line that is blank or a comment; its start if it is neither, and so a row."""
+    i = start
+    while (kinds[data[i]] & BLANK) or data[i] == _CR:
+        i += _ONE
+    if kinds[data[i]] & COMMENT:
+        i = _line_end(data, i)
+    return i + _ONE if data[i] == _LF else start
+
+
+@borrowing
+def _end_of_plain(data: Bytes, start: np.uint64, kinds: Bytes, ends: U64Array) -> tuple[np.uint64, np.uint64, bool]:
+    """Where a field without quotes ends; and, if it has fewer than eight bytes, these as a word."""
+    eight = eight_bytes(data, start)
+    stops = matches(eight, ends[0]) | matches(eight, ends[1]) | matches(eight, ends[2])
+    if stops:
+        before = bytes_before(stops)
+        return start + n_bytes_in(before), eight & before, True
+    i = start + _EIGHT
+    while kinds[data[i]] & _STOP == 0:
+        i += _ONE
+    return i, _ZERO, False
+
+
+@borrowing
+def _closing_quote(
+    data: Bytes, start: np.uint64, end: np.uint64, mark: np.uint8, runs: bool, padded: bool
+) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Where the quote is that closes a value, `end` if there is none; and the value's escapes and line ends."""
+    i = start
+    n_escapes = _ZERO
+    n_breaks = _ZERO
+    while i < end:
+        byte = data[i]
+        if padded and byte == _BACKSLASH and data[i + _ONE] != _LF:
+            n_escapes += _ONE
+            i += _TWO
+        elif byte == mark:
+            if padded or data[i + _ONE] != mark:
+                return i, n_escapes, n_breaks
+            n_escapes += _ONE
+            i += _TWO
+        elif byte == _LF and (runs or padded):  # a value does not hold line ends
+            break
+        else:
+            n_breaks += np.uint64(byte == _LF)
+            i += _ONE
+    return end, n_escapes, n_breaks
+
+
+@borrowing
+def _unescape(
+    data: Bytes,
+    start: np.uint64,
+    close: np.uint64,
+    mark: np.uint8,
+    kinds: Bytes,
+    padded: bool,
+    arena: Bytes,
+    to: np.uint64,
+) -> np.uint64:
+    """Write a value without its escapes to a place in the arena; return its length."""
+    i = start
+    place = to
+    while i < close:
+        if data[i] == mark and not padded:
+            i += _ONE
+        elif padded and data[i] == _BACKSLASH:
+            after = data[i + _ONE]
+            if after in (_BACKSLASH, _PERCENT) or kinds[after] & QUOTE:
+                i += _ONE
+        arena[place] = data[i]
+        place += _ONE
+        i += _ONE
+    return place - to
+
+
+@borrowing
+def _end_after_quote(data: Bytes, start: np.uint64, kinds: Bytes, padded: bool) -> np.uint64:
+    """Where a field ends whose closing quote is just before."""
+    i = start
+    if padded:
+        i = _skip_blanks(data, i, kinds)
+    while data[i] == _CR:
+        i += _ONE
+    return i
