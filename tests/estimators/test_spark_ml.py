@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from pyspark.ml.tuning import ParamGridBuilder
 
 import plar
 import plar.spark
+from plar.measures import Measure
+from plar.options import ReadOptions, RunOptions, SearchOptions, param_name
+from plar.session.session import Session
 from plar.spark import ReductSelector, ReductSelectorModel
 from support.comparing import facts
 from support.environment import nightly, no_spark
@@ -115,30 +119,47 @@ def test_new_rows_need_the_selected_columns_only(spark: Any, model: ReductSelect
         model.transform(fresh.select("other"))
 
 
-def test_every_param_reaches_reduce(spark: Any, model: ReductSelectorModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: dict[str, Any] = {}
+#: what only one kind of search takes
+OF_ONE_SEARCH: dict[str, dict[str, Any]] = {
+    "greedy": {"epsilon": 0.25, "tolerance": 0.5, "max_attributes": 3, "minimal": True, "alpha": 0.05, "start": "core"},
+    "smallest": {"costs": {"b": 3}, "exclude": ["noise"]},
+}
 
-    def reduce(data: Any, **options: Any) -> plar.Reduct:
-        seen.update(options)
+
+@pytest.mark.parametrize("search", OF_ONE_SEARCH)
+def test_every_param_reaches_the_search(
+    spark: Any, model: ReductSelectorModel, monkeypatch: pytest.MonkeyPatch, search: str
+) -> None:
+    calls: list[tuple[Session, Measure, SearchOptions]] = []
+
+    def find_reduct(*arguments: Any) -> plar.Reduct:
+        calls.append(arguments)
         return model.reduct
 
-    monkeypatch.setattr(plar.spark.selector, "reduce", reduce)
-    fitted = ReductSelector(**OPTIONS).fit(spark.range(1))
-    engine = seen.pop("engine")
+    monkeypatch.setattr(plar.spark.selector, "find_reduct", find_reduct)
+    other = "smallest" if search == "greedy" else "greedy"
+    left_out = [param_name(option) for option in OF_ONE_SEARCH[other]]
+    params = {name: value for name, value in OPTIONS.items() if name not in left_out} | {"search": search}
+    fitted = ReductSelector(**params).fit(spark.range(1))
+    [(session, measure, searching)] = calls
+    engine: Any = session.engine
     assert (engine.session, engine.layout, engine.partitions) == (spark, "rows", 2)
-    names = {
-        "labelCol": "decision",
-        "inputCols": "conditions",
-        "weightCol": "weights",
-        "maxAttributes": "max_attributes",
-        "missingDecision": "missing_decision",
-        "decisionBins": "decision_bins",
-        "timeLimit": "time_limit",
-    }
-    beside = ("outputCol", "output", "layout", "partitions", "costs")
-    assert seen.pop("costs") == {"b": 3}
-    assert seen == {names.get(name, name): value for name, value in OPTIONS.items() if name not in beside}
-    assert {param.name: fitted.getOrDefault(param) for param in fitted.params} == OPTIONS
+    assert session.run == RunOptions(engine=engine, time_limit="90s")
+    assert measure == plar.measures.PR
+    reading = ReadOptions(
+        decision="y",
+        conditions=["a.b", "b"],
+        weights="w",
+        missing="drop",
+        missing_decision="error",
+        na=["?"],
+        bins={"b": "width:2"},
+        decision_bins=[1.5],
+    )
+    assert asdict(session._reading) == asdict(reading)
+    assert searching == SearchOptions(include=["b"], search=search, **OF_ONE_SEARCH[search])
+    copied = {param.name: fitted.getOrDefault(param) for param in fitted.params if fitted.isDefined(param)}
+    assert {name: copied[name] for name in params} == params
 
 
 def test_params_have_setters_getters_and_documents(spark: Any) -> None:
