@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
@@ -491,6 +493,26 @@ def test_errors_of_tasks_keep_their_options(spark: Any) -> None:
         with pytest.raises(plar.TableError) as caught, session.explained("fail"):
             run()
         assert caught.value.message == message
+
+
+class Harmful:
+    """A pickle that writes a file when it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_values_that_look_like_errors_of_tasks_run_no_code(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ran"
+    for data in (pickle.dumps(Harmful(path)), b'["annotations", []]', b"[]", b"1"):
+        value = f"x\nplar-error:{b64encode(data).decode()}\n"
+        rows = spark.createDataFrame([(value,)], "a string").selectExpr("raise_error(a)")
+        with pytest.raises(plar.PlarError, match="Spark could not fail"), session.explained("fail"):
+            rows.collect()
+        assert not path.exists()
 
 
 def test_bad_files_are_one_line(spark: Any, tmp_path: Path) -> None:

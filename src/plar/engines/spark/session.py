@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
@@ -28,7 +29,18 @@ from pyspark.sql import SparkSession
 
 from plar import errors
 from plar.engines.job_progress import JobProgress, Watch
-from plar.errors import EngineFailed, EngineUnavailable, Given, ParameterError, PlarError, TableError
+from plar.errors import (
+    NO_VALUE,
+    EngineFailed,
+    EngineUnavailable,
+    Given,
+    Parameter,
+    ParameterError,
+    Part,
+    PlarError,
+    PythonOnly,
+    TableError,
+)
 from plar.files.find import written_so_far
 from plar.measures import OWN, Measure
 from plar.runtime.limits import machine_memory
@@ -40,8 +52,10 @@ T = TypeVar("T")
 DAEMON = "plar.spark_daemon"
 #: how long a master may take to answer
 _CONNECT_SECONDS = 10.0
-#: begins the line of a task's traceback that holds plar's error in whole
+#: begins the line of a task's traceback that holds plar's error in parts
 _ERROR_LINE = "plar-error:"
+#: parts of messages that are not plain text
+_OPTION_PARTS: dict[str, Callable[..., Part]] = {kind.__name__: kind for kind in (Given, Parameter, PythonOnly)}
 
 
 def why_unavailable() -> str | None:
@@ -250,19 +264,43 @@ def explained(doing: str) -> Iterator[None]:
 
 @contextmanager
 def errors_in_parts() -> Iterator[None]:
-    """In a task: add plar's errors in whole to their tracebacks, all that the driver sees of them."""
+    """In a task: add the parts of plar's errors to their tracebacks, all that the driver sees of them."""
     try:
         yield
     except PlarError as error:
-        error.add_note(_ERROR_LINE + b64encode(pickle.dumps(error)).decode())
+        error.add_note(_written_in_parts(error))
         raise
 
 
+def _written_in_parts(error: PlarError) -> str:
+    kind = next(cls.__name__ for cls in type(error).__mro__ if cls.__module__ == errors.__name__)
+    parts: list[str | list[object]] = []
+    for part in error.message:
+        if isinstance(part, str):
+            parts.append(part)
+        else:
+            parts.append([type(part).__name__, *(value for value in part if value is not NO_VALUE)])
+    return _ERROR_LINE + b64encode(json.dumps([kind, parts], default=str).encode()).decode()
+
+
+def _error_in_parts(text: str) -> PlarError | None:
+    """The error that a task wrote in parts. It is no pickle, because values in the data may imitate it."""
+    lines = re.findall(rf"^{_ERROR_LINE}(\S+)$", text, re.MULTILINE)
+    if not lines:
+        return None
+    try:
+        kind, parts = json.loads(b64decode(lines[-1]))
+        message = [part if isinstance(part, str) else _OPTION_PARTS[part[0]](*part[1:]) for part in parts]
+        error = getattr(errors, kind)(*message)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return error if isinstance(error, PlarError) else None
+
+
 def _explanation(text: str, doing: str) -> Exception:
-    whole = re.findall(rf"^{_ERROR_LINE}(\S+)$", text, re.MULTILINE)
-    if whole:
-        raised: PlarError = pickle.loads(b64decode(whole[-1]))  # pickled by a task of this run
-        return raised
+    error = _error_in_parts(text)
+    if error is not None:
+        return error
     lines = re.findall(r"^plar\.[\w.]+\.(\w+): (.+)$", text, re.MULTILINE)
     if lines:
         kind, message = lines[-1]
