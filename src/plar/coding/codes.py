@@ -141,7 +141,7 @@ def _take(codes: Codes, rows: NDArray[np.intp], taken: Codes, used: NDArray[np.b
         used[code] = True
 
 
-def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
+def joint_codes(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
     """Combine several columns: a code for each combination that occurs, and its value in each column."""
     joint = columns[0].codes.astype(np.uint32)
     first = first_rows(joint, len(columns[0].values))
@@ -151,7 +151,7 @@ def combine(columns: Sequence[Column]) -> tuple[Index, tuple[list[Any], ...]]:
     return joint, tuple([column.values[c] for c in column.codes[first]] for column in columns)
 
 
-def union(parts: Sequence[Column]) -> Column:
+def concat_columns(parts: Sequence[Column]) -> Column:
     """Concatenate columns."""
     places: dict[Any, int] = {}
     luts = [np.array([places.setdefault(value, len(places)) for value in part.values], np.uint32) for part in parts]

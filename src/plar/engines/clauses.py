@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from plar.granules.fingerprint import plain, written
 from plar.granules.granules import Granules
-from plar.grouping.partition import Codes, Index, Ints, distinct, joined, refine, split
+from plar.grouping.partition import Codes, Index, Ints, byte_groups, distinct, refine, split
 from plar.measures import Measure
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads
@@ -179,7 +179,7 @@ class RowClauseFinder:
         return start, sorted(others, key=lambda a: (-self._columns[a][1], a))
 
     def _refined(self, unsettled: UnsettledRows, attributes: Iterable[int]) -> UnsettledRows:
-        for group in joined(self._columns[a] for a in attributes):
+        for group in byte_groups(self._columns[a] for a in attributes):
             if not len(unsettled.order):
                 break
             after = split(group, self._labels, unsettled.order, unsettled.starts)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plar.bins import Cuts
 from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, merge_equal_rows
-from plar.coding.codes import Column, combine, recode, union
+from plar.coding.codes import Column, concat_columns, joint_codes, recode
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
 from plar.errors import NoRows, PythonOnly, TableError
@@ -140,7 +140,7 @@ class Granules:
         counts, consistent = merge_equal_rows(named_columns, n_conditions, counts, policies=policies, grouped=grouped)
         condition_columns = named_columns[:n_conditions]
         decision_columns = named_columns[n_conditions:]
-        decision_codes, decision_values = combine([column for _, column in decision_columns])
+        decision_codes, decision_values = joint_codes([column for _, column in decision_columns])
         return Granules(
             conditions=tuple(name for name, _ in condition_columns),
             columns=tuple(column.codes for _, column in condition_columns),
@@ -405,5 +405,5 @@ def _union_each(parts: Sequence[Sequence[tuple[str, Column]]]) -> list[tuple[str
     columns = []
     for same in zip(*parts, strict=True):
         name, _ = same[0]
-        columns.append((name, union([column for _, column in same])))
+        columns.append((name, concat_columns([column for _, column in same])))
     return columns

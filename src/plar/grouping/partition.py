@@ -40,14 +40,14 @@ class Split(NamedTuple):
     gone_starts: Index
 
 
-def joined(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
+def byte_groups(columns: Iterable[tuple[T, int]]) -> Iterator[list[tuple[T, int]]]:
     """Group columns so that the combined values of a group still fit a byte: one pass splits by all of them.
 
     Columns of one value split nothing and are left out.
 
     Examples
     --------
-    >>> [len(group) for group in joined([("few", 4)] * 6 + [("many", 300), ("two", 2)])]
+    >>> [len(group) for group in byte_groups([("few", 4)] * 6 + [("many", 300), ("two", 2)])]
     [4, 2, 1, 1]
     """
     group: list[tuple[T, int]] = []
@@ -195,7 +195,7 @@ def distinct(
         starts = np.array([0, n_rows] if n_rows else [0], np.uint32)
     n_alone = np.uint32((np.diff(starts) == 1).sum())
     alone, order, starts = [order[:n_alone]], order[n_alone:], starts[n_alone:] - n_alone
-    for group in joined(columns):
+    for group in byte_groups(columns):
         if len(order) < 2:
             break
         order, starts, gone, _ = split(group, keys, order, starts)

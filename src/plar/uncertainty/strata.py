@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from plar.granules.granules import Granules
-from plar.grouping.partition import Codes, Index, Ints, Runs, find_runs, in_order, joined, smallest_codes, split
+from plar.grouping.partition import Codes, Index, Ints, Runs, byte_groups, find_runs, in_order, smallest_codes, split
 from plar.measures import LCE
 from plar.uncertainty.labels import Labels, label_granules
 
@@ -75,7 +75,7 @@ class Strata:
                 self._partition = order, np.array([0, len(order)], np.uint32)
             else:  # no attribute can split the only class
                 self._partition = order[:0], np.array([0], np.uint32)
-        for group in joined(map(self._column, self._new)):
+        for group in byte_groups(map(self._column, self._new)):
             order, starts = self._partition
             if len(order):
                 self._partition = split(group, self._labels, order, starts)[:2]

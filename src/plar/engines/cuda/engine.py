@@ -26,7 +26,7 @@ from plar.engines.local.kernels import as_int
 from plar.engines.local.scoring import Scorer
 from plar.errors import EngineUnavailable, ParameterError
 from plar.granules.granules import Granules
-from plar.grouping.partition import Array, joined, leaving_out_each, smallest_codes
+from plar.grouping.partition import Array, byte_groups, leaving_out_each, smallest_codes
 from plar.measures import OWN, PURE, TABLE_LIMIT, Measure
 from plar.runtime.parallel import check_jobs
 from plar.uncertainty.labels import label_granules
@@ -205,7 +205,7 @@ class CudaEvaluation:
         return self._strata.cross_tabs(candidates)
 
     def _refined(self, partition: DevicePartition, attributes: Sequence[int]) -> DevicePartition:
-        for group in joined((a, self._n_values[a]) for a in attributes):
+        for group in byte_groups((a, self._n_values[a]) for a in attributes):
             if not partition.n_rows:
                 break
             partition = self._refinery.refine(partition, [self._columns.codes(a) for a, _ in group])

@@ -27,10 +27,10 @@ from plar.grouping.partition import (
     Index,
     Runs,
     Split,
+    byte_groups,
     find_runs,
     in_halves,
     in_order,
-    joined,
     leaving_out_each,
     split,
 )
@@ -329,7 +329,7 @@ class LocalEvaluation:
         return _Partition(order, whole, 0)
 
     def _refined(self, partition: _Partition, attributes: Sequence[int]) -> _Partition:
-        for group in joined(map(self._column, attributes)):
+        for group in byte_groups(map(self._column, attributes)):
             if self._stopped or not len(partition.order):
                 break
             after = split(group, self._labels.leaves, partition.order, partition.starts)

@@ -11,7 +11,7 @@ import numpy as np
 
 from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
 from plar.coding.assemble import Counts, drop_missing, row_weights
-from plar.coding.codes import Column, combine, union
+from plar.coding.codes import Column, concat_columns, joint_codes
 from plar.engines.spark.session import errors_in_parts, explained
 from plar.engines.spark.sources import DistributedTable
 from plar.grouping.factorize import factorized
@@ -62,7 +62,7 @@ def _decision_cuts(source: DistributedTable, roles: Roles, rule: Rule, decimal: 
         return None
     cuts: dict[str, Cuts] = {}
     for name, of_column in zip(roles.decision, zip(*parts, strict=True), strict=True):
-        column = union([values for values, _ in of_column])
+        column = concat_columns([values for values, _ in of_column])
         counts = np.concatenate([counts for _, counts in of_column])
         _, cuts[name] = cut_decision(column, name, rule, counts, decimal=decimal)
     return cuts
@@ -137,7 +137,7 @@ def _numbers(
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=decimal)
-    decision_codes, decision_values = combine(decision)
+    decision_codes, decision_values = joint_codes(decision)
     decisions = list(zip(*decision_values, strict=True))
     for place, (name, column) in enumerate(zip(names, rows.encode(names, roles.na), strict=True)):
         keys = column.codes.astype(np.uint64)
@@ -163,8 +163,8 @@ def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str | Non
     for _, part in records:
         parts.setdefault(part.name, []).append(part)
     for name, of_column in parts.items():
-        values = union([part.values for part in of_column])
-        decisions = union([part.decisions for part in of_column])
+        values = concat_columns([part.values for part in of_column])
+        decisions = concat_columns([part.decisions for part in of_column])
         classes = decisions.codes if len(decisions.codes) else np.zeros(len(values.codes), np.uint32)
         counts = np.concatenate([part.counts for part in of_column])
         cuts: dict[str, Cuts] = {}

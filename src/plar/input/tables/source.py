@@ -13,7 +13,7 @@ import numpy as np
 
 from plar.bins import Cuts, apply, cut_columns, cut_decision
 from plar.coding.assemble import Counts, drop_missing, row_weights
-from plar.coding.codes import Column, combine
+from plar.coding.codes import Column, joint_codes
 from plar.coding.index_like import Profile, profiled
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_series, named
@@ -168,7 +168,7 @@ def assemble_granules(
     # an index is recognised by its values before they are cut, and before rows are dropped
     named_columns = profiled(zip(roles.conditions, columns, strict=True), n_rows, profiles)
     if roles.bins is not None:
-        classes = combine(decision)[0]
+        classes = joint_codes(decision)[0]
         cut = cut_columns(named_columns, roles.bins, classes, counts_to_cut, all_cuts, decimal=decimal)
         named_columns = zip(roles.conditions, cut, strict=True)
     return Granules.from_columns(
