@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any, Unpack, cast
 
 from plar.bins import Spec
-from plar.coding.column_names import ColumnName as Column
+from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine
 from plar.errors import Given, NoDecision, ParameterError, TableError
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
-from plar.options import DEFAULT_ALPHA, Columns, ReadingOptions, ReadOptions, RunOptions, SearchOptions, read_options
+from plar.options import DEFAULT_ALPHA, Columns, ReadingKwargs, ReadOptions, RunOptions, SearchOptions
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.search.core import CoreSearch
@@ -29,10 +29,10 @@ __all__ = ["core", "granulate", "read_table", "reduce", "relevant", "significanc
 
 def reduce(
     data: Any,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     *,
-    conditions: Sequence[Column] | None = None,
+    conditions: Sequence[ColumnName] | None = None,
     drop: Columns = (),
     header: bool = True,
     separator: str | None = None,
@@ -42,7 +42,7 @@ def reduce(
     na: str | float | Iterable[str | float] | None = None,
     missing: str = "value",
     missing_decision: str = "value",
-    weights: Column | None = None,
+    weights: ColumnName | None = None,
     bins: Spec | None = None,
     decision_bins: str | Sequence[float] | None = None,
     measure: str | Measure = "SCE",
@@ -55,7 +55,7 @@ def reduce(
     alpha: float | None = None,
     start: str | None = None,
     search: str = "greedy",
-    costs: Mapping[Column, int] | None = None,
+    costs: Mapping[ColumnName, int] | None = None,
     exclude: Columns = (),
     equivalent: bool = False,
     n_jobs: int | None = None,
@@ -102,7 +102,7 @@ def reduce(
         The same for rows without a decision, where `missing` is not stricter. As a value they are a class of their own,
         with a warning.
     weights : str or int, optional
-        Column of whole numbers: how often each row counts; 0 drops it.
+        ColumnName of whole numbers: how often each row counts; 0 drops it.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
         Cut numbers into bins: k bins of equally many rows, k bins of equal width, or as many as separate the decision
         (MDLP, Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points;
@@ -230,7 +230,7 @@ def find_reduct(session: Session, measure: Measure, options: SearchOptions) -> R
 
 def relevant(
     data: Any,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     *,
     alpha: float = DEFAULT_ALPHA,
@@ -250,7 +250,7 @@ def relevant(
     verbose: bool = False,
     progress: Progress | None = None,
     on_step: OnStep | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> Relevant:
     """Find all columns that beat chance; parameters are those of `reduce`.
 
@@ -272,7 +272,7 @@ def relevant(
     for name in ("search", "costs", "exclude"):
         if name in reading:
             raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave ", Given(name), " out.")
-    read = read_options(decision, y, reading)
+    read = ReadOptions.of(decision, y, reading)
     options = SearchOptions(
         include=include,
         epsilon=epsilon,
@@ -293,7 +293,7 @@ def relevant(
 
 def core(
     data: Any,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     *,
     measure: str | Measure = "SCE",
@@ -303,7 +303,7 @@ def core(
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> tuple[str, ...]:
     """Find the core: the columns that are in every reduct. Parameters are those of `reduce`.
 
@@ -313,7 +313,7 @@ def core(
     >>> plar.core({"a": [0, 0, 1], "b": [0, 1, 0], "c": [0, 1, 0], "d": [0, 1, 1]}, "d")
     ('a',)
     """
-    read = read_options(decision, y, reading)
+    read = ReadOptions.of(decision, y, reading)
     options = SearchOptions(epsilon=epsilon)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     chosen_measure = as_measure(measure)
@@ -325,7 +325,7 @@ def theta(
     data: Any,
     attributes: Columns,
     *,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
@@ -333,7 +333,7 @@ def theta(
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> float:
     """Compute Θ(D|B), the uncertainty left when only the columns B are known. Other parameters are those of `reduce`.
 
@@ -343,7 +343,7 @@ def theta(
     >>> plar.theta({"a": [0, 0, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     -0.3333333333333333
     """
-    read = read_options(decision, y, reading)
+    read = ReadOptions.of(decision, y, reading)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     chosen_measure = as_measure(measure)
     with (
@@ -364,7 +364,7 @@ def significance(
     data: Any,
     attributes: Columns = (),
     *,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     measure: str | Measure = "SCE",
     engine: str | Engine = "auto",
@@ -372,7 +372,7 @@ def significance(
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> dict[str, float]:
     """Compute the gain of every column relative to B: how much Θ would rise without it, or fall with it.
 
@@ -385,7 +385,7 @@ def significance(
     >>> plar.significance({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
-    read = read_options(decision, y, reading)
+    read = ReadOptions.of(decision, y, reading)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     chosen_measure = as_measure(measure)
     with (
@@ -433,7 +433,7 @@ def _no_decision_explained(attributes: Any) -> Iterator[None]:
 
 def granulate(
     data: Any,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     *,
     engine: str | Engine = "auto",
@@ -441,7 +441,7 @@ def granulate(
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> Granules:
     """Turn a table into its distinct rows with their counts; parameters are those of `reduce`.
 
@@ -457,7 +457,7 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    read = read_options(decision, y, reading)
+    read = ReadOptions.of(decision, y, reading)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         return cast(Granules, session.keep_granules())
@@ -465,8 +465,8 @@ def granulate(
 
 def read_table(
     path: str | os.PathLike[str],
-    decision: Column | Sequence[Column] | None = None,
-    **reading: Unpack[ReadingOptions],
+    decision: ColumnName | Sequence[ColumnName] | None = None,
+    **reading: Unpack[ReadingKwargs],
 ) -> DecisionTable:
     r"""Open a file, a folder of files in one format, or all files of a glob, as one decision table.
 
@@ -483,7 +483,7 @@ def read_table(
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are.")
-    table = open_table(path, read_options(decision, None, reading))
+    table = open_table(path, ReadOptions.of(decision, None, reading))
     if table.is_granulated:
         raise TableError(f"{os.fspath(path)!r} holds granules, not rows. Read it with plar.Granules.open.")
     return table

@@ -1,6 +1,7 @@
 """Errors and warnings: one line with the fault, the value, the choices and the remedy.
 
-A message that names options holds them as such (`Given`, `PythonOnly`), so that the shell spells them in its own words.
+A message that names options holds them as such (`Given`, `Parameter`, `PythonOnly`), so that the shell spells them in
+its own words.
 """
 
 from __future__ import annotations

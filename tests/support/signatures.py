@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from plar.options import ReadingOptions
+from plar.options import ReadingKwargs
 
 
 def options_of(function: Callable[..., Any]) -> list[str]:
@@ -14,7 +14,7 @@ def options_of(function: Callable[..., Any]) -> list[str]:
     names: list[str] = []
     for name in inspect.signature(function).parameters:
         if name == "reading":
-            names += ReadingOptions.__annotations__
+            names += ReadingKwargs.__annotations__
         elif name not in ("data", "path", "attributes", "proof"):
             names.append(name)
     return names

@@ -24,7 +24,7 @@ import plar
 from plar.cli.options import TableOptions
 from plar.coding.column_names import check_names, resolve_all
 from plar.engines import as_engine
-from plar.options import ReadingOptions, ReadOptions, RunOptions, SearchOptions
+from plar.options import ReadingKwargs, ReadOptions, RunOptions, SearchOptions
 from plar.results.report.reproduce import python_call, shell_command
 from support.signatures import default_of, options_of
 
@@ -54,7 +54,7 @@ def test_functions_run_alike(name: str) -> None:
 
 
 def test_the_options_by_keyword_are_those_of_reading() -> None:
-    assert [*ReadingOptions.__annotations__] == [name for name in READING if name not in ("decision", "y")]
+    assert [*ReadingKwargs.__annotations__] == [name for name in READING if name not in ("decision", "y")]
 
 
 def test_reduce_has_every_option() -> None:

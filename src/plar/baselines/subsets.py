@@ -23,7 +23,7 @@ from plar.engines.job_progress import Watch
 from plar.errors import TableError
 from plar.granules.granules import Granules
 from plar.measures import OWN, PURE, Measure, f_of
-from plar.options import Columns, ReadingOptions
+from plar.options import Columns, ReadingKwargs
 from plar.results.reduct import Reduct
 from plar.session.reporter import OnStep, Progress
 from plar.uncertainty.labels import label_granules
@@ -34,7 +34,7 @@ Subset = tuple[int, ...]
 _MAX_CELLS = 1 << 30
 
 
-class SystemOptions(ReadingOptions, total=False):
+class SystemOptions(ReadingKwargs, total=False):
     """The options of `plar.reduce` that the systems take, by keyword."""
 
     measure: str | Measure

@@ -145,7 +145,7 @@ def _check_files(table: TableOptions, computing: Computing, targets: Targets) ->
     """Refuse files that cannot be written, or that are input."""
     from plar.files.write import check_place
     from plar.input.tables.source import check_output
-    from plar.results.report import check_name
+    from plar.results.report import check_report_name
 
     inputs = input_files(table.file)
     output = targets.writing.output
@@ -155,7 +155,7 @@ def _check_files(table: TableOptions, computing: Computing, targets: Targets) ->
         if place and place != STREAM:
             check_place(place, inputs)
     if targets.report and targets.report != STREAM:
-        check_name(targets.report)
+        check_report_name(targets.report)
 
 
 def input_files(file: str) -> list[Path]:

@@ -226,10 +226,10 @@ class Messages:
     @contextmanager
     def reporting(self) -> Iterator[Reporter]:
         """Show progress, on a terminal or with --verbose anywhere; else only that a search is resumed."""
-        from plar.session.progress import ResumeNote, shown
+        from plar.session.progress import ResumeNote, displayed
         from plar.session.reporter import SILENT
 
-        with shown(False if self.quiet else self.verbose or None) as display:
+        with displayed(False if self.quiet else self.verbose or None) as display:
             if display is not None:
                 yield display
             else:

@@ -208,7 +208,7 @@ def encode_matrix(matrix: Array, columns: Sequence[int], na: MissingSpellings = 
 
 
 def _encode_present(columns: Array, na: MissingSpellings, chosen: Places) -> list[Column]:
-    """Code some rows of a matrix of numbers; those that mean missing become None."""
+    """Code some of the columns, given as the rows of a matrix of numbers; those that mean missing become None."""
     coded = _encode_numbers(columns, chosen)
     if not na.numbers or columns.dtype.kind == "b":
         return coded
@@ -221,32 +221,47 @@ def _without(column: Column, absent: Set[Any]) -> Column:
 
 
 def _encode_numbers(columns: Array, chosen: Places) -> list[Column]:
-    """Code some rows of a matrix of numbers: in a byte if they are whole numbers close together, else by hashing."""
-    dtype, n = columns.dtype, columns.shape[1]
-    if not n:
+    """Code some of the columns: in a byte if they are whole numbers close together, else by hashing."""
+    dtype = columns.dtype
+    if not columns.shape[1]:
         return [Column(np.empty(0, np.uint8), []) for _ in chosen]
     if dtype.kind == "b":
-        return [Column(c.codes, list(map(bool, c.values))) for c in _encode_numbers(columns.view(np.uint8), chosen)]
-    half = dtype.kind == "f" and dtype.itemsize == 2
-    if half or not dtype.isnative:
-        columns = columns[chosen].astype(np.float32 if half else dtype.newbyteorder("="))
-        return _encode_numbers(columns, np.arange(len(chosen), dtype=np.uint64))
-    if columns.strides[1] == dtype.itemsize:
-        tile = np.uint64(_COLUMN_TILE)
-    else:
-        tile = np.uint64(_FLOAT_ROW_TILE if dtype.kind == "f" else _ROW_TILE)
-    low, wide = _windows(columns[chosen, :_SAMPLE_ROWS])
-    codes, seen = np.empty((len(chosen), n), np.uint8), np.zeros((len(chosen), 256), np.bool_)
-    narrow = narrow_floats if dtype.kind == "f" else narrow_integers
-    narrow(columns, chosen, low, codes, wide, tile)
-    dense(codes, wide, seen)
-    coded = [Column(c, _values(np.flatnonzero(s), least, dtype)) for c, s, least in zip(codes, seen, low, strict=True)]
-    rest = np.flatnonzero(wide)
-    step = max(1, _BYTES_PER_BLOCK // (8 * n))
-    for places in (rest[begin : begin + step] for begin in range(0, len(rest), step)):
+        as_bytes = _encode_numbers(columns.view(np.uint8), chosen)
+        return [Column(column.codes, list(map(bool, column.values))) for column in as_bytes]
+    is_half = dtype.kind == "f" and dtype.itemsize == 2
+    if is_half or not dtype.isnative:
+        copied = columns[chosen].astype(np.float32 if is_half else dtype.newbyteorder("="))
+        return _encode_numbers(copied, np.arange(len(chosen), dtype=np.uint64))
+    tile = _tile(columns)
+    coded, is_wide = _encode_narrow(columns, chosen, tile)
+    wide_places = np.flatnonzero(is_wide)
+    step = max(1, _BYTES_PER_BLOCK // (8 * columns.shape[1]))
+    for begin in range(0, len(wide_places), step):
+        places = wide_places[begin : begin + step]
         for place, column in zip(places, _hash_numbers(columns, chosen[places], tile), strict=True):
             coded[place] = column
     return coded
+
+
+def _tile(columns: Array) -> np.uint64:
+    """How many rows are read at a time, by how the matrix lies in memory."""
+    if columns.strides[1] == columns.dtype.itemsize:
+        return np.uint64(_COLUMN_TILE)
+    return np.uint64(_FLOAT_ROW_TILE if columns.dtype.kind == "f" else _ROW_TILE)
+
+
+def _encode_narrow(columns: Array, chosen: Places, tile: np.uint64) -> tuple[list[Column], NDArray[np.bool_]]:
+    """Code the columns as far as they fit into a byte, and say which do not."""
+    dtype = columns.dtype
+    n_rows = columns.shape[1]
+    lowest, is_wide = _windows(columns[chosen, :_SAMPLE_ROWS])
+    codes = np.empty((len(chosen), n_rows), np.uint8)
+    occurs = np.zeros((len(chosen), 256), np.bool_)
+    narrow = narrow_floats if dtype.kind == "f" else narrow_integers
+    narrow(columns, chosen, lowest, codes, is_wide, tile)
+    dense(codes, is_wide, occurs)
+    coded = [Column(codes[i], _values(np.flatnonzero(occurs[i]), lowest[i], dtype)) for i in range(len(chosen))]
+    return coded, is_wide
 
 
 def _windows(sample: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:

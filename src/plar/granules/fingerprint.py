@@ -116,6 +116,6 @@ def spelled(value: Any) -> bytes:
     return written(value)
 
 
-def shown(sums: Fingerprint) -> str:
+def fingerprint_text(sums: Fingerprint) -> str:
     """A fingerprint as text."""
     return "{:016x}{:016x}".format(*sums)

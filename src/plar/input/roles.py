@@ -59,7 +59,7 @@ class Roles:
 
 
 def assign(names: Sequence[str], options: ReadOptions, coded_y: Column | None = None, y_name: str = "y") -> Roles:
-    """Give the columns of a table their roles; y, the labels given separately, is coded, and a decision of this name.
+    """Give the columns of a table their roles; labels given separately are coded, and become a decision of this name.
 
     >>> assign(["a", "b", "w", "d"], ReadOptions("d", drop=["a"], weights=2)).conditions
     ('b',)

@@ -135,7 +135,7 @@ def check_columns(_name: str, columns: Any) -> Any:
     return columns if isinstance(columns, tuple) else tuple(column_list(columns))
 
 
-def check_threads(_name: str, n_jobs: Any) -> Any:
+def check_n_jobs(_name: str, n_jobs: Any) -> Any:
     """A number of threads."""
     check_jobs(n_jobs)
     return n_jobs

@@ -32,7 +32,7 @@ def option(
     param: str = "",
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """Declare a field of one of the dataclasses below as an option."""
+    """Declare a field of a dataclass as an option."""
     return field(default=default, metadata={"option": Option(help, check, flags, param, choices)})
 
 

@@ -1,7 +1,8 @@
 """Every option of plar in one table: its type, default, check and meaning, and its names in the shell and in Spark ML.
 
-The table is made of three frozen dataclasses, by what the options are about: how a table is read, what is searched for,
-and how a call runs. The public functions, the estimators, the Spark ML stage and the commands build the same objects.
+The table is made of four frozen dataclasses, by what the options are about: how a table is read, what is searched for,
+how many reducts are listed, and how a call runs. The public functions, the estimators, the Spark ML stage and the
+commands build the same objects.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from plar.options.checks import (
     check_decimal,
     check_encoding,
     check_memory,
+    check_n_jobs,
     check_search,
     check_separator,
     check_spellings,
     check_start,
-    check_threads,
     check_time,
     one_of,
 )
@@ -47,7 +48,7 @@ DEFAULT_ALPHA: Final = 0.05
 NO_NA: Final = "none"
 
 
-class ReadingOptions(TypedDict, total=False):
+class ReadingKwargs(TypedDict, total=False):
     """The options of reading as the short functions of plar take them, by keyword; see `plar.reduce`."""
 
     conditions: Sequence[ColumnName] | None
@@ -118,6 +119,17 @@ class ReadOptions:
         """Refuse what is invalid for any table."""
         keep_checked(self)
 
+    @classmethod
+    def of(cls, decision: Columns | None, y: Any, reading: ReadingKwargs) -> ReadOptions:
+        """The options of a function that takes them by keyword; an unknown one is refused as Python does."""
+        names = {declared.name for declared in fields(cls)}
+        for name in reading:
+            if name not in names:
+                near = get_close_matches(name, OPTIONS, n=1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"unexpected keyword argument {name!r}.{hint}")
+        return cls(decision, y, **reading)
+
     @property
     def spellings(self) -> MissingSpellings:
         """What means missing, beside None, NaN and null."""
@@ -150,17 +162,6 @@ class ReadOptions:
             weights=by_label(self.weights, labels),
             bins=bins,
         )
-
-
-def read_options(decision: Any, y: Any, reading: ReadingOptions) -> ReadOptions:
-    """The options of reading of a function that takes them by keyword; an unknown one is refused as Python does."""
-    names = {declared.name for declared in fields(ReadOptions)}
-    for name in reading:
-        if name not in names:
-            near = get_close_matches(name, OPTIONS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"unexpected keyword argument {name!r}.{hint}")
-    return ReadOptions(decision, y, **reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +271,7 @@ class RunOptions:
         choices=("auto", "local", "spark", "cuda"),
     )
     n_jobs: int | None = option(
-        None, "Threads of this machine; by default all cores.", check_threads, flags=("--jobs", "-j")
+        None, "Threads of this machine; by default all cores.", check_n_jobs, flags=("--jobs", "-j")
     )
     memory_limit: Any = option(
         None, "Stop with an error rather than use more memory than this, e.g. 2GB.", check_memory

@@ -15,11 +15,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.coding.column_names import ColumnName as Column
+from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine
 from plar.errors import Interrupted, ParameterError
 from plar.measures import OWN, Measure, as_measure
-from plar.options import Columns, ListOptions, ReadingOptions, RunOptions, SearchOptions, read_options
+from plar.options import Columns, ListOptions, ReadingKwargs, ReadOptions, RunOptions, SearchOptions
 from plar.reduct_search.clause_search import ClauseSearch, LimitReached
 from plar.reduct_search.hitting_set_search import minimal_hitting_sets
 from plar.results.reduct_list import Reducts
@@ -37,7 +37,7 @@ _NO_LIMIT = 1 << 62
 
 def reducts(
     data: Any,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     *,
     measure: str | Measure = "SCE",
@@ -45,14 +45,14 @@ def reducts(
     max_size: int | None = None,
     include: Columns = (),
     exclude: Columns = (),
-    costs: Mapping[Column, int] | None = None,
+    costs: Mapping[ColumnName, int] | None = None,
     time_limit: float | str | None = None,
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> Reducts:
     """Find all reducts of a table; options of reading are those of `reduce`.
 
@@ -85,7 +85,7 @@ def reducts(
     ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
     """
     began = perf_counter()
-    read = read_options(decision, y, reading)
+    read = ReadOptions.of(decision, y, reading)
     options = SearchOptions(search="smallest", include=include, exclude=exclude, costs=costs)
     listing = ListOptions(limit, max_size)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)

@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import Any, TypedDict
 
 from plar.engines.clauses import ClauseQuestion, FoundClause
-from plar.errors import ParameterError
+from plar.errors import Given, ParameterError
 from plar.granules.fingerprint import spelled
 from plar.reduct_search.hitting_sets import HittingSets
-from plar.search.core import Search
+from plar.search.base import Search
 from plar.verification.witnesses import Witnesses, first_false
 
 #: chains of disjoint clauses searched at a time
@@ -38,7 +38,7 @@ class ClauseSearch(Search):
 
     def begin(self) -> None:
         """Open the table, find the core, which every reduct holds, and take the clauses that the checkpoint has."""
-        self.open_table()
+        self.read_table()
         self.find_core()
         names = self.granules.conditions
         costs = self.options.costs or {}
@@ -77,15 +77,24 @@ class ClauseSearch(Search):
         names = self.granules.conditions
         both = sorted(self.include & self.exclude)
         if both:
-            raise ParameterError(f"{names[both[0]]!r} is in 'include' and in 'exclude'. Choose one.")
+            raise ParameterError(
+                f"{names[both[0]]!r} is in ", Given("include"), " and in ", Given("exclude"), ". Choose one."
+            )
+        if not self.exclude:
+            return
         everything = range(self.n)
-        missed = self.clause_finder.find([(set(everything) - self.exclude, everything)])[0] if self.exclude else None
+        missed = self.clause_finder.find([(set(everything) - self.exclude, everything)])[0]
         if missed is not None:
             listed = [repr(names[a]) for a in missed.attributes]
             needed = f"{listed[0]} is" if len(listed) == 1 else f"One of {', '.join(listed)} is"
             raise ParameterError(
-                f"{needed} in every reduct, and 'exclude' leaves that out. Take it out of 'exclude', or out of the "
-                "table with 'drop', which changes what is preserved."
+                f"{needed} in every reduct, and ",
+                Given("exclude"),
+                " leaves that out. Take it out of ",
+                Given("exclude"),
+                ", or out of the table with ",
+                Given("drop"),
+                ", which changes what is preserved.",
             )
 
     def find_first_clauses(self) -> None:

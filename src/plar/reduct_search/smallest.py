@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from plar.errors import Given, Interrupted, ParameterError
-from plar.granules.fingerprint import shown
+from plar.granules.fingerprint import fingerprint_text
 from plar.measures import OWN, Measure
 from plar.options import SearchOptions
 from plar.reduct_search.clause_search import ClauseSearch, LimitReached
@@ -55,7 +55,7 @@ class SmallestSearch(ClauseSearch):
         """Find the core; the best set so far is all that may be held."""
         super().begin()
         #: needed for the proof
-        self.fingerprint = shown(self.granules.fingerprint())
+        self.fingerprint = fingerprint_text(self.granules.fingerprint())
         #: the best set so far, which preserves Θ
         self.best = frozenset(range(self.n)) - self.exclude
         self.end_phase("core")

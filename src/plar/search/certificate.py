@@ -1,4 +1,4 @@
-"""The certificate of a reduct: which attributes are redundant, and what is left without them."""
+"""What the certificate of a reduct says: which attributes are redundant, and what is left without them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def redundant_among(evaluation: Evaluation, chosen: Sequence[int], place_of: Map
 def without_redundant(
     evaluation: Evaluation, chosen: Sequence[int], place_of: Mapping[int, int], keep: Collection[int]
 ) -> tuple[list[int], list[int]]:
-    """Remove redundant attributes one by one, the last first; what is left, and what of it is to be kept though."""
+    """Remove redundant attributes one by one, the last first; what is left, and what is redundant in it, but kept."""
     left = list(chosen)
     redundant = redundant_among(evaluation, left, place_of)
     while removable := [a for a in redundant if a not in keep]:

@@ -30,7 +30,7 @@ from plar.engines.clauses import FoundClause
 from plar.errors import TableError
 from plar.files.find import expanded
 from plar.files.write import as_path, check_place, checksum, replacing, write_from
-from plar.granules.fingerprint import shown
+from plar.granules.fingerprint import fingerprint_text
 from plar.measures import OWN, Measure
 from plar.results.from_json import from_json
 from plar.results.reduct import Step
@@ -364,7 +364,7 @@ def _described(granules: GranuleSet, measure: Measure, options: Mapping[str, Any
         conditions=tuple(granules.conditions),
         decision=tuple(granules.decision),
         cuts={name: tuple(cuts) for name, cuts in sorted(granules.cuts.items())},
-        values=shown(granules.fingerprint()),
+        values=fingerprint_text(granules.fingerprint()),
     )
     measure_name = f"{measure.name} (own)" if measure.kind == OWN else measure.name
     return _Description(data, {"measure": measure_name, **options})

@@ -23,9 +23,9 @@ from plar.measures import OWN, Measure
 from plar.options import SearchOptions
 from plar.results.reduct import Certificate, Reduct, Step
 from plar.runtime.parallel import in_background, in_threads
+from plar.search.base import Search
 from plar.search.certificate import redundant_among, without_redundant
 from plar.search.checkpoint import Checkpoint
-from plar.search.core import Search
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
 from plar.session.warnings import warn_after
@@ -54,7 +54,7 @@ class GreedySearch(Search):
 
     def run(self) -> Reduct:
         """Find core and reduct; on Ctrl-C, `Interrupted` brings the result so far."""
-        self.open_table()
+        self.read_table()
         reduct = self.find()
         warn_after(self.session, [(reduct.attributes, reduct.n_combinations)])
         return reduct
@@ -84,24 +84,24 @@ class GreedySearch(Search):
 
         return stop_or_tell
 
-    @property
-    def chosen(self) -> list[int]:
-        """R: what the search began with, then what each step added."""
-        return [*self._start, *self.granules.positions([step.attribute for step in self.checkpoint.steps])]
-
     def _begin(self, granules: GranuleSet | None) -> None:
         """Find the core, and begin with it and with the steps of the checkpoint."""
         evaluation = self.find_core(granules)
         core = self.core if self.options.begins == "core" else []
-        self._start = _start(core, sorted(self.include), self.without, self.options.max_attributes)
-        self.checkpoint.check_steps(self.names_of(self._start))
-        if self.chosen:
-            evaluation.select(*self.chosen)
+        self._first = _first_attributes(core, sorted(self.include), self.without, self.options.max_attributes)
+        self.checkpoint.check_steps(self.names_of(self._first))
+        self._chosen = self._chosen_by_steps()
+        if self._chosen:
+            evaluation.select(*self._chosen)
         #: None if its state is unknown
         self._evaluation: Evaluation | None = evaluation
         self._unsettled_objects = evaluation.unsettled_objects
         self.checkpoint.check_end(self._theta(evaluation), self._unsettled_objects)
         self.end_phase("core")
+
+    def _chosen_by_steps(self) -> list[int]:
+        """R: what the search began with, then what each finished step added."""
+        return [*self._first, *self.granules.positions([step.attribute for step in self.checkpoint.steps])]
 
     def _theta(self, evaluation: Evaluation) -> float:
         """Θ(D|R) as a number; if it equals Θ(D|C), exactly that number."""
@@ -113,7 +113,6 @@ class GreedySearch(Search):
         """Add the attribute with the least Θ until the stop rule holds or a limit is reached."""
         evaluation = self._evaluation
         assert evaluation is not None
-        chosen = set(self.chosen)
         steps = self.checkpoint.steps
         most = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
         self.reporter.phase("search", len(steps), self._unsettled_objects)
@@ -121,13 +120,14 @@ class GreedySearch(Search):
         with suppress(_OutOfTime):
             while True:
                 self.complete = self._meets_stop_rule(evaluation)
-                if self.complete or len(chosen) >= most or perf_counter() >= self.session.deadline:
+                if self.complete or len(self._chosen) >= most or perf_counter() >= self.session.deadline:
                     break
-                step = self._step(evaluation, chosen)
+                step = self._step(evaluation)
                 if step is None:
                     self.complete = True
                     break
                 self.checkpoint.add_step(step)
+                self._chosen += self.granules.positions([step.attribute])
                 self._unsettled_objects = step.active
                 self.reporter.phase("search", len(steps), self._unsettled_objects)
                 self.reporter.step(step)
@@ -143,16 +143,16 @@ class GreedySearch(Search):
         most = Fraction(float(self.options.tolerance)) * Fraction(normaliser)
         return evaluation.theta - evaluation.theta_all <= most
 
-    def _step(self, evaluation: Evaluation, chosen: set[int]) -> Step | None:
-        """Add the best attribute to R and to `chosen`; with alpha the best that beats chance, None if none does."""
+    def _step(self, evaluation: Evaluation) -> Step | None:
+        """Refine U/R by the best attribute; with alpha the best that beats chance, None if none does."""
         began = perf_counter()
+        chosen = set(self._chosen)
         candidates = [a for a in range(len(self.granules.conditions)) if a not in chosen]
         theta_before = evaluation.theta
         theta_of = dict(zip(candidates, evaluation.with_each(candidates), strict=True))
         choice = self._choose(evaluation, theta_of)
         if choice is None:
             return None
-        chosen.add(choice.best)
         theta_after, p = self._refine(evaluation, choice, len(candidates))
         falls = [theta_before - theta_after]
         falls += [theta_before - theta for theta in theta_of.values()]
@@ -212,6 +212,7 @@ class GreedySearch(Search):
     def _forget_current_step(self) -> None:
         """Keep only the finished steps: the current one was interrupted."""
         self._evaluation = None
+        self._chosen = self._chosen_by_steps()
         if self.checkpoint.steps:
             self._unsettled_objects = self.checkpoint.steps[-1].active
         self.complete = self.complete or self._unsettled_objects == 0
@@ -219,7 +220,7 @@ class GreedySearch(Search):
     def _certified(self) -> Reduct:
         """Say what is proven about R."""
         self._in_steps = False
-        chosen = self.chosen
+        chosen = self._chosen
         self.reporter.phase("certificate", 0, len(chosen))
         preserved = self._unsettled_objects == 0
         evaluation = self._evaluation
@@ -247,7 +248,9 @@ class GreedySearch(Search):
         return self.measure.kind != OWN and not any(self.without[a].equal for a in chosen)
 
 
-def _start(core: list[int], include: list[int], without: Sequence[LeaveOneOut], limit: int | None) -> list[int]:
+def _first_attributes(
+    core: list[int], include: list[int], without: Sequence[LeaveOneOut], limit: int | None
+) -> list[int]:
     """R before the first step: the core, then `include`; under a limit the core's most significant part."""
     included = set(include)
     most = None if limit is None else limit - len(include)

@@ -57,7 +57,7 @@ class Relevance:
     def _find_layers(self) -> None:
         """Repeat the search without the columns of the layers before."""
         first = self._search(self._options)
-        first.open_table()
+        first.read_table()
         granules = self._session.granules
         self._rest = granules.conditions
         self._add(first.find())

@@ -1,4 +1,4 @@
-"""The tie rule: attributes whose Θ is within the bound of the smallest tie, and the first in the table is taken."""
+"""The tie rule: all attributes tie whose Θ is within a bound of the smallest one; the first in the table is taken."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Display(ResumeNote):
         self._job = None
         self._read_before = _bytes_read()
         if self._live is not None:
-            self._live.refresh()  # shown, however short it is
+            self._live.refresh()  # displayed, however short it is
 
     def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
         """Print what was read."""
@@ -228,7 +228,7 @@ def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
 
 
 @contextmanager
-def shown(verbose: bool | None = None) -> Iterator[Display | None]:
+def displayed(verbose: bool | None = None) -> Iterator[Display | None]:
     """Show progress: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too."""
     live = sys.stderr.isatty()
     if verbose is False or not (live or verbose):
@@ -256,5 +256,5 @@ def reporting(verbose: bool, progress: Progress | None, on_step: OnStep | None) 
     if not verbose:
         yield callbacks
         return
-    with shown(True) as display:
+    with displayed(True) as display:
         yield callbacks if display is None else Reporters([display, callbacks])

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from plar.coding.column_names import ColumnName as Column
+from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine, GranuleSet
 from plar.engines.clauses import ClauseFinder
 from plar.errors import ProofError
-from plar.granules.fingerprint import shown, spelled
+from plar.granules.fingerprint import fingerprint_text, spelled
 from plar.measures import Measure, as_measure
-from plar.options import ReadingOptions, ReadOptions, RunOptions, read_options
+from plar.options import ReadingKwargs, ReadOptions, RunOptions
 from plar.results.proof import Proof, as_proof
 from plar.session.progress import reporting
 from plar.session.reporter import Progress
@@ -27,7 +27,7 @@ __all__ = ["verify"]
 def verify(
     proof: Proof | str | os.PathLike[str],
     data: Any,
-    decision: Column | Sequence[Column] | None = None,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
     y: Any = None,
     *,
     engine: str | Engine = "auto",
@@ -35,7 +35,7 @@ def verify(
     memory_limit: int | str | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
-    **reading: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingKwargs],
 ) -> bool:
     """Check a proof of ``search="smallest"`` against the table; other parameters are those of `reduce`.
 
@@ -52,7 +52,7 @@ def verify(
     (('a',), 0, True)
     """
     checked_proof = as_proof(proof)
-    read = as_for_proof(checked_proof, data, read_options(decision, y, reading))
+    read = as_for_proof(checked_proof, data, ReadOptions.of(decision, y, reading))
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         verify_in(session, checked_proof)
@@ -90,7 +90,7 @@ def _check_table(proof: Proof, granules: GranuleSet) -> None:
             raise ProofError(f"The proof is of another table: its {what} are {there!r}, here {here!r}.")
     if dict(proof.cuts) != dict(granules.cuts):
         raise ProofError("The proof is of another table: its cut points differ. Leave bins out to take them from it.")
-    if proof.fingerprint != shown(granules.fingerprint()):
+    if proof.fingerprint != fingerprint_text(granules.fingerprint()):
         raise ProofError("The proof is of another table: the values differ. Pass the table that it was made of.")
 
 

@@ -23,7 +23,7 @@ from plar.engines.spark.sources import DistributedTable
 from plar.granules.fingerprint import Fingerprint, row_hashes
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.granules import as_numbers
+from plar.input.tables.granules import compared_as_numbers
 from plar.input.tables.source import RowSource
 
 #: from this many conditions on it pays to check whether parts share rows; the local readers then keep row order
@@ -159,4 +159,4 @@ def _granules_in_file(rows: RowSource, roles: Roles, long: int, small: int, toke
 
 def _granulate(rows: RowSource, roles: Roles) -> Granules:
     granules = rows.granulate(roles)
-    return as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules
+    return compared_as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules

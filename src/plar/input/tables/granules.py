@@ -66,11 +66,11 @@ class GranuleSource(Source):
 
     def granulate(self, roles: Roles) -> GranuleSet:
         if isinstance(self.data, Granules):
-            return with_roles(self.data, roles)
+            return coarsened_to(self.data, roles)
         return self.data.with_roles(roles)
 
 
-def with_roles(granules: Granules, roles: Roles) -> Granules:
+def coarsened_to(granules: Granules, roles: Roles) -> Granules:
     """Granules over the conditions of these roles, with their policy for missing values and their bins."""
     if roles.conditions != granules.conditions:
         granules = granules.coarsen(roles.conditions)
@@ -97,7 +97,7 @@ def with_roles(granules: Granules, roles: Roles) -> Granules:
     )
 
 
-def as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
+def compared_as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
     """Compare the text of some columns as numbers, so that 1, 1.0 and 01 are one value."""
     conditions, decision = granules.named_columns()
     return Granules.from_columns(
@@ -127,5 +127,6 @@ def _as_numbers(column: Column, name: str, decimal: str) -> Column:
                 Given("na"),
                 " if it means missing, or leave the column out of ",
                 Given("numeric"),
+                ".",
             )
     return recode(column.codes, numbers)

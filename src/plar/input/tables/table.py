@@ -17,7 +17,7 @@ from plar.granules.granules import Granules, granules_in
 from plar.input.roles import Roles
 from plar.input.tables.arrays import MappingSource, MatrixSource, PandasSource, encode_y, name_of_y
 from plar.input.tables.frames import open_frame
-from plar.input.tables.granules import GranuleSource, as_numbers
+from plar.input.tables.granules import GranuleSource, compared_as_numbers
 from plar.input.tables.source import Selectable, Selection, Source
 from plar.input.tables.spark import SparkSource
 from plar.input.tables.text import TextSource
@@ -79,7 +79,7 @@ class DecisionTable:
         if not self.is_granulated:
             granules = replace(granules, names=self.names, text=self.source.text)
         if self.roles.numeric:
-            granules = as_numbers(granules, self.roles.numeric, self.roles.decimal)
+            granules = compared_as_numbers(granules, self.roles.numeric, self.roles.decimal)
         return granules
 
     def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Page(str):
         return f'<iframe srcdoc="{html.escape(self)}" style="width:100%;height:40em;border:0"></iframe>'
 
 
-def check_name(path: str | os.PathLike[str]) -> None:
+def check_report_name(path: str | os.PathLike[str]) -> None:
     """Refuse names of other formats; a name without a suffix is taken."""
     suffix = as_path(path).suffix
     if suffix.lower() not in ("", ".html", ".htm"):
@@ -69,7 +69,7 @@ def save_or_return(text: str, path: str | os.PathLike[str] | None) -> Page | Non
     """Write a page to a file, whole or not at all; without a path, return it."""
     if path is None:
         return Page(text)
-    check_name(path)
+    check_report_name(path)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return None
