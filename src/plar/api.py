@@ -466,6 +466,7 @@ def granulate(
 def read_table(
     path: str | os.PathLike[str],
     decision: ColumnName | Sequence[ColumnName] | None = None,
+    y: Any = None,
     **reading: Unpack[ReadingKwargs],
 ) -> DecisionTable:
     r"""Open a file, a folder of files in one format, or all files of a glob, as one decision table.
@@ -483,7 +484,7 @@ def read_table(
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are.")
-    table = open_table(path, ReadOptions.of(decision, None, reading))
+    table = open_table(path, ReadOptions.of(decision, y, reading))
     if table.is_granulated:
         raise TableError(f"{os.fspath(path)!r} holds granules, not rows. Read it with plar.Granules.open.")
     return table

@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 _LONGEST = 800  # characters of a message
 _SHOWN = 100  # characters of a name in a list of choices
+#: packages between the caller's line and a warning
+_ON_THE_WAY: Final = ("plar", "contextlib", "functools")
 
 
 class _NoValue:
@@ -198,7 +200,7 @@ def warn(*message: Part) -> None:
     """Warn at the line outside plar that made the call."""
     level = 1
     frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("plar", "contextlib"):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _ON_THE_WAY:
         level += 1
         frame = frame.f_back
     warnings.warn(PlarWarning(*message), stacklevel=level + 1)

@@ -56,7 +56,7 @@ def check(sample: Sample, measure: str, options: dict[str, Any]) -> None:
     every = preserving(table, measure)
     allowed = [s for s in every if include <= s and not s & exclude]
     if not allowed:
-        with pytest.raises(plar.ParameterError, match="in every reduct, and 'exclude' leaves that out"):
+        with pytest.raises(plar.ParameterError, match="in every reduct, and exclude= leaves that out"):
             plar.reduce(sample.frame(), **sample.roles, measure=measure, search="smallest", **options)
         return
 
@@ -218,7 +218,7 @@ def test_ends_at_its_time_with_a_bound() -> None:
         ({"costs": {"x": 2}}, "Unknown column 'x'"),
         ({"costs": {"b0": 2, 0: 3}}, "The 'costs' parameter names 'b0' twice."),
         ({"exclude": "x"}, "Unknown column 'x'"),
-        ({"exclude": "b1"}, "'b1' is in every reduct, and 'exclude' leaves that out."),
+        ({"exclude": "b1"}, "'b1' is in every reduct, and exclude= leaves that out."),
         ({"include": "b0", "exclude": "b0"}, "'b0' is in 'include' and in 'exclude'. Choose one."),
     ],
 )

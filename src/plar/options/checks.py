@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from typing import Any, Final
 
 from plar.coding.column_names import column_list
-from plar.errors import Given, Parameter, ParameterError, invalid
+from plar.errors import Given, Parameter, ParameterError, PythonOnly, invalid
 from plar.runtime.limits import amount, as_bytes, as_seconds
 from plar.runtime.parallel import check_jobs
 
@@ -109,7 +109,9 @@ def check_alpha(name: str, value: Any) -> Any:
 def check_start(name: str, value: Any) -> Any:
     """None, or what the search begins with."""
     if value not in (None, "core", "empty"):
-        raise invalid(name, "'core' or 'empty'", value, or_none=True)
+        raise ParameterError(
+            Parameter(name), " must be ", PythonOnly("None, "), f"'core' or 'empty'. Got {value!r} instead."
+        )
     return value
 
 

@@ -122,10 +122,9 @@ class ReadOptions:
     @classmethod
     def of(cls, decision: Columns | None, y: Any, reading: ReadingKwargs) -> ReadOptions:
         """The options of a function that takes them by keyword; an unknown one is refused as Python does."""
-        names = {declared.name for declared in fields(cls)}
         for name in reading:
-            if name not in names:
-                near = get_close_matches(name, OPTIONS, n=1)
+            if name not in ReadingKwargs.__annotations__:
+                near = [option for option in get_close_matches(name, OPTIONS, n=2) if option != name]
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"unexpected keyword argument {name!r}.{hint}")
         return cls(decision, y, **reading)

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine, GranuleSet
@@ -52,7 +52,8 @@ def verify(
     (('a',), 0, True)
     """
     checked_proof = as_proof(proof)
-    read = as_for_proof(checked_proof, data, ReadOptions.of(decision, y, reading))
+    given = cast(ReadingKwargs, {name: value for name, value in reading.items() if value is not None})
+    read = as_for_proof(checked_proof, data, ReadOptions.of(decision, y, given))
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         verify_in(session, checked_proof)
