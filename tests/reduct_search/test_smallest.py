@@ -219,7 +219,7 @@ def test_ends_at_its_time_with_a_bound() -> None:
         ({"costs": {"b0": 2, 0: 3}}, "The 'costs' parameter names 'b0' twice."),
         ({"exclude": "x"}, "Unknown column 'x'"),
         ({"exclude": "b1"}, "'b1' is in every reduct, and exclude= leaves that out."),
-        ({"include": "b0", "exclude": "b0"}, "'b0' is in 'include' and in 'exclude'. Choose one."),
+        ({"include": "b0", "exclude": "b0"}, "'b0' is in include= and in exclude=. Choose one."),
     ],
 )
 def test_refusals(function: Callable[..., Any], options: dict[str, Any], message: str) -> None:

@@ -422,7 +422,7 @@ def test_forged_granules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checke
     roles = json.loads(pl.read_parquet_metadata(path)["plar"])
     assert roles["spelled"] == ["e"]
     if not checked:
-        monkeypatch.setattr(granule_files, "_seal", lambda *_: roles["checksum"])
+        monkeypatch.setattr(granule_files, "_checksum", lambda *_: roles["checksum"])
     forge, taken = tmp_path / "forged.parquet", 0
     for way in places(roles):
         for value in [*ODD, "e", ["a", "a"], ["a", "b", "c", "d", "e", "count"]]:

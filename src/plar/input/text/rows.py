@@ -155,14 +155,13 @@ class Worker:
         progress = Progress(0, 1, dictionary.n_entries, dictionary.n_bytes)
         while progress.outcome == FULL:
             dictionary.reserve(len(self.n_codes), end - progress.position)
-            tables = Tables(self._short, dictionary.slots, dictionary.entries, dictionary.arena, self.n_codes)
             progress = tokens.tokenize(
                 data,
                 np.uint64(end),
                 np.uint64(chunk),
                 self._roles,
                 self._wanted,
-                tables,
+                self._tables(),
                 self._rows,
                 self._lines,
                 progress,
@@ -176,6 +175,11 @@ class Worker:
             elif len(rows):
                 self._append(rows, chunk)
         return progress
+
+    def _tables(self) -> Tables:
+        """What the tokenizer fills; not kept, since `reserve` replaces large arrays by larger ones."""
+        dictionary = self.dictionary
+        return Tables(self._short, dictionary.slots, dictionary.entries, dictionary.arena, self.n_codes)
 
     def _has_lone_cr(self, chunk: Chunk) -> bool:
         """Whether a CR that ends no line is in a field without quotes, which is a fault."""
