@@ -102,7 +102,7 @@ def reduce(
         The same for rows without a decision, where `missing` is not stricter. As a value they are a class of their own,
         with a warning.
     weights : str or int, optional
-        ColumnName of whole numbers: how often each row counts; 0 drops it.
+        Column of whole numbers: how often each row counts; 0 drops it.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
         Cut numbers into bins: k bins of equally many rows, k bins of equal width, or as many as separate the decision
         (MDLP, Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points;
@@ -269,10 +269,7 @@ def relevant(
     >>> [layer.attributes for layer in found.layers], found.rejected
     ([('a',), ('copy',)], {'noise': 1.0})
     """
-    for name in ("search", "costs", "exclude"):
-        if name in reading:
-            raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave ", Given(name), " out.")
-    read = ReadOptions.of(decision, y, reading)
+    read = ReadOptions.of(relevant, decision, y, _without_smallest(reading))
     options = SearchOptions(
         include=include,
         epsilon=epsilon,
@@ -289,6 +286,15 @@ def relevant(
     chosen_measure = as_measure(measure)
     with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
         return Relevance(session, chosen_measure, options).run()
+
+
+def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:
+    """The options without those of the search for the smallest reduct, which are refused unless they say nothing."""
+    others = dict(reading)
+    for name, default in (("search", "greedy"), ("costs", None), ("exclude", ())):
+        if others.pop(name, default) not in (default, None, (), [], {}):
+            raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave ", Given(name), " out.")
+    return cast(ReadingKwargs, others)
 
 
 def core(
@@ -313,7 +319,7 @@ def core(
     >>> plar.core({"a": [0, 0, 1], "b": [0, 1, 0], "c": [0, 1, 0], "d": [0, 1, 1]}, "d")
     ('a',)
     """
-    read = ReadOptions.of(decision, y, reading)
+    read = ReadOptions.of(core, decision, y, reading)
     options = SearchOptions(epsilon=epsilon)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     chosen_measure = as_measure(measure)
@@ -343,7 +349,7 @@ def theta(
     >>> plar.theta({"a": [0, 0, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     -0.3333333333333333
     """
-    read = ReadOptions.of(decision, y, reading)
+    read = ReadOptions.of(theta, decision, y, reading)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     chosen_measure = as_measure(measure)
     with (
@@ -357,6 +363,7 @@ def theta(
 def theta_of(session: Session, measure: Measure, attributes: Columns) -> float:
     """Θ(D|B) of some columns of a session's table."""
     names = session.table.columns(attributes)
+    session.tell_size()
     return session.engine.open(session.granules.coarsen(names), measure).value_all
 
 
@@ -385,7 +392,7 @@ def significance(
     >>> plar.significance({"a": [0, 0, 1], "b": [0, 1, 1], "d": ["Y", "N", "N"]}, ["a"], decision="d", measure="PR")
     {'a': 0.3333333333333333, 'b': 0.6666666666666666}
     """
-    read = ReadOptions.of(decision, y, reading)
+    read = ReadOptions.of(significance, decision, y, reading)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     chosen_measure = as_measure(measure)
     with (
@@ -400,6 +407,7 @@ def gains_of(session: Session, measure: Measure, attributes: Columns) -> dict[st
     """The gain of every column of a session's table relative to some of them."""
     names = session.table.columns(attributes)
     granules = session.granules
+    session.tell_size()
     members = granules.positions(names)
     others = [a for a in range(len(granules.conditions)) if a not in members]
     evaluation = session.engine.open(granules, measure)
@@ -457,7 +465,7 @@ def granulate(
     >>> len(g), g.n_objects, g.counts.tolist()
     (2, 3, [2, 1])
     """
-    read = ReadOptions.of(decision, y, reading)
+    read = ReadOptions.of(granulate, decision, y, reading)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         return cast(Granules, session.keep_granules())
@@ -484,7 +492,7 @@ def read_table(
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"read_table takes a path, got {type(path).__name__}. Pass tables to reduce as they are.")
-    table = open_table(path, ReadOptions.of(decision, y, reading))
+    table = open_table(path, ReadOptions.of(read_table, decision, y, reading))
     if table.is_granulated:
         raise TableError(f"{os.fspath(path)!r} holds granules, not rows. Read it with plar.Granules.open.")
     return table

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 _LONGEST = 800  # characters of a message
 _SHOWN = 100  # characters of a name in a list of choices
 #: packages between the caller's line and a warning
-_ON_THE_WAY: Final = ("plar", "contextlib", "functools")
+_ON_THE_WAY: Final = ("plar", "contextlib")
 
 
 class _NoValue:

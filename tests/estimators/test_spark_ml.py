@@ -144,7 +144,7 @@ def test_every_param_reaches_the_search(
     [(session, measure, searching)] = calls
     engine: Any = session.engine
     assert (engine.session, engine.layout, engine.partitions) == (spark, "rows", 2)
-    assert session.run == RunOptions(engine=engine, time_limit="90s")
+    assert session.run_options == RunOptions(engine=engine, time_limit="90s")
     assert measure == plar.measures.PR
     reading = ReadOptions(
         decision="y",

@@ -89,7 +89,9 @@ def test_all_options_of_reduce() -> None:
     for name, value in bad_options.items():
         with pytest.raises(plar.PlarError):
             plar.relevant(TABLE, "d", **{name: value})
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'minimum'. Did you mean 'minimal'\?"):
+    with pytest.raises(
+        TypeError, match=r"relevant\(\) got an unexpected keyword argument 'minimum'. Did you mean 'minimal'\?"
+    ):
         plar.relevant(TABLE, "d", minimum=True)  # type: ignore[call-arg]
 
 

@@ -29,7 +29,7 @@ def passes(told: list[JobProgress]) -> list[list[JobProgress]]:
 @pytest.mark.parametrize("lanes", [True, False])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_local_engine_tells_how_far_it_is(n_jobs: int, lanes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_hooks, "_TICK", 0.0)
+    monkeypatch.setattr(progress_hooks, "_TICK_SECONDS", 0.0)
     codes = np.random.default_rng(2).integers(0, 3, (6_000, 200))
     data = {f"a{j}": codes[:, j] for j in range(200)} | {"d": codes[:, :4].sum(axis=1) % 3}
     told: list[JobProgress] = []

@@ -66,7 +66,9 @@ def test_reduce_has_every_option() -> None:
 
 
 def test_unknown_options_are_refused_as_python_does() -> None:
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sepaator'. Did you mean 'separator'\?"):
+    with pytest.raises(
+        TypeError, match=r"core\(\) got an unexpected keyword argument 'sepaator'. Did you mean 'separator'\?"
+    ):
         plar.core({"a": [1], "d": [1]}, "d", sepaator=",")  # type: ignore[call-arg]
 
 

@@ -20,7 +20,15 @@ import plar
 from plar.cli.commands import COMMANDS
 from plar.cli.options import expand_groups
 from plar.cli.shell_words import in_shell
-from plar.errors import EngineFailed, EngineUnavailable, MemoryLimitExceeded, PlarError, PlarWarning, printable
+from plar.errors import (
+    EngineFailed,
+    EngineUnavailable,
+    MemoryLimitExceeded,
+    PlarError,
+    PlarWarning,
+    one_line,
+    printable,
+)
 from plar.runtime.interrupts import SafeInterrupts
 
 app = typer.Typer(
@@ -60,9 +68,12 @@ def main() -> None:
         sys.stdout.flush()
     except PlarError as error:
         if isinstance(error, MemoryLimitExceeded):
-            print(f"Error: {in_shell(error.message)}", file=sys.stderr, flush=True)
+            print(f"Error: {one_line(in_shell(error.message))}", file=sys.stderr, flush=True)
             os._exit(2)  # polars keeps reading in its threads, and may hit the kernel's limit
-        _fail(f"Error: {in_shell(error.message)}", 1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2)
+        _fail(
+            f"Error: {one_line(in_shell(error.message))}",
+            1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2,
+        )
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         _fail(f"Error: {error.format_message()} See '{context.command_path if context else 'plar'} --help'.", 2)
@@ -99,7 +110,7 @@ def _open_closed_streams() -> None:
 def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
     """Print plar's own warnings on one line, and others with their place."""
     if isinstance(message, PlarWarning):
-        print(f"Warning: {in_shell(message.message)}", file=sys.stderr, flush=True)
+        print(printable(f"Warning: {in_shell(message.message)}"), file=sys.stderr, flush=True)
     else:
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
 

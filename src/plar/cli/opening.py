@@ -54,7 +54,7 @@ def session_of(
     with _spooled(table) as spooled, _engine_of(computing) as engine:
         run = RunOptions(
             engine=engine,
-            n_jobs=computing.n_jobs if engine == computing.engine else None,
+            n_jobs=computing.n_jobs if isinstance(engine, str) else None,
             memory_limit=limits.memory_limit,
             time_limit=limits.time_limit,
             checkpoint=limits.checkpoint,

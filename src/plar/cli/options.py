@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -229,11 +230,13 @@ class Messages:
         from plar.session.progress import ResumeNote, displayed
         from plar.session.reporter import SILENT
 
-        with displayed(False if self.quiet else self.verbose or None) as display:
-            if display is not None:
+        if self.quiet:
+            yield SILENT
+        elif self.verbose or sys.stderr.isatty():
+            with displayed(lines=self.verbose) as display:
                 yield display
-            else:
-                yield SILENT if self.quiet else ResumeNote()
+        else:
+            yield ResumeNote()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from plar.errors import NO_VALUE, Given, Parameter, Part, PythonOnly, one_line
+from plar.errors import NO_VALUE, Given, Parameter, Part, PythonOnly
 from plar.options import NO_NA, shell_flag
 
 
@@ -17,7 +17,7 @@ def in_shell(message: Sequence[Part]) -> str:
     >>> in_shell([Parameter("alpha"), " must be ", PythonOnly("None or "), "a number"])
     '--alpha must be a number'
     """
-    return one_line("".join(map(_spelled, message)))
+    return "".join(map(_spelled, message))
 
 
 def _spelled(part: Part) -> str:

@@ -8,9 +8,10 @@ commands build the same objects.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, fields, replace
 from difflib import get_close_matches
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
 
 from plar.coding.column_names import ColumnName, by_label
@@ -120,13 +121,13 @@ class ReadOptions:
         keep_checked(self)
 
     @classmethod
-    def of(cls, decision: Columns | None, y: Any, reading: ReadingKwargs) -> ReadOptions:
+    def of(cls, function: Callable[..., Any], decision: Columns | None, y: Any, reading: ReadingKwargs) -> ReadOptions:
         """The options of a function that takes them by keyword; an unknown one is refused as Python does."""
         for name in reading:
             if name not in ReadingKwargs.__annotations__:
-                near = [option for option in get_close_matches(name, OPTIONS, n=2) if option != name]
+                near = get_close_matches(name, [*ReadingKwargs.__annotations__, *signature(function).parameters], n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"unexpected keyword argument {name!r}.{hint}")
+                raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
         return cls(decision, y, **reading)
 
     @property
@@ -191,9 +192,11 @@ class SearchOptions:
 
     def __post_init__(self) -> None:
         """Refuse what is invalid for any table."""
+        # a tuple may be the label of one column, which only the table can tell
+        is_list = not isinstance(self.include, tuple)
         keep_checked(self)
         self._check_kind_of_search()
-        if not isinstance(self.include, tuple):
+        if is_list:
             self.check_limit(self.include)
 
     def check_limit(self, include: Sequence[Any]) -> None:

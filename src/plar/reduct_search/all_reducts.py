@@ -1,8 +1,8 @@
 """All reducts of a table, the smallest first: minimal sets that hit all clauses, found together with the clauses.
 
-The oracle is asked about sets that hit the clauses known so far. One that does not preserve Θ(D|C) yields further
-clauses; one that does is a reduct, because each of its attributes is the only one in some clause. When all sets of a
-size preserve Θ, they are all the reducts of that size.
+The clause finder is asked about sets that hit the clauses known so far. One that does not preserve Θ(D|C) yields
+further clauses; one that does is a reduct, because each of its attributes is the only one in some clause. When all sets
+of a size preserve Θ, they are all the reducts of that size.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def reducts(
     ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
     """
     began = perf_counter()
-    read = ReadOptions.of(decision, y, reading)
+    read = ReadOptions.of(reducts, decision, y, reading)
     options = SearchOptions(search="smallest", include=include, exclude=exclude, costs=costs)
     listing = ListOptions(limit, max_size)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)

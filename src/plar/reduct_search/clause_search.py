@@ -38,7 +38,7 @@ class ClauseSearch(Search):
 
     def begin(self) -> None:
         """Open the table, find the core, which every reduct holds, and take the clauses that the checkpoint has."""
-        self.read_table()
+        self.prepare()
         self.find_core()
         names = self.granules.conditions
         costs = self.options.costs or {}
@@ -51,7 +51,7 @@ class ClauseSearch(Search):
         #: by clause, in the order of the rows of `hitting.holds`
         self.answers = {answer.attributes: answer for answer in saved}
         self.hitting = HittingSets(self.costs, self.answers)
-        #: seeds the orders in which the oracle adds attributes
+        #: seeds the orders in which the clause finder adds attributes
         self._turn = 0
         self._check_exclude()
 

@@ -1,7 +1,7 @@
 """The smallest reduct, or the cheapest one, with a proof: clauses are found as they are needed, until they prove it.
 
-The oracle is asked about the cheapest set that hits all clauses found so far. If it preserves Θ(D|C), no cheaper set
-does; otherwise the oracle returns further clauses. Among the cheapest sets, the result is the one with the fewest
+The clause finder is asked about the cheapest set that hits all clauses found so far. If it preserves Θ(D|C), no cheaper
+set does; otherwise it returns further clauses. Among the cheapest sets, the result is the one with the fewest
 attributes, then the first by position.
 """
 

@@ -20,7 +20,7 @@ _FRAGILE: Final = frozenset({"numba", "llvmlite", "weakref", "_weakrefset"})
 #: Python's import system, by its names before and after it is imported itself
 _IMPORTING: Final = frozenset({"importlib", "_frozen_importlib", "_frozen_importlib_external"})
 #: modules that an exception must not leave halfway, or a `with` block would not be entered or left
-_ENTERING: Final = frozenset({__name__, "contextlib", "plar.session.session"})
+_ENTERING: Final = frozenset({__name__, "contextlib", "signal", "enum", "plar.session.session"})
 
 
 class SafeInterrupts:

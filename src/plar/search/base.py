@@ -38,17 +38,18 @@ class Search:
         self.session = session
         self.measure = measure
         self.options = options
-        self.checkpoint = Checkpoint(session.run.checkpoint) if checkpoint is None else checkpoint
+        self.checkpoint = Checkpoint(session.run_options.checkpoint) if checkpoint is None else checkpoint
         self.reporter = session.reporter
         self.complete = False
         #: p-values of the candidates, once none of them beats chance
         self.rejected: dict[str, float] = {}
 
-    def read_table(self) -> None:
+    def prepare(self) -> None:
         """Open the table, then read its rows; columns that it does not have are refused before they are read."""
         self.options = self.session.named(self.options)
         self.granules = self.session.granules
         warn_before(self.session)
+        self.session.tell_size()
         if self.options.alpha is not None:
             warn_supervised_bins(self.session)
 
@@ -63,10 +64,11 @@ class Search:
         evaluation = self.session.engine.open(self.granules, self.measure, self.watch)
         self.consistent = evaluation.consistent
         self.theta_all = evaluation.value_all
-        self.without = self._leave_one_out(evaluation)
+        #: Θ without each condition
+        self.effects = self._leave_one_out(evaluation)
         n_objects = self.granules.n_objects
-        self.core = core_of(self.without, evaluation.theta_all, self.measure, n_objects, self.options.epsilon)
-        rises = [self.without[a].theta - evaluation.theta_all for a in self.core]
+        self.core = core_of(self.effects, evaluation.theta_all, self.measure, n_objects, self.options.epsilon)
+        rises = [self.effects[a].theta - evaluation.theta_all for a in self.core]
         gains = self.measure.significances(rises, n_objects)
         self.core_significances = dict(zip(self.names_of(self.core), gains, strict=True))
         return evaluation

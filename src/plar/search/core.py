@@ -11,7 +11,7 @@ class CoreSearch(Search):
 
     def run(self) -> tuple[str, ...]:
         """Find the core."""
-        self.read_table()
+        self.prepare()
         self.find_core()
         names = self.names_of(self.core)
         warn_after(self.session, [(names, None)])

@@ -54,7 +54,7 @@ class GreedySearch(Search):
 
     def run(self) -> Reduct:
         """Find core and reduct; on Ctrl-C, `Interrupted` brings the result so far."""
-        self.read_table()
+        self.prepare()
         reduct = self.find()
         warn_after(self.session, [(reduct.attributes, reduct.n_combinations)])
         return reduct
@@ -88,7 +88,7 @@ class GreedySearch(Search):
         """Find the core, and begin with it and with the steps of the checkpoint."""
         evaluation = self.find_core(granules)
         core = self.core if self.options.begins == "core" else []
-        self._first = _first_attributes(core, sorted(self.include), self.without, self.options.max_attributes)
+        self._first = _first_attributes(core, sorted(self.include), self.effects, self.options.max_attributes)
         self.checkpoint.check_steps(self.names_of(self._first))
         self._chosen = self._chosen_by_steps()
         if self._chosen:
@@ -245,7 +245,7 @@ class GreedySearch(Search):
 
     def _all_are_needed(self, chosen: Sequence[int]) -> bool:
         """Whether each is in the core: if not even C preserves Θ without it, no part of C does."""
-        return self.measure.kind != OWN and not any(self.without[a].equal for a in chosen)
+        return self.measure.kind != OWN and not any(self.effects[a].equal for a in chosen)
 
 
 def _first_attributes(

@@ -35,7 +35,7 @@ class Relevance:
         self._measure = measure
         self._options = options
         self._alpha = float(options.alpha)
-        self._checkpoint = Checkpoint(session.run.checkpoint)
+        self._checkpoint = Checkpoint(session.run_options.checkpoint)
         self._layers: list[Reduct] = []
         #: the columns of no layer so far
         self._rest: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Relevance:
     def _find_layers(self) -> None:
         """Repeat the search without the columns of the layers before."""
         first = self._search(self._options)
-        first.read_table()
+        first.prepare()
         granules = self._session.granules
         self._rest = granules.conditions
         self._add(first.find())

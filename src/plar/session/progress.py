@@ -77,7 +77,7 @@ class Display(ResumeNote):
         self._job = None
         self._read_before = _bytes_read()
         if self._live is not None:
-            self._live.refresh()  # displayed, however short it is
+            self._live.refresh()  # shown, however short it is
 
     def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
         """Print what was read."""
@@ -228,14 +228,10 @@ def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
 
 
 @contextmanager
-def displayed(verbose: bool | None = None) -> Iterator[Display | None]:
-    """Show progress: a live line on a terminal; if `verbose`, also a line for everything done, in a pipe too."""
-    live = sys.stderr.isatty()
-    if verbose is False or not (live or verbose):
-        yield None
-        return
-    display = Display(lines=bool(verbose))
-    if not live:
+def displayed(*, lines: bool) -> Iterator[Display]:
+    """Show progress on stderr: a live line if it is a terminal, and with `lines` one for everything done."""
+    display = Display(lines=lines)
+    if not sys.stderr.isatty():
         yield display
     else:
         from rich.console import Console
@@ -256,5 +252,5 @@ def reporting(verbose: bool, progress: Progress | None, on_step: OnStep | None) 
     if not verbose:
         yield callbacks
         return
-    with displayed(True) as display:
-        yield callbacks if display is None else Reporters([display, callbacks])
+    with displayed(lines=True) as display:
+        yield Reporters([display, callbacks])

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import cached_property
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ class Session:
     ----------
     data : any kind of table
     reading : ReadOptions
-    run : RunOptions
+    run_options : RunOptions
     reporter : Reporter
     source : str, optional
         What results call the data, if not by their path.
@@ -47,35 +47,39 @@ class Session:
         self,
         data: Any,
         reading: ReadOptions,
-        run: RunOptions | None = None,
+        run_options: RunOptions | None = None,
         reporter: Reporter = SILENT,
         source: str | None = None,
     ) -> None:
-        self.run = run or RunOptions()
+        self.run_options = run_options or RunOptions()
         self.reporter = reporter
         #: when `time.perf_counter` reaches it, a search stops with what it has
         self.deadline = math.inf
-        if self.run.time_limit is not None:
-            self.deadline = perf_counter() + self.run.time_limit
+        if self.run_options.time_limit is not None:
+            self.deadline = perf_counter() + self.run_options.time_limit
         self._data = data
         self._reading = reading
         self._source = source
         #: seconds by phase that no result has taken yet
         self._seconds: dict[str, float] = {}
         self._resources = ExitStack()
-        #: granules that end with the session
+        self._table: DecisionTable | None = None
+        self._granules: GranuleSet | None = None
+        #: bytes of the coded table, and those that the engine needs beside it
+        self._memory: tuple[int, int] | None = None
+        #: what ends with the session
         self._own_granules: GranuleSet | None = None
+        self._owns_engine = False
 
     def __enter__(self) -> Self:
         """Choose the engine, and set the limits."""
         with ExitStack() as resources:
-            resources.enter_context(memory_limited(self.run.memory_limit))
-            with SafeInterrupts():
-                self.engine: Engine = as_engine(self.run.engine, self.run.n_jobs, self._data)
-            self._owns_engine = self.engine is not self.run.engine
+            resources.enter_context(SafeInterrupts())
+            resources.enter_context(memory_limited(self.run_options.memory_limit))
             resources.callback(self._close_engine)
             resources.callback(self.release)
-            resources.enter_context(SafeInterrupts())
+            self.engine: Engine = as_engine(self.run_options.engine, self.run_options.n_jobs, self._data)
+            self._owns_engine = self.engine is not self.run_options.engine
             resources.enter_context(threads(self.engine.n_jobs))
             self._resources = resources.pop_all()
         return self
@@ -84,36 +88,44 @@ class Session:
         """Release what the session made, and put the limits back."""
         self._resources.__exit__(*error)
 
-    @cached_property
+    @property
     def table(self) -> DecisionTable:
-        """The opened table."""
-        began = perf_counter()
-        self.reporter.phase("read", 0, 0)
-        table = open_data(self._data, self._reading, self.engine)
-        if self._source is not None:
-            table = replace(table, path=self._source)
-        self._seconds["read"] = perf_counter() - began
-        return table
+        """The table, opened when it is first asked for."""
+        if self._table is None:
+            began = perf_counter()
+            self.reporter.phase("read", 0, 0)
+            table = open_data(self._data, self._reading, self.engine)
+            self._table = table if self._source is None else replace(table, path=self._source)
+            self._seconds["read"] = perf_counter() - began
+        return self._table
 
-    @cached_property
+    @property
     def granules(self) -> GranuleSet:
-        """The distinct rows of the table, which one search may consume."""
-        granules = self._granulate()
-        if granules is not self.table.source.data:
-            if isinstance(granules, Granules):
-                granules = granules.for_one_search()
-            self._own_granules = granules
-        memory = self._check_memory(granules)
-        self.reporter.granulated(len(granules), granules.n_objects, memory)
-        return granules
+        """The distinct rows of the table, read when they are first asked for; one search may consume them."""
+        if self._granules is None:
+            granules = self._granulate()
+            if granules is not self.table.source.data:
+                if isinstance(granules, Granules):
+                    granules = granules.for_one_search()
+                self._own_granules = granules
+            self._memory = self._check_memory(granules)
+            self._granules = granules
+        return self._granules
+
+    def tell_size(self) -> None:
+        """Tell the reporter how large the table is."""
+        self.reporter.granulated(len(self.granules), self.granules.n_objects, self._memory)
 
     def keep_granules(self) -> GranuleSet:
         """The distinct rows, for a caller who releases them; with them goes what the session's engine has started."""
         granules = self._granulate()
+        if granules is not self.table.source.data:
+            self._own_granules = granules
         self.reporter.granulated(len(granules), granules.n_objects, memory=None)
         if self._owns_engine:
-            self._owns_engine = False
             self.engine.leave_to(granules)
+        self._owns_engine = False
+        self._own_granules = None
         return granules
 
     def release(self) -> None:
@@ -146,7 +158,7 @@ class Session:
     def _granulate(self) -> GranuleSet:
         table = self.table
         began = perf_counter()
-        self.reporter.phase("granulate", 0, sum(os.stat(file).st_size for file in table.source.files))
+        self.reporter.phase("granulate", 0, sum(map(_size_of, table.source.files)))
         granules = self.engine.granulate(table)
         self._seconds["granulate"] = perf_counter() - began
         return granules
@@ -161,6 +173,13 @@ class Session:
         coded = granules.nbytes
         check_memory(f"The engine {self.engine.name!r}, beside the coded table of {shown_bytes(coded)},", need)
         return coded, need
+
+
+def _size_of(file: Path) -> int:
+    """Bytes of a file; 0 if it is gone, which its reader reports."""
+    with suppress(OSError):
+        return file.stat().st_size
+    return 0
 
 
 def open_data(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:

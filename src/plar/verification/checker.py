@@ -52,8 +52,8 @@ def verify(
     (('a',), 0, True)
     """
     checked_proof = as_proof(proof)
-    given = cast(ReadingKwargs, {name: value for name, value in reading.items() if value is not None})
-    read = as_for_proof(checked_proof, data, ReadOptions.of(decision, y, given))
+    stated = cast(ReadingKwargs, {name: value for name, value in reading.items() if value is not None})
+    read = as_for_proof(checked_proof, data, ReadOptions.of(verify, decision, y, stated))
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         verify_in(session, checked_proof)
@@ -63,6 +63,7 @@ def verify(
 def verify_in(session: Session, proof: Proof) -> None:
     """Check a proof against the table of a session; a ProofError says what does not hold."""
     measure = as_measure(proof.measure)
+    session.tell_size()
     _check_table(proof, session.granules)
     _Verifier(proof, measure, session.engine.clause_finder(session.granules, measure)).run()
 
@@ -98,8 +99,10 @@ def _check_table(proof: Proof, granules: GranuleSet) -> None:
 class _Verifier:
     """A proof and the table that it is about."""
 
-    def __init__(self, proof: Proof, measure: Measure, oracle: ClauseFinder) -> None:
-        self.proof, self.measure, self.clause_finder = proof, measure, oracle
+    def __init__(self, proof: Proof, measure: Measure, clause_finder: ClauseFinder) -> None:
+        self.proof = proof
+        self.measure = measure
+        self.clause_finder = clause_finder
         self.places = {name: a for a, name in enumerate(proof.conditions)}
         self.costs = [proof.costs.get(name, 1) for name in proof.conditions]
 

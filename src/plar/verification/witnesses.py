@@ -18,7 +18,7 @@ class Witnesses(NamedTuple):
     other: tuple[bytes, ...]
 
 
-def first_false(clauses: Sequence[Witnesses], oracle: ClauseFinder, measure: Measure) -> tuple[int, str] | None:
+def first_false(clauses: Sequence[Witnesses], clause_finder: ClauseFinder, measure: Measure) -> tuple[int, str] | None:
     """The number of the first clause that its rows do not prove, and why; None if all hold.
 
     The rows must differ in exactly the attributes, be in the table, and have different labels.
@@ -29,7 +29,7 @@ def first_false(clauses: Sequence[Witnesses], oracle: ClauseFinder, measure: Mea
             return i, "its rows do not differ in all columns"
     # many clauses share their rows
     rows = list(dict.fromkeys(row for clause in clauses for row in (clause.row, clause.other)))
-    decisions = dict(zip(rows, oracle.decisions(rows), strict=True))
+    decisions = dict(zip(rows, clause_finder.decisions(rows), strict=True))
     for i, (_, row, other) in enumerate(clauses):
         first = decisions[row]
         second = decisions[other]
