@@ -73,12 +73,13 @@ def reduce(
     data : path, glob, DataFrame (also Spark's), Arrow table, 2-D array, mapping of columns, DecisionTable or Granules
         Files: .csv .tsv .txt (also .gz .zst), .parquet .arrow .feather .ndjson .json .xlsx .arff and KEEL's .dat.
     decision : str, int or list of them, optional
-        The decision (target) column by name or position, or by the tuple that a MultiIndex of pandas labels it with, as
-        all columns; several are taken together.
+        The decision (target) column by name or position, or by the tuple that a MultiIndex of pandas labels
+        it with, as all columns; several are taken together.
     y : (n,) array_like, optional
         The decision beside the data, in place of `decision`.
     conditions : list of str or int, optional
-        The columns to choose from; by default all others, in table order. Ties, core and reports follow their order.
+        The columns to choose from; by default all others, in table order. Ties, core and reports follow their
+        order.
     drop : str, int or list of them
         Columns to leave out.
     header : bool
@@ -92,22 +93,22 @@ def reduce(
     numeric : str, int or list of them
         Columns of text to compare as numbers, so that 1, 1.0 and 01 are one value.
     na : str, number or list of them, optional
-        What else means missing, for example "?" or -999. A number means that number however it is written or stored:
-        -999, -999.0, -9.99e2. The usual spellings mean missing in any case: an empty text, "NA", "N/A", "n/a", "NaN",
-        "nan", "None", "NULL", "null", "<NA>" and the others that pandas knows. With ``na=()`` no spelling does: only
-        None, NaN and null, and in text files an empty field.
+        What else means missing, for example "?" or -999. A number means that number however it is written or
+        stored: -999, -999.0, -9.99e2. The usual spellings mean missing in any case: an empty text, "NA",
+        "N/A", "n/a", "NaN", "nan", "None", "NULL", "null", "<NA>" and the others that pandas knows. With
+        ``na=()`` no spelling does: only None, NaN and null, and in text files an empty field.
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values are dropped, or they are an error.
     missing_decision : {"value", "drop", "error"}
-        The same for rows without a decision, where `missing` is not stricter. As a value they are a class of their own,
-        with a warning.
+        The same for rows without a decision, where `missing` is not stricter. As a value they are a class of
+        their own, with a warning.
     weights : str or int, optional
         Column of whole numbers: how often each row counts; 0 drops it.
     bins : "quantile:k", "width:k", "mdlp" or mapping, optional
-        Cut numbers into bins: k bins of equally many rows, k bins of equal width, or as many as separate the decision
-        (MDLP, Fayyad and Irani). A mapping names columns, each with one of these or with a list of cut points;
-        otherwise all columns of numbers are cut, in text those with nothing but numbers. Default: every number is a
-        value of its own.
+        Cut numbers into bins: k bins of equally many rows, k bins of equal width, or as many as separate the
+        decision (MDLP, Fayyad and Irani). A mapping names columns, each with one of these or with a list of
+        cut points; otherwise all columns of numbers are cut, in text those with nothing but numbers. Default:
+        every number is a value of its own.
     decision_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a decision of numbers into classes, as `bins` cuts columns.
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure
@@ -126,33 +127,34 @@ def reduce(
     minimal : bool
         In the end, remove columns that are individually removable, the last first. `include` stays.
     alpha : float, optional
-        Take only columns that beat chance at this level, 0.05 for example: each candidate is tested against shuffled
-        decisions among the rows that the chosen columns do not separate, and its p-value is multiplied by the number
-        of candidates. Of those that beat chance, the one with the largest gain is taken; among ties, the first in the
-        table. The search stops when no candidate beats chance.
+        Take only columns that beat chance at this level, 0.05 for example: each candidate is tested against
+        shuffled decisions among the rows that the chosen columns do not separate, and its p-value is
+        multiplied by the number of candidates. Of those that beat chance, the one with the largest gain is
+        taken; among ties, the first in the table. The search stops when no candidate beats chance.
     start : {"core", "empty"}, optional
-        What the search starts with, beside `include`: by default the core; with `alpha` nothing, because the core is
-        not tested against chance.
+        What the search starts with, beside `include`: by default the core; with `alpha` nothing, because the
+        core is not tested against chance.
     search : {"greedy", "smallest"}
-        "smallest" finds a reduct with the fewest columns, or of least cost, and proves it: see `Reduct.proof`. It takes
-        no `epsilon`, `tolerance`, `max_attributes`, `minimal`, `alpha` or `start`.
+        "smallest" finds a reduct with the fewest columns, or of least cost, and proves it: see
+        `Reduct.proof`. It takes no `epsilon`, `tolerance`, `max_attributes`, `minimal`, `alpha` or `start`.
     costs : mapping of names to whole numbers from 1 to 1,000,000, optional
-        What columns cost, with ``search="smallest"``; the others cost 1. Among the cheapest reducts, the one with the
-        fewest columns is chosen, then the first by position; after a time limit it may be another one.
+        What columns cost, with ``search="smallest"``; the others cost 1. Among the cheapest reducts, the one
+        with the fewest columns is chosen, then the first by position; after a time limit it may be another
+        one.
     exclude : list of str or int
-        Columns that the reduct must not hold, with ``search="smallest"``. They stay in the table: what is preserved is
-        the information that all columns have about the decision.
+        Columns that the reduct must not hold, with ``search="smallest"``. They stay in the table: what is
+        preserved is the information that all columns have about the decision.
     equivalent : bool
         Also find the columns that carry the same information, for `Reduct.equivalent` and the report.
     n_jobs : int, optional
-        Threads of this machine; by default, or with -1, all cores. Polars, which reads typed files, has its own. The
-        engine "spark" takes no number: its session has cores.
+        Threads of this machine; by default, or with -1, all cores. Polars, which reads typed files, has its
+        own. The engine "spark" takes no number: its session has cores.
     memory_limit : int or str, optional
-        The most memory that this process may use, in bytes or as "2GB"; by default what the machine has. Rather than
-        exceed it, the call raises plar.MemoryLimitExceeded.
+        The most memory that this process may use, in bytes or as "2GB"; by default what the machine has.
+        Rather than exceed it, the call raises plar.MemoryLimitExceeded.
     time_limit : float or str, optional
-        Seconds, or "90s", "10m", "2h". After that the search stops, though not before the core is found, with the best
-        result so far, which is not `complete`; its certificate takes some more time.
+        Seconds, or "90s", "10m", "2h". After that the search stops, though not before the core is found, with
+        the best result so far, which is not `complete`; its certificate takes some more time.
     checkpoint : path, optional
         A file to save the core and every step in. If it exists, the search continues from it, on any engine, to the
         same result; a file of other data or options is refused.
@@ -254,9 +256,9 @@ def relevant(
 ) -> Relevant:
     """Find all columns that beat chance; parameters are those of `reduce`.
 
-    `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated without the
-    columns found before, until nothing beats chance: first the needed columns, then their substitutes. Columns that are
-    informative only together are not found, since each alone looks like chance.
+    `plar.reduce` with `alpha` leaves out what another column already says. Here the search is repeated
+    without the columns found before, until nothing beats chance: first the needed columns, then their
+    substitutes. Columns that are informative only together are not found, since each alone looks like chance.
 
     `include` and `start` apply to the first layer; `max_attributes`, `tolerance` and `minimal` to each of them. The
     checkpoint keeps all layers. On Ctrl-C, the `reduct` of the exception is a Relevant of the layers found.
@@ -383,8 +385,8 @@ def significance(
 ) -> dict[str, float]:
     """Compute the gain of every column relative to B: how much Θ would rise without it, or fall with it.
 
-    These are the inner significance of the members of B and the outer significance of the rest. Other parameters are
-    those of `reduce`.
+    These are the inner significance of the members of B and the outer significance of the rest. Other
+    parameters are those of `reduce`.
 
     Examples
     --------
@@ -453,10 +455,10 @@ def granulate(
 ) -> Granules:
     """Turn a table into its distinct rows with their counts; parameters are those of `reduce`.
 
-    Every function of plar takes the result in place of the table, so that four measures cost one reading. With the
-    Spark engine they stay on the cluster, as SparkGranules, unless they are small, until their `unpersist` or the end
-    of a ``with`` block. A session that ``engine="spark"`` had to start stops with the last of them; at once if they
-    are small.
+    Every function of plar takes the result in place of the table, so that four measures cost one reading.
+    With the Spark engine they stay on the cluster, as SparkGranules, unless they are small, until their
+    `unpersist` or the end of a ``with`` block. A session that ``engine="spark"`` had to start stops with the
+    last of them; at once if they are small.
 
     Examples
     --------

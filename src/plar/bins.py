@@ -1,7 +1,7 @@
 """Cutting numbers into bins: the `bins` option, where the cut points are, and which bin a number is in.
 
-Cut points depend only on the multiset of (number, decision), not on the order of the rows or on what counted them, so
-every engine and every format finds the same. Bin i is the interval (cut[i-1], cut[i]].
+Cut points depend only on the multiset of (number, decision), not on the order of the rows or on what counted
+them, so every engine and every format finds the same. Bin i is the interval (cut[i-1], cut[i]].
 """
 
 from __future__ import annotations
@@ -247,9 +247,9 @@ def _is_or_writes_number(value: Any) -> bool:
 def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], Sequence[int]]) -> bool:
     """Whether the values of a decision are a quantity, and not classes.
 
-    Numbers are classes if there are at most 20 of them, or if they are exactly 0 … k-1 or 1 … k, with k up to 100 and
-    at least 3 rows each. `values` are all `n_values` of them, or, if they are many, some; `class_sizes` returns how
-    many rows have each.
+    Numbers are classes if there are at most 20 of them, or if they are exactly 0 … k-1 or 1 … k, with k up to
+    100 and at least 3 rows each. `values` are all `n_values` of them, or, if they are many, some;
+    `class_sizes` returns how many rows have each.
 
     >>> is_quantity(range(50), 50, lambda: [3] * 50), is_quantity([i / 2 for i in range(50)], 50, lambda: [3] * 50)
     (False, True)
@@ -307,9 +307,10 @@ def cut_columns(
 ) -> Iterator[Column]:
     """Cut those columns that are to be cut and hold numbers, one by one; cut points go into `cuts`.
 
-    Columns that have cut points already are left as they are, and so are constant ones, unless a rule names them.
-    Columns of text that look like numbers but are not cut go into `left`, each with a value that is not a number; by
-    default there is a warning about them. `classes` and `counts` are the decision and the count of every row.
+    Columns that have cut points already are left as they are, and so are constant ones, unless a rule names
+    them. Columns of text that look like numbers but are not cut go into `left`, each with a value that is not
+    a number; by default there is a warning about them. `classes` and `counts` are the decision and the count
+    of every row.
     """
     not_cut: dict[str, str] = {} if left is None else left
     for name, column in columns:

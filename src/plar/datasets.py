@@ -52,9 +52,9 @@ def names() -> tuple[str, ...]:
 def load(name: str, folder: str | os.PathLike[str] | None = None) -> DecisionTable:
     """Read one of the paper's datasets, prepared as the paper did.
 
-    In Mushroom, Dermatology and Breast-cancer-wisconsin the rows with a ``?`` are dropped, in the last also the id. In
-    the others a ``?`` is a value. ``"backup-large"`` is soybean-large.test, a stand-in of the same shape, and
-    ``"kdd99"`` the 10 % file.
+    In Mushroom, Dermatology and Breast-cancer-wisconsin the rows with a ``?`` are dropped, in the last also
+    the id. In the others a ``?`` is a value. ``"backup-large"`` is soybean-large.test, a stand-in of the same
+    shape, and ``"kdd99"`` the 10 % file.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Errors and warnings: one line with the fault, the value, the choices and the remedy.
 
-A message that names options holds them as such (`Given`, `Parameter`, `PythonOnly`), so that the shell spells them in
-its own words.
+A message that names options holds them as such (`Given`, `Parameter`, `PythonOnly`), so that the shell spells
+them in its own words.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class EngineFailed(PlarError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
 
-    Its `reduct` is the result so far, with its certificate; of `plar.relevant` the layers so far, and of `plar.reducts`
-    the reducts so far.
+    Its `reduct` is the result so far, with its certificate; of `plar.relevant` the layers so far, and of
+    `plar.reducts` the reducts so far.
     """
 
     def __init__(self, reduct: Any) -> None:

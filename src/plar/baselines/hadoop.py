@@ -1,8 +1,9 @@
 """HadoopAR: a Hadoop MapReduce job for every Θ(D|B), which reads the table again.
 
-The mapper, the reducer and the driver are in HadoopAR.java, compiled once against the Hadoop client in pyspark.
-Where no cluster is configured the jobs run in Hadoop's LocalJobRunner: real jobs with their splits, sort, spills and
-committed output, but without the start-up of containers and without HDFS. That flatters Hadoop.
+The mapper, the reducer and the driver are in HadoopAR.java, compiled once against the Hadoop client in
+pyspark. Where no cluster is configured the jobs run in Hadoop's LocalJobRunner: real jobs with their splits,
+sort, spills and committed output, but without the start-up of containers and without HDFS. That flatters
+Hadoop.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def hadoop_ar(
 ) -> Reduct:
     """Reduce a table with HadoopAR: each Θ is one MapReduce job over the rows, not granulated, read again every time.
 
-    Without further settings the jobs run in Hadoop's LocalJobRunner on this machine, which has no container start-up:
-    a cluster takes seconds longer for each. Where the environment variable HADOOP_CONF_DIR names the settings of a
-    cluster with YARN and HDFS, or `conf` gives them, the same jobs run there.
+    Without further settings the jobs run in Hadoop's LocalJobRunner on this machine, which has no container
+    start-up: a cluster takes seconds longer for each. Where the environment variable HADOOP_CONF_DIR names
+    the settings of a cluster with YARN and HDFS, or `conf` gives them, the same jobs run there.
 
     Parameters
     ----------

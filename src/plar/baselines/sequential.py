@@ -24,8 +24,8 @@ def har(data: Any, decision: Any = None, y: Any = None, **options: Unpack[System
     data, decision, y
         As in `plar.reduce`.
     **options
-        Options of `plar.reduce`, such as measure (one of "SCE", "PR", "LCE", "CCE"), conditions, include, missing, na,
-        weights and max_attributes.
+        Options of `plar.reduce`, such as measure (one of "SCE", "PR", "LCE", "CCE"), conditions, include,
+        missing, na, weights and max_attributes.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """What the six systems share: every question of the search is Θ(D|B) of some subset B, computed from scratch.
 
 A row carries a *tag* in place of its decision: the decision together with the label of its class of U/C (see
-`plar.uncertainty.labels`). So the counts by tag, which every system gathers by class of U/B, give both θ and whether
-the class is settled, and a system needs nothing beyond the paper's "map to
-(B-vector, (decision, count)), reduce by key, sum".
+`plar.uncertainty.labels`). So the counts by tag, which every system gathers by class of U/B, give both θ and
+whether the class is settled, and a system needs nothing beyond the paper's "map to (B-vector, (decision,
+count)), reduce by key, sum".
 """
 
 from __future__ import annotations

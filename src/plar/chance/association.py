@@ -1,7 +1,7 @@
 """How strongly a candidate is associated with the decision: the statistic W, and its mean and variance by chance.
 
-W is the gain in Gini impurity (Goodman and Kruskal's τ, unnormalised). No result depends on the order of rows, values,
-decisions or classes, to the last bit.
+W is the gain in Gini impurity (Goodman and Kruskal's τ, unnormalised). No result depends on the order of
+rows, values, decisions or classes, to the last bit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether an attribute says more about the decision than chance: a permutation test with exact moments.
 
-Within each class of U/R, the values of the candidate and the decisions are matched at random. The result is the same
-on every machine, to the last bit, and there is no seed to choose.
+Within each class of U/R, the values of the candidate and the decisions are matched at random. The result is
+the same on every machine, to the last bit, and there is no seed to choose.
 
 References
 ----------
@@ -56,9 +56,10 @@ class _Margins(NamedTuple):
 def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) -> float:
     """How likely a candidate reaches its W by chance, times the number of candidates; exact enough to compare to level.
 
-    Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above the level;
-    below it is only a screen, since it is too small where rare values meet rare decisions. Then a bound that holds for
-    any margins may decide at once. Otherwise tables with the same margins are drawn until the answer is clear.
+    Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above
+    the level; below it is only a screen, since it is too small where rare values meet rare decisions. Then a
+    bound that holds for any margins may decide at once. Otherwise tables with the same margins are drawn
+    until the answer is clear.
     """
     statistic, mean, variance = association(table)
     excess = statistic - mean

@@ -110,10 +110,10 @@ def merge_equal_rows(
 ) -> tuple[Counts, bool | None]:
     """Keep each distinct row of coded columns once, in place; return how many objects each stands for.
 
-    Also returned: whether rows that agree on the conditions, the first columns, agree on the decision; None if not
-    checked. `counts` says how many objects each given row stands for (default: one), `policies` what happens to rows
-    where a column has a missing value (default: it is a value), and `grouped` that the rows are known to be distinct,
-    except for what `Column.merged` says.
+    Also returned: whether rows that agree on the conditions, the first columns, agree on the decision; None
+    if not checked. `counts` says how many objects each given row stands for (default: one), `policies` what
+    happens to rows where a column has a missing value (default: it is a value), and `grouped` that the rows
+    are known to be distinct, except for what `Column.merged` says.
 
     >>> named = [("a", Column(np.array([0, 1, 0], np.uint8), ["x", "y"]))]
     >>> merge_equal_rows(named, 1), named[0][1].codes.tolist()

@@ -39,8 +39,8 @@ _MAX_WHOLE_FLOAT = 1 << 30  # larger floats are not checked for whole numbers
 class Column:
     """One coded column: ``values[codes[i]]`` is the value of row i, None when it is missing.
 
-    Codes are dense: each below ``len(values)`` occurs. `merged` says whether values that differ in the source became
-    equal here (trimmed, or spellings of missing), so that distinct rows may have become equal.
+    Codes are dense: each below ``len(values)`` occurs. `merged` says whether values that differ in the source
+    became equal here (trimmed, or spellings of missing), so that distinct rows may have become equal.
     """
 
     codes: Codes

@@ -1,14 +1,14 @@
 """Which sets of attributes preserve Θ(D|C), and why others do not: the basis of the smallest and all reducts.
 
-Two rows of different labels make a *clause*, the attributes in which they differ: a set preserves Θ if and only if it
-holds an attribute of every clause. Clauses are found without a matrix of all pairs of rows. For a set B that does not
-preserve, rows of different labels stay together in U/B. Adding attributes to B, in some order, as long as such rows
-stay together, ends in a largest set that does not preserve; the attributes beside it are a clause, and no part of them
-is one.
+Two rows of different labels make a *clause*, the attributes in which they differ: a set preserves Θ if and
+only if it holds an attribute of every clause. Clauses are found without a matrix of all pairs of rows. For a
+set B that does not preserve, rows of different labels stay together in U/B. Adding attributes to B, in some
+order, as long as such rows stay together, ends in a largest set that does not preserve; the attributes beside
+it are a clause, and no part of them is one.
 
-Of all sets that do not preserve, that one comes first in the given order. So parts of a table that hold whole classes
-of U/B can search independently, and the first of their results is that of the table; it does not depend on the order
-of the rows.
+Of all sets that do not preserve, that one comes first in the given order. So parts of a table that hold whole
+classes of U/B can search independently, and the first of their results is that of the table; it does not
+depend on the order of the rows.
 """
 
 from __future__ import annotations

@@ -180,8 +180,8 @@ def distinct(
 
     With `starts`, refine the partition that an earlier call returned.
 
-    The rows that are alone in their class come first. They are not looked at again, so high-entropy tables take a few
-    columns and no hashing.
+    The rows that are alone in their class come first. They are not looked at again, so high-entropy tables
+    take a few columns and no hashing.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """All reducts of a table, the smallest first: minimal sets that hit all clauses, found together with the clauses.
 
-The clause finder is asked about sets that hit the clauses known so far. One that does not preserve Θ(D|C) yields
-further clauses; one that does is a reduct, because each of its attributes is the only one in some clause. When all sets
-of a size preserve Θ, they are all the reducts of that size.
+The clause finder is asked about sets that hit the clauses known so far. One that does not preserve Θ(D|C)
+yields further clauses; one that does is a reduct, because each of its attributes is the only one in some
+clause. When all sets of a size preserve Θ, they are all the reducts of that size.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def reducts(
 ) -> Reducts:
     """Find all reducts of a table; options of reading are those of `reduce`.
 
-    Reducts here are minimal: none of their columns can be removed. There may be more of them than can be listed: they
-    come by size, up to `limit` of them, `max_size` columns or the time limit.
+    Reducts here are minimal: none of their columns can be removed. There may be more of them than can be
+    listed: they come by size, up to `limit` of them, `max_size` columns or the time limit.
 
     Parameters
     ----------

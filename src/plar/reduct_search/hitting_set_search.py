@@ -1,7 +1,7 @@
 """Searches for sets that hit all clauses, compiled: one within a cost, and all minimal ones of a size.
 
-Sets of clauses and of attributes are bits of 64-bit words. Both searches are depth-first: a set grows by the attributes
-of one clause, the one with the fewest among those not hit yet.
+Sets of clauses and of attributes are bits of 64-bit words. Both searches are depth-first: a set grows by the
+attributes of one clause, the one with the fewest among those not hit yet.
 
 References
 ----------
@@ -65,9 +65,10 @@ def as_bits(holds: NDArray[np.bool_]) -> Bits:
 def minimal_hitting_sets(holds: NDArray[np.bool_], size: int) -> Iterator[tuple[NDArray[np.int32], bool]]:
     """List the minimal sets of exactly `size` attributes that hit all clauses, in batches: MMCS of Murakami and Uno.
 
-    `holds` has a row per clause and a column per attribute. Each set is a sorted row of attributes; the order of the
-    sets depends only on the clauses. A batch may be empty, so that the caller can check the time. It comes with whether
-    larger sets may be minimal, as far as the search has come: False with the last batch means that none is.
+    `holds` has a row per clause and a column per attribute. Each set is a sorted row of attributes; the order
+    of the sets depends only on the clauses. A batch may be empty, so that the caller can check the time. It
+    comes with whether larger sets may be minimal, as far as the search has come: False with the last batch
+    means that none is.
 
     Examples
     --------

@@ -1,9 +1,10 @@
 """The cheapest set that holds an attribute of every clause, with the reason why none is cheaper, in integers.
 
-The search branches on an attribute: sets with it, sets without it. How cheap either can be is bounded by weights of the
-clauses (a solution of the dual linear program): if for every attribute the weights of its clauses add up to no more
-than its cost, then a set that hits all clauses costs at least the sum of all weights. HiGHS proposes the weights in
-floating point; here they are rounded down to exact fractions, and only these are used as bounds.
+The search branches on an attribute: sets with it, sets without it. How cheap either can be is bounded by
+weights of the clauses (a solution of the dual linear program): if for every attribute the weights of its
+clauses add up to no more than its cost, then a set that hits all clauses costs at least the sum of all
+weights. HiGHS proposes the weights in floating point; here they are rounded down to exact fractions, and only
+these are used as bounds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The smallest reduct, or the cheapest one, with a proof: clauses are found as they are needed, until they prove it.
 
-The clause finder is asked about the cheapest set that hits all clauses found so far. If it preserves Θ(D|C), no cheaper
-set does; otherwise it returns further clauses. Among the cheapest sets, the result is the one with the fewest
-attributes, then the first by position.
+The clause finder is asked about the cheapest set that hits all clauses found so far. If it preserves Θ(D|C),
+no cheaper set does; otherwise it returns further clauses. Among the cheapest sets, the result is the one with
+the fewest attributes, then the first by position.
 """
 
 from __future__ import annotations

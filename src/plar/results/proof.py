@@ -1,8 +1,9 @@
 """The proof that a set of attributes preserves Θ(D|C) and that no cheaper one does: data a short program can check.
 
-It has two parts. Clauses: attributes of which every set that preserves Θ holds one, each with two rows of the table
-that differ in these attributes alone and have different labels. And a tree that says why no cheaper set hits them all:
-it branches on attributes, and at each leaf a clause can no longer be hit, or weights of the clauses bound the cost.
+It has two parts. Clauses: attributes of which every set that preserves Θ holds one, each with two rows of the
+table that differ in these attributes alone and have different labels. And a tree that says why no cheaper set
+hits them all: it branches on attributes, and at each leaf a clause can no longer be hit, or weights of the
+clauses bound the cost.
 """
 
 from __future__ import annotations

@@ -239,9 +239,10 @@ class Reduct:
     def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
 
-        Without a path the page is returned: text that a notebook shows as a page. It loads nothing from elsewhere, and
-        shows the chosen columns, how they were found, what is proven about them, and every candidate of every step.
-        `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
+        Without a path the page is returned: text that a notebook shows as a page. It loads nothing from
+        elsewhere, and shows the chosen columns, how they were found, what is proven about them, and every
+        candidate of every step. `command` is the shell command that gave this result; by default one is made
+        from `source` and `settings`.
         """
         from plar.results.report import page, save_or_return
 

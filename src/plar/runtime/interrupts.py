@@ -1,7 +1,7 @@
 """Ctrl-C at a safe place: not in Python code that C code calls, which breaks on an exception or drops it.
 
-In what numba's dispatcher calls, an exception becomes a SystemError; in a `__del__` it is printed and forgotten; and an
-interrupted import of numba cannot be repeated.
+In what numba's dispatcher calls, an exception becomes a SystemError; in a `__del__` it is printed and
+forgotten; and an interrupted import of numba cannot be repeated.
 """
 
 from __future__ import annotations

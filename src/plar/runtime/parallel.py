@@ -1,7 +1,7 @@
 """All threads that plar starts on purpose: numba, numpy and polars release the GIL, so threads share their work.
 
-Nothing is divided twice: work that a task would share among threads is done by the thread that has the task, or there
-would be as many threads as the square of the cores.
+Nothing is divided twice: work that a task would share among threads is done by the thread that has the task,
+or there would be as many threads as the square of the cores.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def in_threads(
 ) -> Iterator[T]:
     """Results of the tasks, in order, some computed at a time; with few `cells` a task is not worth a thread.
 
-    Results are computed as they are taken, or a little ahead, so that few are in memory. If a task fails or the caller
-    is interrupted, the tasks that run are waited for; `stop`, if given, is called first, to tell them to return early.
+    Results are computed as they are taken, or a little ahead, so that few are in memory. If a task fails or
+    the caller is interrupted, the tasks that run are waited for; `stop`, if given, is called first, to tell
+    them to return early.
     """
     cores = usable_cores()
     if cores == 1 or cells < MIN_SHARED_CELLS:

@@ -1,16 +1,17 @@
 """What a search has found so far, kept in a file, so that a killed run can resume.
 
-The file is text that only grows: a header, then one JSON record per line, each with its checksum. For each search there
-is a line with its data and options, so that a file of another search is refused, one with its core, and one per step;
-the search for the smallest reduct has lines of clauses in place of steps. `plar.relevant` has one search per layer. The
-file does not depend on the engine: one can resume what another began.
+The file is text that only grows: a header, then one JSON record per line, each with its checksum. For each
+search there is a line with its data and options, so that a file of another search is refused, one with its
+core, and one per step; the search for the smallest reduct has lines of clauses in place of steps.
+`plar.relevant` has one search per layer. The file does not depend on the engine: one can resume what another
+began.
 
-A run that is killed can damage only the last line. Such a line is ignored, and cut off before the next one is written;
-damage anywhere before it is refused.
+A run that is killed can damage only the last line. Such a line is ignored, and cut off before the next one is
+written; damage anywhere before it is refused.
 
-A checksum guards against damage, not against forgery. On resuming, whatever is cheap to check is checked: clauses by
-their two rows, the last Θ and the rows still undecided by the table, and the rest by what is possible at all. A core or
-a step that is wrong but possible is not noticed.
+A checksum guards against damage, not against forgery. On resuming, whatever is cheap to check is checked:
+clauses by their two rows, the last Θ and the rows still undecided by the table, and the rest by what is
+possible at all. A core or a step that is wrong but possible is not noticed.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from plar.session.reporter import SILENT, Reporter
 class Session:
     """One call: its table, granules and engine, its limits, and who is told of its progress.
 
-    It is a context manager, and sets threads and memory limit for all that the call does. What it starts or puts on a
-    cluster is released at its end, an engine given as an object excepted.
+    It is a context manager, and sets threads and memory limit for all that the call does. What it starts or
+    puts on a cluster is released at its end, an engine given as an object excepted.
 
     Parameters
     ----------

@@ -48,9 +48,9 @@ def _fixed_bins(selector: ReductSelector) -> bool:
 class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
     """Selects features that carry all the information about y that X has.
 
-    The values of X are labels, not quantities: a feature separates two rows if its values differ. Text, categories,
-    whole numbers and missing values are used, and passed on, as they are, from numpy, pandas and polars alike. Numbers
-    with many values need `bins`.
+    The values of X are labels, not quantities: a feature separates two rows if its values differ. Text,
+    categories, whole numbers and missing values are used, and passed on, as they are, from numpy, pandas and
+    polars alike. Numbers with many values need `bins`.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     core_ : (n_core,) array of int
         The columns of the core, ascending; `reduct_.core` has their names.
     ranking_ : (n_features_in_,) array of int
-        1 for the selected part of the core, then 2, 3, … in the order of selection, and one shared last rank for all
-        features that are not selected. No feature has rank 1 if the core is empty.
+        1 for the selected part of the core, then 2, 3, … in the order of selection, and one shared last rank
+        for all features that are not selected. No feature has rank 1 if the core is empty.
     scores_ : (n_features_in_,) array of float
-        The gain of each feature. For the core: how much Θ(D|C) rises without it. For the other selected ones: how much
-        they lowered Θ(D|R) when they were added. For the rest: their gain in the last round or, if they were in none,
-        with respect to the selected features.
+        The gain of each feature. For the core: how much Θ(D|C) rises without it. For the other selected ones:
+        how much they lowered Θ(D|R) when they were added. For the rest: their gain in the last round or, if
+        they were in none, with respect to the selected features.
     n_features_in_ : int
     feature_names_in_ : (n_features_in_,) array of str
         Only if all columns of X have names that are str.
@@ -96,9 +96,10 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     -----
     The result depends only on the data: there is no random state, and the order of the rows does not matter.
 
-    `partial_fit` keeps the distinct rows with their counts, so that batches give the same result as all rows at once;
-    the reduct is computed when it is first used. Bins that depend on the data need all rows at once, so `partial_fit`
-    does not support them. `fit` keeps no rows: a `partial_fit` after it starts over, with a warning.
+    `partial_fit` keeps the distinct rows with their counts, so that batches give the same result as all rows
+    at once; the reduct is computed when it is first used. Bins that depend on the data need all rows at once,
+    so `partial_fit` does not support them. `fit` keeps no rows: a `partial_fit` after it starts over, with a
+    warning.
 
     Examples
     --------

@@ -151,9 +151,10 @@ class _ModelWriter(DefaultParamsWriter):
 class ReductSelectorModel(_ReductParams, Model):
     """What `ReductSelector.fit` returns: drops the columns that were not selected.
 
-    `transform` keeps all rows, the selected columns and every column that was not in inputCols (label, weights, ids),
-    with their values, or bins (`output`), in table order. Rows that were ignored in the fit (missing="drop", weight 0)
-    stay too. With outputCol it adds a vector of the selected columns, in the order of `selected`.
+    `transform` keeps all rows, the selected columns and every column that was not in inputCols (label,
+    weights, ids), with their values, or bins (`output`), in table order. Rows that were ignored in the fit
+    (missing="drop", weight 0) stay too. With outputCol it adds a vector of the selected columns, in the order
+    of `selected`.
 
     Parameters
     ----------
@@ -224,17 +225,17 @@ class ReductSelectorModel(_ReductParams, Model):
 class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     """Selects the columns that carry as much information about the label as all of them together.
 
-    The parameters are those of `plar.reduce` under Spark ML's names, each with a getter and a setter; all are given by
-    name, and one that is None is not set. Columns compare by value, so vectors and other nested types cannot be
-    selected.
+    The parameters are those of `plar.reduce` under Spark ML's names, each with a getter and a setter; all are
+    given by name, and one that is None is not set. Columns compare by value, so vectors and other nested
+    types cannot be selected.
 
     Parameters
     ----------
     labelCol : str
         The decision.
     inputCols : list of str, optional
-        The columns to choose from; by default all except label and weights. Leave ids out: an id identifies every row.
-        Ties, core and trace follow their order.
+        The columns to choose from; by default all except label and weights. Leave ids out: an id identifies
+        every row. Ties, core and trace follow their order.
     weightCol : str, optional
         Whole numbers: how often each row counts; 0 leaves it out of the fit.
     outputCol : str, optional
@@ -248,7 +249,8 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
     missingDecision : {"value", "drop", "error"}
         What happens to rows without a label: a class of their own, dropped, or an error.
     na : list of str, optional
-        Further texts and numbers that mean missing, beside the usual ones ("", "NA", "null", …); none at all if empty.
+        Further texts and numbers that mean missing, beside the usual ones ("", "NA", "null", …); none at all
+        if empty.
     bins : str or mapping, optional
         How numbers are compared in `fit`.
     decisionBins : str or list of float, optional

@@ -1,8 +1,9 @@
 """Labels of the classes of U/C: what makes core, stop rule and certificate exact, whatever the engine.
 
-Merging classes of U/C leaves Θ unchanged exactly when they carry one label: a pure class its decision; an impure one,
-for PR the common label ``*``, for SCE its decision counts divided by their gcd, for LCE and CCE a number of its own.
-So Θ(D|B) = Θ(D|C) if and only if every class of U/B carries one label, and no sum has to be compared.
+Merging classes of U/C leaves Θ unchanged exactly when they carry one label: a pure class its decision; an
+impure one, for PR the common label ``*``, for SCE its decision counts divided by their gcd, for LCE and CCE a
+number of its own. So Θ(D|B) = Θ(D|C) if and only if every class of U/B carries one label, and no sum has to
+be compared.
 """
 
 from __future__ import annotations

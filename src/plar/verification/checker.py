@@ -39,9 +39,10 @@ def verify(
 ) -> bool:
     """Check a proof of ``search="smallest"`` against the table; other parameters are those of `reduce`.
 
-    Decision, conditions and cut points are those of the proof unless given. It returns True if the table is that of the
-    proof, the set preserves Θ(D|C), respects `include` and `exclude` and has the stated cost, two rows of the table
-    prove each clause, and the bound follows from the clauses; otherwise a ProofError says what does not hold.
+    Decision, conditions and cut points are those of the proof unless given. It returns True if the table is
+    that of the proof, the set preserves Θ(D|C), respects `include` and `exclude` and has the stated cost, two
+    rows of the table prove each clause, and the bound follows from the clauses; otherwise a ProofError says
+    what does not hold.
 
     Examples
     --------

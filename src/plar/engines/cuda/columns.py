@@ -1,7 +1,7 @@
 """The columns of a table on the GPU: blocks of few-valued columns as lanes, others column by column.
 
-All blocks stay on the device if they fit. Those that do not are sent again for every pass, into two buffers in turn, so
-that one is filled while the other is in use.
+All blocks stay on the device if they fit. Those that do not are sent again for every pass, into two buffers
+in turn, so that one is filled while the other is in use.
 """
 
 from __future__ import annotations

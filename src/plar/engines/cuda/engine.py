@@ -65,7 +65,8 @@ class CudaEngine(Engine):
         The most bytes that the columns may use on it; by default what is free, minus working memory. Columns beyond
         that are sent again for every step.
     n_jobs : int, optional
-        Threads of this machine, which reads and codes the table; by default, or with -1, all that this process may use.
+        Threads of this machine, which reads and codes the table; by default, or with -1, all that this
+        process may use.
 
     Examples
     --------

@@ -1,10 +1,11 @@
 """Kernels of the CUDA engine: Θ of every candidate from rows ordered by class, then by decision.
 
-As in the local engine, Θ(D|R∪{a}) is a sum over the cells (class, value of a) minus one over the cells (run, value of
-a). Columns of few values lie row by row, four candidates in a 32-bit word (*lanes*). A thread takes one word of a
-*piece*, which is a stretch of whole classes, and counts in its own part of shared memory: no two threads share a
-counter, so nothing is atomic and nothing waits. A class of more rows than a piece is cut; what its parts counted is
-added up in device memory, and f is applied to it afterwards. Columns of many values are counted in `hashing`.
+As in the local engine, Θ(D|R∪{a}) is a sum over the cells (class, value of a) minus one over the cells (run,
+value of a). Columns of few values lie row by row, four candidates in a 32-bit word (*lanes*). A thread takes
+one word of a *piece*, which is a stretch of whole classes, and counts in its own part of shared memory: no
+two threads share a counter, so nothing is atomic and nothing waits. A class of more rows than a piece is cut;
+what its parts counted is added up in device memory, and f is applied to it afterwards. Columns of many values
+are counted in `hashing`.
 
 Rows are fetched through `order`: a row of many lanes is long, so fetching is as fast as reading on, and nothing is
 moved when U/R is refined. Every index is unsigned, as a signed one costs a wrap-around check.
@@ -211,8 +212,9 @@ def _pair_up(
 def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
     """Make the kernel that adds Θ(D|R∪{a}) for lanes.
 
-    `pure`: for PR, which counts the weight of cells (class, value) that lie in one run. `counter`: the numpy type of
-    weights and counters. `exact`: whether f goes beyond its table and sums beyond 64 bits, in three words.
+    `pure`: for PR, which counts the weight of cells (class, value) that lie in one run. `counter`: the numpy
+    type of weights and counters. `exact`: whether f goes beyond its table and sums beyond 64 bits, in three
+    words.
     """
     zero = counter(0)
     impure = counter(np.iinfo(counter).max)

@@ -1,8 +1,8 @@
 """The local engine: numba kernels, threads without the GIL.
 
-Rows are ordered by class of U/R, then by decision. Classes that no refinement can change are dropped. Columns of few
-values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are gathered column by
-column.
+Rows are ordered by class of U/R, then by decision. Classes that no refinement can change are dropped. Columns
+of few values are kept as blocks of 64 lanes, whose rows a pass brings into that order; the others are
+gathered column by column.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class LocalEngine(Engine):
     Parameters
     ----------
     n_jobs : int, optional
-        Threads, also for reading text; by default, or with -1, all that this process may use. Results do not depend on
-        it.
+        Threads, also for reading text; by default, or with -1, all that this process may use. Results do not
+        depend on it.
     lanes : bool, optional
         Whether columns of few values are evaluated 64 at a time; by default where it pays off.
     watch : function of a JobProgress, optional

@@ -1,8 +1,8 @@
 """Θ(D|C∖{a}) for every attribute at once, exactly, in one job: rows that agree on half of C meet in one task.
 
-Leaving out an attribute of one half keeps the other half whole, so rows that become equal agree on that other half.
-Only rows that share a half with a row of another class of U/C have to meet. Hashes find them (a collision only costs
-a transfer), and the local engine's leave-one-out does the rest.
+Leaving out an attribute of one half keeps the other half whole, so rows that become equal agree on that other
+half. Only rows that share a half with a row of another class of U/C have to meet. Hashes find them (a
+collision only costs a transfer), and the local engine's leave-one-out does the rest.
 """
 
 from __future__ import annotations

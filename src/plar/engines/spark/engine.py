@@ -64,11 +64,11 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session : SparkSession, optional
-        Used as it is and left running. Default: the session of the data, else the one that runs in this process, else a
-        new one, which `close` stops, as does leaving a ``with`` block.
+        Used as it is and left running. Default: the session of the data, else the one that runs in this
+        process, else a new one, which `close` stops, as does leaving a ``with`` block.
     master : str, optional
-        Where a new session runs; by default on this machine, "local[*]". A process has one session at a time: `master`
-        and `conf` are refused while another one runs.
+        Where a new session runs; by default on this machine, "local[*]". A process has one session at a time:
+        `master` and `conf` are refused while another one runs.
     partitions : int, optional
         Number of pieces that hold the distinct rows; by default the number of cores, or of partitions of the data.
         The result does not depend on it.

@@ -1,8 +1,8 @@
 """From rows on a cluster to pieces of granules, without a row on the driver.
 
-Every part of the table is granulated as the local engine would do it, with dictionaries of its own; these are merged,
-and equal granules meet in one piece. A dictionary too long for the driver stays on the cluster: its values are dealt
-out to the tasks, each of which numbers its share.
+Every part of the table is granulated as the local engine would do it, with dictionaries of its own; these are
+merged, and equal granules meet in one piece. A dictionary too long for the driver stays on the cluster: its
+values are dealt out to the tasks, each of which numbers its share.
 """
 
 from __future__ import annotations

@@ -79,7 +79,8 @@ class PartGranules:
 def granulate_parts(source: DistributedTable, roles: Roles, token: str, *, long: int, small: int) -> RDD[PartGranules]:
     """Granulate every part of the rows; of dictionaries with more than `long` values only a sample is reported.
 
-    File names begin with the token. Granules of a part of a file within its share of `small` bytes are reported whole.
+    File names begin with the token. Granules of a part of a file within its share of `small` bytes are
+    reported whole.
     """
     # where missing values are an error, the driver counts them all, then raises
     roles = replace(roles, missing=_counted(roles.missing), missing_decision=_counted(roles.missing_decision))

@@ -1,9 +1,10 @@
 """The rows layout: a piece is some granules with all columns, for tables with too many class ids to broadcast.
 
-Classes of U/R that are whole in one piece are evaluated there, and their Θ is summed. For classes *spread* over pieces,
-every piece sends its counts of (class, value, decision) to a task that sums them. At first everything is spread; once a
-class has no more rows than a task's share, its rows are moved to one piece and never move again, since classes only
-split. The classes that are still spread are few, and the driver knows them.
+Classes of U/R that are whole in one piece are evaluated there, and their Θ is summed. For classes *spread*
+over pieces, every piece sends its counts of (class, value, decision) to a task that sums them. At first
+everything is spread; once a class has no more rows than a task's share, its rows are moved to one piece and
+never move again, since classes only split. The classes that are still spread are few, and the driver knows
+them.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ T = TypeVar("T")
 class SparkGranules:
     """The distinct rows of a table, in pieces on a cluster; plar's functions accept them in place of the table.
 
-    They are kept until `unpersist` or the end of a ``with`` block. A session that plar has started stops then, or when
-    nothing refers to them any more, unless other granules use it.
+    They are kept until `unpersist` or the end of a ``with`` block. A session that plar has started stops
+    then, or when nothing refers to them any more, unless other granules use it.
     """
 
     conditions: tuple[str, ...]

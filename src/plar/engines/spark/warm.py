@@ -1,7 +1,8 @@
 """Warm up worker processes before they are needed: import plar and load its kernels, on all cores at once.
 
-Sessions that plar starts fork their workers from a daemon that has already done this (`plar.spark_daemon`); in other
-sessions a task on every core does it. Kernels missing from numba's cache are compiled by one process per machine.
+Sessions that plar starts fork their workers from a daemon that has already done this (`plar.spark_daemon`);
+in other sessions a task on every core does it. Kernels missing from numba's cache are compiled by one process
+per machine.
 """
 
 from __future__ import annotations

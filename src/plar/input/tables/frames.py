@@ -1,7 +1,7 @@
 """Tables that polars holds or reads: its own frames, Arrow tables and files of typed columns.
 
-A streaming group-by finds the distinct rows of narrow tables, so memory grows with the granules only; wide tables are
-coded column by column.
+A streaming group-by finds the distinct rows of narrow tables, so memory grows with the granules only; wide
+tables are coded column by column.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _SECONDS_BETWEEN_CHECKS = 0.01
 class FrameSource(RowSource):
     """A polars frame, or files of typed columns that polars scans; `data` is the frame.
 
-    `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each time; 0 if
-    all must be read at once. `frames` holds one frame per file, in common types, and `stamps` what the files were when
-    they were opened.
+    `cells` says that some columns at a time can be read, about so many cells, in the same order of rows each
+    time; 0 if all must be read at once. `frames` holds one frame per file, in common types, and `stamps` what
+    the files were when they were opened.
     """
 
     kind = "polars"

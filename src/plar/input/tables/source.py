@@ -51,9 +51,9 @@ class Selection:
 class Source(ABC):
     """Opened data of one kind: only the names, in table order, have been read.
 
-    `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them trimmed,
-    `int_column_labels` are the names of columns that a library labels by ints or tuples, and `declared_decision` is
-    the decision that the data themselves declare.
+    `data` is as given, or what reads it. `text` says that values compare as written, with blanks around them
+    trimmed, `int_column_labels` are the names of columns that a library labels by ints or tuples, and
+    `declared_decision` is the decision that the data themselves declare.
     """
 
     kind: ClassVar[str] = ""
@@ -140,10 +140,10 @@ def assemble_granules(
 ) -> Granules:
     """Make granules of coded columns, with numbers cut into bins if asked for.
 
-    `conditions` codes them one after another, and is called again only to find rows without missing values for bins.
-    The decision is among `decision_and_weights` if it is in the table. `grouped` says that the rows are distinct.
-    Text, which in typed tables is not a number, can be cut if `decimal` is given. `cuts` are those of columns that
-    hold bins already.
+    `conditions` codes them one after another, and is called again only to find rows without missing values
+    for bins. The decision is among `decision_and_weights` if it is in the table. `grouped` says that the rows
+    are distinct. Text, which in typed tables is not a number, can be cut if `decimal` is given. `cuts` are
+    those of columns that hold bins already.
     """
     decision = list(_check_lengths(decision_and_weights, roles.coded_y))
     n_rows = int(counts.sum())

@@ -1,7 +1,7 @@
 """Every distinct field of every column of a text file, found by its bytes.
 
-An entry has a word, which is its bytes if there are at most eight and otherwise their hash, and a meta: its column, its
-length and whether it was quoted in an ARFF file.
+An entry has a word, which is its bytes if there are at most eight and otherwise their hash, and a meta: its
+column, its length and whether it was quoted in an ARFF file.
 """
 
 from __future__ import annotations

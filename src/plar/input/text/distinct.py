@@ -70,8 +70,8 @@ class Distinct:
     def add(self, data: Bytes, bounds: U64Array, hashes: U64Array, keep: bool = True) -> tuple[Index, Index]:
         """Return the number of each string, in order of first appearance, and which strings are new.
 
-        No string may be a prefix of another. The bytes of new ones are appended to `arena`, from `n_bytes` on. If they
-        are not to be kept, `n_bytes` stays, and they get no number.
+        No string may be a prefix of another. The bytes of new ones are appended to `arena`, from `n_bytes`
+        on. If they are not to be kept, `n_bytes` stays, and they get no number.
         """
         n = len(bounds) - 1
         if 3 * (self.n_strings + n) > len(self._slots):  # few, because new memory is slow too
@@ -231,9 +231,9 @@ def _add(
 ) -> None:
     """Number the strings between bounds; the arena must be large enough for all of them.
 
-    A slot has two words: the upper half of a hash, by which it is found, with the string's number plus one; and where
-    the string begins in the arena, with its count. In `state`, in and out: strings kept, their bytes;
-    out: new.
+    A slot has two words: the upper half of a hash, by which it is found, with the string's number plus one;
+    and where the string begins in the arena, with its count. In `state`, in and out: strings kept, their
+    bytes; out: new.
     """
     mask = np.uint64(len(slots)) - _TWO
     n = state[0]

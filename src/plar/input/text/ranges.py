@@ -1,7 +1,7 @@
 """Find where a text file can be split into parts of whole rows, by scanning its byte ranges independently.
 
-Whether a line end is the end of a row depends on all quotes before it. So a range is scanned from every state that it
-may begin in, all at once, and the scans are combined afterwards.
+Whether a line end is the end of a row depends on all quotes before it. So a range is scanned from every state
+that it may begin in, all at once, and the scans are combined afterwards.
 """
 
 from __future__ import annotations

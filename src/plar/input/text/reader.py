@@ -1,7 +1,8 @@
 """Tables in text files: opened by their header, then read into coded columns by all available threads.
 
-Every thread takes chunks of rows and has its own dictionary. At the end the dictionaries are merged, in the order in
-which values first appear in the file, and rows are recoded, so nothing depends on which thread read what.
+Every thread takes chunks of rows and has its own dictionary. At the end the dictionaries are merged, in the
+order in which values first appear in the file, and rows are recoded, so nothing depends on which thread read
+what.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class TextFile:
     ) -> CodedRows:
         """Code columns, in which `na` are further spellings of missing, and after them those of `weights` as they are.
 
-        `trim` ignores blanks around a value. With `group`, equal rows may be merged; otherwise every row comes out, in
-        the order of the files.
+        `trim` ignores blanks around a value. With `group`, equal rows may be merged; otherwise every row
+        comes out, in the order of the files.
         """
         spellings = dict.fromkeys(names, na)
         if weights is not None:

@@ -34,8 +34,8 @@ class NewLines(NamedTuple):
 class Repeats:
     """Distinct rows of codes, with their counts and first places; up to this many bytes of rows, and of lines.
 
-    If rows are `whole_lines`, all fields of which are coded, then rows of different lines are not compared, as long as
-    lines are kept: hardly any are equal.
+    If rows are `whole_lines`, all fields of which are coded, then rows of different lines are not compared,
+    as long as lines are kept: hardly any are equal.
     """
 
     def __init__(self, width: int, max_bytes: int, whole_lines: bool) -> None:

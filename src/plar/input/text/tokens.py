@@ -1,7 +1,8 @@
 """Bytes of text to dictionary codes: one loop that knows separators, quotes, comments, blank lines and ragged rows.
 
-A dictionary is kept for all columns together. Fields of at most one byte are looked up in a table, `short`; all others
-by hashing, fields of up to eight bytes by their bytes, longer ones by a hash and then a comparison.
+A dictionary is kept for all columns together. Fields of at most one byte are looked up in a table, `short`;
+all others by hashing, fields of up to eight bytes by their bytes, longer ones by a hash and then a
+comparison.
 """
 
 from __future__ import annotations
@@ -207,8 +208,9 @@ def tokenize(
 ) -> Progress:
     """Code the rows of a chunk until its end, until `rows` or the dictionary is full, or until a row is faulty.
 
-    The data are whole rows, each with a line end, and without a `lone_cr`. `wanted` has for each field of a row its
-    place among the columns that are coded, or UNWANTED. The codes and the line of each row go into `rows` and `lines`.
+    The data are whole rows, each with a line end, and without a `lone_cr`. `wanted` has for each field of a
+    row its place among the columns that are coded, or UNWANTED. The codes and the line of each row go into
+    `rows` and `lines`.
     """
     kinds = roles.kinds
     n_columns = np.uint64(len(tables.n_codes))
