@@ -122,7 +122,7 @@ def test_no_time_at_all_gives_the_core() -> None:
 @pytest.mark.filterwarnings("ignore:The decision 'y' holds 50 different numbers:plar.PlarWarning")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_long_pass_ends_in_the_middle(monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
-    monkeypatch.setattr("plar.engines.job_progress._TICK", 0)
+    monkeypatch.setattr("plar.engines.job_progress._TICK_SECONDS", 0)
     clock = Clock(monkeypatch)
     seen: list[int] = []
     rng = np.random.default_rng(0)
