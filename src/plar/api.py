@@ -293,8 +293,8 @@ def relevant(
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:
     """The options without those of the search for the smallest reduct, which are refused unless they say nothing."""
     others = dict(reading)
-    for name, default in (("search", "greedy"), ("costs", None), ("exclude", ())):
-        if others.pop(name, default) not in (default, None, (), [], {}):
+    for name, nothing in (("search", ("greedy",)), ("costs", (None, {})), ("exclude", (None, (), []))):
+        if others.pop(name, nothing[0]) not in nothing:
             raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave ", Given(name), " out.")
     return cast(ReadingKwargs, others)
 
