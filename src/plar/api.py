@@ -292,9 +292,14 @@ def relevant(
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:
     """The options without those of the search for the smallest reduct, which are refused unless they say nothing."""
-    others = dict(reading)
-    for name, nothing in (("search", ("greedy",)), ("costs", (None, {})), ("exclude", (None, (), []))):
-        if others.pop(name, nothing[0]) not in nothing:
+    others: dict[str, object] = dict(reading)
+    says_nothing = {
+        "search": others.pop("search", "greedy") == "greedy",
+        "costs": others.pop("costs", None) in (None, {}),
+        "exclude": others.pop("exclude", None) in (None, (), []),
+    }
+    for name, is_unused in says_nothing.items():
+        if not is_unused:
             raise ParameterError("plar.relevant always searches greedily, layer by layer. Leave ", Given(name), " out.")
     return cast(ReadingKwargs, others)
 
@@ -359,10 +364,10 @@ def theta(
         reporting(verbose, progress, None) as reporter,
         Session(data, read, run, reporter) as session,
     ):
-        return theta_of(session, chosen_measure, attributes)
+        return theta_in(session, chosen_measure, attributes)
 
 
-def theta_of(session: Session, measure: Measure, attributes: Columns) -> float:
+def theta_in(session: Session, measure: Measure, attributes: Columns) -> float:
     """Θ(D|B) of some columns of a session's table."""
     names = session.table.columns(attributes)
     session.tell_size()

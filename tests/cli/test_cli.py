@@ -219,6 +219,10 @@ BAD = [
     (("reduce",), ["file", "See 'plar reduce --help'."]),
     (("core", "good.csv", "-d", "d", "--epsilon", "x"), ["--epsilon", "See 'plar core --help'."]),
     (("reduce", "good.csv", "-d", "d", "--costs", "colour=2"), ["--costs goes with --search smallest."]),
+    (
+        ("reduce", "good.csv", "-d", "d", "--search", "smallest", "--costs", "colour=2", "--costs", "colour=3"),
+        ["--costs has two costs for 'colour'. Choose one."],
+    ),
     (("perform",), ["perform", "See 'plar --help'."]),
 ]
 

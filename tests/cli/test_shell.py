@@ -141,6 +141,8 @@ def test_what_is_wrong_with_stdin_is_said_and_nothing_stays(tmp_path: Path) -> N
         done = piped(["reduce", "-", "-d", "-1"], frame_as(kind), env=env)
         assert done.returncode == 2
         assert f"Add --format {kind}." in done.stderr.decode()
+    done = piped(["reduce", "-", "-d", "d"], b'[\n  {"a": 1, "d": 0}\n]\n', env=env)
+    assert (done.returncode, b"Add --format json." in done.stderr) == (2, True)
     code, shown = on_a_terminal("reduce", "-", "-d", "d", stdin_too=True)
     assert code == 2
     assert "Standard input is a terminal" in shown
@@ -154,6 +156,14 @@ def test_the_reduced_table_to_stdout(kind: str) -> None:
     assert b"9 columns" in done.stderr
     again = piped(["reduce", "-", "-d", "x_wins", "--format", kind, "--json"], done.stdout)
     assert set(json.loads(again.stdout)["conditions"]) == set(plar.reduce(TABLE, "x_wins").attributes)
+
+
+def test_a_table_may_be_called_as_stdout_is(tmp_path: Path) -> None:
+    path = tmp_path / "stdout.csv"
+    path.write_bytes(Path(TABLE).read_bytes())
+    done = run("reduce", path.name, "-d", "x_wins", "-o", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].endswith(",x_wins")
 
 
 def test_quiet_and_verbose(tmp_path: Path) -> None:

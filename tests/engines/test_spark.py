@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 import plar
 from plar.engines import SparkEngine
-from plar.engines.spark import blocks, granulate, session
-from plar.engines.spark.rows import RowsEvaluation
+from plar.engines.spark import block_files, column_blocks, column_groups, columns_layout, granulate, session
+from plar.engines.spark.rows_layout import RowsEvaluation
 from plar.errors import Given
 from plar.options import ReadOptions
 from support import oracle
@@ -144,10 +144,10 @@ def test_large_blocks_are_divided_among_the_tasks(
     def minority(counts: Any) -> Any:
         return counts.sum() - counts.max()
 
-    monkeypatch.setattr(blocks, "_MAX_ROWS_ON_OFFER", 0)  # as if the columns were large
+    monkeypatch.setattr(column_blocks, "_MAX_ROWS_ON_OFFER", 0)  # as if the columns were large
     if on_many_cores:
-        monkeypatch.setattr(blocks, "_MANY_CORES", 1)
-        monkeypatch.setattr(blocks, "_MIN_ROWS_PER_CORE", 1)
+        monkeypatch.setattr(column_groups, "_MANY_CORES", 1)
+        monkeypatch.setattr(column_groups, "_MIN_ROWS_PER_CORE", 1)
     rng = np.random.default_rng(6)
     n = 9_000
     X = np.column_stack([rng.integers(0, 4, (n, 140)), rng.integers(0, 5_000, n), rng.integers(0, 300, n)])
@@ -356,15 +356,13 @@ def test_a_given_session_is_left_as_it_was(spark: Any) -> None:
 def test_nothing_stays_when_the_columns_cannot_be_laid_out(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark import SparkFiles
 
-    from plar.engines.spark import columns
-
     def full(block: Any, token: str) -> Any:
-        stored = blocks.store(block, token)
-        if isinstance(block, blocks.StoredBlock) and block.share.task:
+        stored = block_files.store(block, token)
+        if isinstance(block, block_files.StoredBlock) and block.share.task:
             raise OSError("No space left on device")
         return stored
 
-    monkeypatch.setattr(columns, "store", full)
+    monkeypatch.setattr(columns_layout, "store", full)
     rows = spark.createDataFrame([(i % 7, i % 5, i % 3, i % 2) for i in range(70)], "a int, b int, c int, d int")
     cached = spark.sparkContext._jsc.getPersistentRDDs().size()
     files = set(Path(SparkFiles.getRootDirectory()).iterdir())
@@ -375,7 +373,7 @@ def test_nothing_stays_when_the_columns_cannot_be_laid_out(spark: Any, monkeypat
 
 
 def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
-    from plar.engines.spark.shipped import ShippedEvaluation
+    from plar.engines.spark.shipped_columns import ShippedEvaluation
 
     table = plar.granulate(TIC_TAC_TOE, "x_wins")
     here = plar.engines.LocalEngine().open(table, plar.measures.SCE)
@@ -390,6 +388,21 @@ def test_blocks_that_an_executor_does_not_see_are_broadcast(spark: Any) -> None:
         here.select(4)
         for _ in range(2):
             assert there.with_each(rest) == here.with_each(rest)
+
+
+def test_blocks_that_are_lost_twice_are_an_error(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate whose column nobody scores would seem to have the least Θ."""
+    from plar.engines.spark.shipped_columns import ShippedEvaluation
+
+    with shipped(spark, layout="columns") as engine:
+        evaluation = engine.open(plar.granulate(TIC_TAC_TOE, "x_wins"), plar.measures.SCE)
+        assert isinstance(evaluation, ShippedEvaluation)
+        blocks = evaluation._shipped
+        for file in blocks._files:
+            Path(file.path).unlink()
+        monkeypatch.setattr(blocks, "remade", lambda: blocks.stored)
+        with pytest.raises(plar.PlarError, match="does not see its columns"):
+            evaluation.with_each([0, 1, 2])
 
 
 def mapped_by_workers(spark: Any) -> list[int]:

@@ -15,7 +15,7 @@ import pytest
 
 import plar
 from plar.engines import SparkEngine
-from plar.engines.spark import granulate, parts
+from plar.engines.spark import file_parts, granulate
 from plar.input.tables.remote import RemoteFiles
 from plar.input.tables.source import Selection
 from plar.input.tables.spark import SharedFiles
@@ -31,7 +31,7 @@ RNG = np.random.default_rng(7)
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of some hundred bytes, so that small files are divided too."""
-    monkeypatch.setattr(parts, "_MIN_PART_BYTES", 200)
+    monkeypatch.setattr(file_parts, "_MIN_PART_BYTES", 200)
 
 
 def frame(n: int = 400) -> pl.DataFrame:
@@ -263,7 +263,7 @@ def test_a_file_that_disappears(spark: Any, tmp_path: Path, monkeypatch: pytest.
     for suffix in ("csv", "parquet"):
         path = tmp_path / f"t.{suffix}"
         (frame().write_csv if suffix == "csv" else frame().write_parquet)(path)
-        engine, divide = engine_of(spark), parts.parts_of
+        engine, divide = engine_of(spark), file_parts.parts_of
 
         def gone(rows: Any, context: Any, path: Path = path, divide: Any = divide) -> Any:
             divided = divide(rows, context)
@@ -277,7 +277,7 @@ def test_a_file_that_disappears(spark: Any, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("suffix", ["csv", "ndjson"])
 def test_a_file_that_becomes_shorter(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
-    path, divide = tmp_path / f"t.{suffix}", parts.parts_of
+    path, divide = tmp_path / f"t.{suffix}", file_parts.parts_of
     table = frame()
     (table.write_csv if suffix == "csv" else table.write_ndjson)(path)
     rows = path.read_bytes().splitlines(keepends=True)
@@ -288,7 +288,7 @@ def test_a_file_that_becomes_shorter(spark: Any, tmp_path: Path, monkeypatch: py
         return divided
 
     monkeypatch.setattr("plar.engines.spark.engine.parts_of", shortened)
-    monkeypatch.setattr(parts, "_MIN_PART_BYTES", 1 << 20)  # one part, whose end is that of the file
+    monkeypatch.setattr(file_parts, "_MIN_PART_BYTES", 1 << 20)  # one part, whose end is that of the file
     with pytest.raises(plar.TableError, match=rf"^Cannot read '.*t\.{suffix}': it became shorter while it was[^\n]*$"):
         plar.reduce(path, "d", engine=engine_of(spark))
 

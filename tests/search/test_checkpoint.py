@@ -302,7 +302,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
         refused(path, text)
     for text in (HEADER[:-1], HEADER[:5], HEADER.replace(b":", b": "), HEADER.replace(b"}", b',"x":1}')):
         refused(path, text)
-    records: list[Any] = [{"x": 1}, {}, {"step": {}}, {"search": {}}, {"core": {"theta_all": 1, "inner": []}}]
+    records: list[Any] = [{"x": 1}, {}, {"step": {}}, {"search": {}}, {"core": {"theta_all": 1, "theta_without": []}}]
     for record in records:
         refused(path, HEADER + sealed(record))
 
@@ -362,6 +362,23 @@ def test_a_file_that_is_gone_in_the_middle(tmp_path: Path) -> None:
     path = tmp_path / "c.checkpoint"
     with pytest.raises(plar.TableError, match=r"Cannot write .* No such file or directory"):
         plar.reduce(STEPPED, "d", checkpoint=path, on_step=lambda step: path.unlink())
+
+
+def test_two_runs_with_one_file(tmp_path: Path) -> None:
+    """The one that finds lines that are not its own ends; the other one, and the file, go on as if it had not been."""
+    path = tmp_path / "c.checkpoint"
+    others: list[plar.Reduct] = []
+
+    def run_another(step: plar.Step) -> None:
+        if not others:
+            others.append(plar.reduce(STEPPED, "d", checkpoint=path))
+
+    with pytest.raises(plar.TableError, match=r"was changed by somebody else: does another run use it\?"):
+        plar.reduce(STEPPED, "d", checkpoint=path, on_step=run_another)
+    engine = Counting()
+    again = plar.reduce(STEPPED, "d", checkpoint=path, engine=engine)
+    assert all_facts(again) == all_facts(others[0])
+    assert (engine.core, engine.passes) == (0, 0)
 
 
 def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
@@ -452,13 +469,13 @@ class Slow(Engine):
         return evaluation
 
 lines, write_from = 0, plar.search.checkpoint.write_from
-def dying(path, position, text):
+def dying(path, position, text, size):
     global lines
     lines += 1
     if str(lines) == die_at:
-        write_from(path, position, text[: len(text) // 2])
+        write_from(path, position, text[: len(text) // 2], size)
         die()
-    write_from(path, position, text)
+    return write_from(path, position, text, size)
 plar.search.checkpoint.write_from = dying
 
 note("run")

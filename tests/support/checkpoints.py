@@ -99,7 +99,7 @@ def read_search(path: Path) -> dict[str, Any]:
 def write_search(path: Path, search: dict[str, Any]) -> None:
     """Write what `read_search` reads, changed perhaps."""
     records = [{"search": {"data": search["data"], "options": search["options"]}}]
-    records.append({"core": {"theta_all": search["theta_all"], "inner": search["inner"]}})
+    records.append({"core": {"theta_all": search["theta_all"], "theta_without": search["theta_without"]}})
     records += [{"step": step} for step in search["steps"]]
     if search["clauses"]:
         records.append({"clauses": search["clauses"]})

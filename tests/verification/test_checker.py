@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import plar
@@ -124,7 +125,7 @@ def test_values_of_every_kind_are_witnesses(tmp_path: Path) -> None:
     assert plar.Proof.open(tmp_path / "p.json") == reduct.proof
 
 
-def test_bins_come_from_the_proof() -> None:
+def test_bins_come_from_the_proof(tmp_path: Path) -> None:
     pick = np.random.default_rng(0)
     table = {"a": pick.normal(size=90), "b": pick.normal(size=90), "c": pick.integers(0, 2, 90)}
     table["d"] = ((table["a"] > 0) ^ (table["c"] > 0)).astype(int)
@@ -132,6 +133,11 @@ def test_bins_come_from_the_proof() -> None:
     assert reduct.cuts
     assert plar.verify(proof_of(reduct), table)
     assert plar.verify(proof_of(reduct), plar.granulate(table, "d", bins="quantile:4"))
+    path = tmp_path / "t.csv"
+    pl.DataFrame(table).write_csv(path)
+    assert plar.verify(proof_of(plar.reduce(path, "d", search="smallest", bins="quantile:4")), path)
+    opened = plar.read_table(path, "d", bins="quantile:4")
+    assert plar.verify(proof_of(plar.reduce(opened, search="smallest")), opened)
     with pytest.raises(plar.ProofError, match="cut points differ"):
         plar.verify(proof_of(reduct), table, bins="quantile:5")
 

@@ -158,10 +158,10 @@ def test_a_forged_core_of_the_smallest_reduct(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     plar.reduce(XOR, "d", search="smallest", checkpoint=path)
     state = read_search(path)
-    effect = state["inner"][0]
+    effect = state["theta_without"][0]
     assert effect is not None
     for inner in ([effect, effect, effect], [None, effect, None]):
-        write_search(path, {**state, "inner": inner})
+        write_search(path, {**state, "theta_without": inner})
         refused(path, XOR, search="smallest")
 
 
@@ -179,9 +179,9 @@ def test_forged_effects_of_leaving_a_column_out(tmp_path: Path) -> None:
         assert (right.core, len(state["steps"])) == (("a0",), 3)
         names = list(right.conditions)
         taken = [names.index(step.attribute) for step in right.steps]
-        worst = max(theta for theta in [*state["inner"], state["theta_all"]] if theta is not None)
+        worst = max(theta for theta in [*state["theta_without"], state["theta_all"]] if theta is not None)
         for theta in (worst + 1, state["theta_all"] + 1, state["theta_all"], state["theta_all"] - 1, 10**30, -(10**30)):
-            write_search(path, forged(state, ("inner", taken[-1]), theta))
+            write_search(path, forged(state, ("theta_without", taken[-1]), theta))
             refused(path, STEPPED, measure=measure)
 
 

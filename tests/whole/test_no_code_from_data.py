@@ -10,7 +10,7 @@ import plar
 SOURCE = Path(plar.__file__).parent
 #: what turns data into running code; Spark's own workers get what this very run has made, and no file, that way
 FORBIDDEN = {"pickle", "cPickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}
-TRANSPORT = {"engines/spark/sources.py", "engines/spark/session.py"}
+TRANSPORT = {"engines/spark/distributed_tables.py", "engines/spark/session.py"}
 
 
 def dangerous(path: Path) -> list[str]:

@@ -100,6 +100,9 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
         ({"separator": ",,"}, "must be one ASCII character"),
         ({"decimal": ";"}, "'decimal' parameter must be"),
         ({"conditions": {"a"}}, "as a set, which is unordered"),
+        ({"minimal": "no"}, "'minimal' parameter must be True or False. Got 'no'"),
+        ({"equivalent": None}, "'equivalent' parameter must be True or False"),
+        ({"header": np.array([True, False])}, "'header' parameter must be True or False"),
     ],
 )
 def test_what_makes_no_sense(options: dict[str, Any], message: str) -> None:

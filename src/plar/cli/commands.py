@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, TypeVar, cast
 
 import typer
 
 import plar
-from plar.cli.opening import STREAM, Targets, check_targets, input_files, session_of, written
+from plar.cli.opening import STREAM, Targets, check_targets, input_files, session_of, shown, stdout_suffix, written
 from plar.cli.options import (
     ColumnList,
     Computing,
@@ -28,12 +27,12 @@ from plar.cli.options import (
     Text,
     TimeLimit,
     Writing,
-    named_columns,
-    of,
-    of_columns,
-    of_measures,
-    of_option,
+    columns_option,
+    library_columns,
+    library_option,
+    measure_option,
     search_options,
+    shell_option,
 )
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, unknown_name
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from plar.session.session import Session
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
+_REPORT = "Write an HTML page that explains the result; - is stdout."
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
 _REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
 Result = TypeVar("Result", "plar.Reduct", "plar.Relevant")
@@ -56,12 +56,12 @@ def reduce(
     searching: Searching,
     smallest: Smallest,
     *,
-    alpha: Annotated[float | None, of_option("alpha")] = None,
-    search: Annotated[str, of_option("search")] = "greedy",
+    alpha: Annotated[float | None, library_option("alpha")] = None,
+    search: Annotated[str, library_option("search")] = "greedy",
     as_json: Json = False,
     writing: Writing,
-    report: Annotated[Text, of("Write an HTML page that explains the result; - is stdout.", metavar="FILE")] = None,
-    proof: Annotated[Text, of(_PROOF, metavar="FILE")] = None,
+    report: Annotated[Text, shell_option(_REPORT, metavar="FILE")] = None,
+    proof: Annotated[Text, shell_option(_PROOF, metavar="FILE")] = None,
 ) -> None:
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
     if proof and search != "smallest":
@@ -74,8 +74,7 @@ def reduce(
 
         return find_reduct(session, as_measure(computing.measure), options)
 
-    targets = Targets(as_json, writing, report, proof)
-    with _selected(find, table, computing, messages, long_run, targets) as reduct:
+    def write_pages(reduct: plar.Reduct) -> None:
         if proof:
             assert reduct.proof is not None
             with written(proof, ".json", messages) as path:
@@ -83,6 +82,9 @@ def reduce(
         if report:
             with written(report, ".html", messages) as path:
                 reduct.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
+
+    targets = Targets(as_json, writing, report, proof)
+    _find_and_print(find, table, computing, messages, long_run, targets, write_pages)
 
 
 def relevant(
@@ -92,7 +94,7 @@ def relevant(
     long_run: LongRun,
     searching: Searching,
     *,
-    alpha: Annotated[float, of("How rarely an uninformative column may be taken.")] = DEFAULT_ALPHA,
+    alpha: Annotated[float, shell_option("How rarely an uninformative column may be taken.")] = DEFAULT_ALPHA,
     as_json: Json = False,
     writing: Writing,
 ) -> None:
@@ -105,8 +107,7 @@ def relevant(
 
         return Relevance(session, as_measure(computing.measure), options).run()
 
-    with _selected(find, table, computing, messages, long_run, Targets(as_json, writing)):
-        pass
+    _find_and_print(find, table, computing, messages, long_run, Targets(as_json, writing))
 
 
 def reducts(
@@ -114,13 +115,13 @@ def reducts(
     computing: Computing,
     messages: Messages,
     smallest: Smallest,
-    limit: Annotated[int, of_option("limit", metavar="N")] = 1_000_000,
-    max_size: Annotated[int | None, of_option("max_size", metavar="N")] = None,
-    include: Annotated[ColumnList, of_columns("include")] = None,
+    limit: Annotated[int, library_option("limit", metavar="N")] = 1_000_000,
+    max_size: Annotated[int | None, library_option("max_size", metavar="N")] = None,
+    include: Annotated[ColumnList, library_columns("include")] = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     as_json: Json = False,
-    report: Annotated[Text, of(_REDUCTS_REPORT, metavar="FILE")] = None,
+    report: Annotated[Text, shell_option(_REDUCTS_REPORT, metavar="FILE")] = None,
 ) -> None:
     """List all reducts of a table, the smallest first."""
     from plar.measures import as_measure
@@ -130,7 +131,7 @@ def reducts(
     options = search_options(Searching(include=include), smallest, search="smallest")
     limits = LongRun(time_limit=time_limit, memory_limit=memory_limit)
     interrupted = False
-    with session_of(table, computing, limits) as session, messages.reporting() as session.reporter:
+    with session_of(table, computing, limits) as session, shown(session, messages):
         try:
             listed = AllReducts(session, as_measure(computing.measure), options, ListOptions(limit, max_size)).run()
         except plar.Interrupted as stop:
@@ -151,7 +152,7 @@ def verify(
     table: TableOptions,
     computing: Computing,
     messages: Messages,
-    measure: Annotated[Text, of_measures("What the proof must be of: PR, SCE, LCE or CCE. Default: any.")] = None,
+    measure: Annotated[Text, measure_option("What the proof must be of: PR, SCE, LCE or CCE. Default: any.")] = None,
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
@@ -164,7 +165,7 @@ def verify(
         )
     limits = LongRun(memory_limit=memory_limit)
     reading_of = partial(as_for_proof, opened_proof)
-    with session_of(table, computing, limits, reading_of) as session, messages.reporting() as session.reporter:
+    with session_of(table, computing, limits, reading_of) as session, shown(session, messages):
         verify_in(session, opened_proof)
     if not messages.quiet:
         print(f"Verified: {_statement(opened_proof)}")
@@ -190,23 +191,29 @@ def _statement(proof: plar.Proof) -> str:
     )
 
 
-@contextmanager
-def _selected(
+def _write_nothing(result: plar.Reduct | plar.Relevant) -> None:
+    """What a command without pages of its own writes."""
+
+
+def _find_and_print(
     find: Callable[[Session], Result],
     table: TableOptions,
     computing: Computing,
     messages: Messages,
     long_run: LongRun,
     targets: Targets,
-) -> Iterator[Result]:
-    """Find and print a result, hand it on, then write the table last, so that a full disk loses no result."""
-    end = check_targets(table, computing, targets, long_run.checkpoint)
-    writing = targets.writing
+    write_pages: Callable[[Result], None] = _write_nothing,
+) -> None:
+    """Find a result, print it, write its pages, and the reduced table last, so that a full disk loses no result."""
+    check_targets(table, computing, targets, long_run.checkpoint)
+    output = targets.writing.output
     interrupted = False
     with session_of(table, computing, long_run) as session:
-        with messages.reporting() as session.reporter:
-            if writing.output:
-                session.table.check_output(f"stdout{end}" if writing.output == STREAM else writing.output)
+        with shown(session, messages):
+            if output == STREAM:
+                session.table.check_selectable()
+            elif output:
+                session.table.check_output(output)
             try:
                 result = find(session)
             except plar.Interrupted as stop:
@@ -219,11 +226,11 @@ def _selected(
             print(f"The steps are saved in {file}; run the same command again to continue.", file=sys.stderr)
         if interrupted:
             raise KeyboardInterrupt
-        yield result
-        if writing.output:
-            with written(writing.output, end, messages) as path, messages.reporting() as reporter:
-                reporter.phase("write", 0, 0)
-                session.table.sink(result.attributes, path, result.cuts if writing.output_bins else {})
+        write_pages(result)
+        if output:
+            with written(output, stdout_suffix(targets.writing), messages) as path, shown(session, messages):
+                session.reporter.phase("write", 0, 0)
+                session.table.sink(result.attributes, path, result.cuts if targets.writing.output_bins else {})
 
 
 def _print_result(result: plar.Reduct | plar.Relevant, table: TableOptions, targets: Targets) -> None:
@@ -251,7 +258,7 @@ def core(
 
     options = search_options(Searching(epsilon=epsilon))
     limits = LongRun(memory_limit=memory_limit)
-    with session_of(table, computing, limits) as session, messages.reporting() as session.reporter:
+    with session_of(table, computing, limits) as session, shown(session, messages):
         names = CoreSearch(session, as_measure(computing.measure), options).run()
     if as_json:
         _print_json({"core": names, "measure": computing.measure.upper()})
@@ -267,19 +274,19 @@ def theta(
     computing: Computing,
     messages: Messages,
     attributes: Annotated[
-        list[ShellColumn], named_columns("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")
+        list[ShellColumn], columns_option("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")
     ],
     memory_limit: MemoryLimit = None,
     as_json: Json = False,
 ) -> None:
     """Compute Θ(D|B), the uncertainty left when only some columns are known."""
-    from plar.api import theta_of
+    from plar.api import theta_in
     from plar.measures import as_measure
 
     limits = LongRun(memory_limit=memory_limit)
-    with session_of(table, computing, limits) as session, messages.reporting() as session.reporter:
+    with session_of(table, computing, limits) as session, shown(session, messages):
         names = session.table.columns(attributes)
-        value = theta_of(session, as_measure(computing.measure), names)
+        value = theta_in(session, as_measure(computing.measure), names)
     if as_json:
         _print_json({"theta": value, "attributes": names, "measure": computing.measure.upper()})
     else:
@@ -289,7 +296,7 @@ def theta(
 def granulate(
     table: TableOptions,
     messages: Messages,
-    output: Annotated[str, of("The Parquet file to write; - is stdout.", "--output", "-o")],
+    output: Annotated[str, shell_option("The Parquet file to write; - is stdout.", "--output", "-o")],
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their counts; every command takes this file in place of the table."""
@@ -301,11 +308,11 @@ def granulate(
         check_output(output, input_files(table.file))
     limits = LongRun(memory_limit=memory_limit)
     with written(output, ".parquet", messages) as path, session_of(table, limits=limits) as session:
-        with messages.reporting() as session.reporter:
+        with shown(session, messages):
             granules = cast("plar.Granules", session.keep_granules())
             granules.save(path)
         if not messages.quiet:
-            print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr, end=" ")
+            print(f"{granules.n_objects:,} rows, {len(granules):,} distinct.", file=sys.stderr)
 
 
 def engines(as_json: Json = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 #: how stdin and stdout are spelled
 STREAM = "-"
 #: what formats other than CSV begin with, and what to do about it
-_SIGNATURES = {
-    b"PAR1": ("Parquet", "Add --format parquet."),
-    b"ARROW1": ("Arrow", "Add --format arrow."),
-    b"@relation": ("ARFF", "Add --format arff."),
-    b"{": ("JSON", "Add --format ndjson."),
-    b"[{": ("JSON", "Add --format json."),
-    b"PK\x03\x04": ("a spreadsheet or a zip archive", "Add --format xlsx, or unzip it first."),
-    b"\x1f\x8b": ("gzip", "Decompress it first, with gunzip -c."),
-    b"\x28\xb5\x2f\xfd": ("zstd", "Decompress it first, with zstd -dc."),
-}
+_SIGNATURES = (
+    (re.compile(rb"PAR1"), "Parquet", "Add --format parquet."),
+    (re.compile(rb"ARROW1"), "Arrow", "Add --format arrow."),
+    (re.compile(rb"@relation", re.IGNORECASE), "ARFF", "Add --format arff."),
+    (re.compile(rb"\{"), "JSON", "Add --format ndjson."),
+    (re.compile(rb"\[\s*\{"), "JSON", "Add --format json."),
+    (re.compile(rb"PK\x03\x04"), "a spreadsheet or a zip archive", "Add --format xlsx, or unzip it first."),
+    (re.compile(rb"\x1f\x8b"), "gzip", "Decompress it first, with gunzip -c."),
+    (re.compile(rb"\x28\xb5\x2f\xfd"), "zstd", "Decompress it first, with zstd -dc."),
+)
 
 
 @contextmanager
@@ -51,14 +52,9 @@ def session_of(
 
     computing = computing or Computing()
     limits = limits or LongRun()
+    run = RunOptions(memory_limit=limits.memory_limit, time_limit=limits.time_limit, checkpoint=limits.checkpoint)
     with _spooled(table) as spooled, _engine_of(computing) as engine:
-        run = RunOptions(
-            engine=engine,
-            n_jobs=computing.n_jobs if isinstance(engine, str) else None,
-            memory_limit=limits.memory_limit,
-            time_limit=limits.time_limit,
-            checkpoint=limits.checkpoint,
-        )
+        run = replace(run, engine=engine, n_jobs=computing.n_jobs if isinstance(engine, str) else None)
         reading = spooled.reading()
         if reading_of is not None:
             reading = reading_of(spooled.file, reading)
@@ -112,8 +108,15 @@ class Targets:
     proof: str | None = None
 
 
-def check_targets(table: TableOptions, computing: Computing, targets: Targets, checkpoint: str | None = None) -> str:
-    """Refuse what cannot be written, before any work is done; return the suffix of what goes to stdout."""
+@contextmanager
+def shown(session: Session, messages: Messages) -> Iterator[None]:
+    """Show the progress of what a session does meanwhile."""
+    with messages.reporting() as reporter, session.reporting_to(reporter):
+        yield
+
+
+def check_targets(table: TableOptions, computing: Computing, targets: Targets, checkpoint: str | None = None) -> None:
+    """Refuse what cannot be written, before any work is done."""
     output = targets.writing.output
     output_format = targets.writing.output_format
     places = {"-o": output, "--report": targets.report, "--proof": targets.proof, "--checkpoint": checkpoint}
@@ -125,7 +128,12 @@ def check_targets(table: TableOptions, computing: Computing, targets: Targets, c
     if targets.report and find_spec("jinja2") is None:
         raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
     _check_files(table, computing, targets)
-    return _suffix(output_format, OUTPUTS)
+    stdout_suffix(targets.writing)  # refuses an unknown format
+
+
+def stdout_suffix(writing: Writing) -> str:
+    """The suffix that says the format of what -o - writes."""
+    return _suffix(writing.output_format, OUTPUTS)
 
 
 def _check_streams(places: Mapping[str, str | None], as_json: bool) -> None:
@@ -206,8 +214,8 @@ def _check_text(path: Path) -> None:
     """Refuse what is clearly not CSV, and say which option reads it."""
     with path.open("rb") as file:
         start = file.read(64).lstrip()
-    for signature, (kind, remedy) in _SIGNATURES.items():
-        if start[: len(signature)].lower() == signature.lower():
+    for signature, kind, remedy in _SIGNATURES:
+        if signature.match(start):
             raise TableError(f"Standard input looks like {kind}, and is read as CSV. {remedy}")
 
 

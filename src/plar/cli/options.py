@@ -58,7 +58,7 @@ def _names(context: typer.Context) -> tuple[str, ...]:
     return ()
 
 
-def of(help: str, *names: str, choices: tuple[str, ...] = (), metavar: str | None = None) -> Any:
+def shell_option(help: str, *names: str, choices: tuple[str, ...] = (), metavar: str | None = None) -> Any:
     """An option of the shell alone, with values that Tab offers."""
 
     def matching_choices(incomplete: str) -> list[str]:
@@ -68,38 +68,39 @@ def of(help: str, *names: str, choices: tuple[str, ...] = (), metavar: str | Non
     return typer.Option(*names, help=help, metavar=metavar, autocompletion=completion)
 
 
-def of_option(name: str, more: str = "", metavar: str | None = None) -> Any:
+def library_option(name: str, more: str = "", metavar: str | None = None) -> Any:
     """An option of the library; `more`: what only the shell has to say."""
     declared = OPTIONS[name]
     help = f"{declared.help} {more}" if more else declared.help
-    return of(help, *declared.flags, choices=declared.choices, metavar=metavar)
+    return shell_option(help, *declared.flags, choices=declared.choices, metavar=metavar)
 
 
-def of_columns(name: str, more: str = "As a,b,c. Repeatable.", metavar: str = "NAMES") -> Any:
+def library_columns(name: str, more: str = "As a,b,c. Repeatable.", metavar: str = "NAMES") -> Any:
     """An option of the library that names columns, which are looked up when the table is open."""
     declared = OPTIONS[name]
-    return named_columns(f"{declared.help} {more}", *declared.flags, metavar=metavar)
+    return columns_option(f"{declared.help} {more}", *declared.flags, metavar=metavar)
 
 
-def named_columns(help: str, *names: str, metavar: str = "NAMES") -> Any:
+def columns_option(help: str, *names: str, metavar: str = "NAMES") -> Any:
     """An option that names columns, which are looked up when the table is open."""
     return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=ShellColumn)
 
 
-def of_measures(help: str) -> Any:
+def measure_option(help: str) -> Any:
     """An option that names a measure."""
-    return of(help, "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
+    return shell_option(help, "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
 
 
-Json = Annotated[bool, of("Print the result as JSON; 'plar schema' describes it.", "--json")]
-MemoryLimit = Annotated[Text, of_option("memory_limit", metavar="SIZE")]
-TimeLimit = Annotated[Text, of_option("time_limit", metavar="TIME")]
-Epsilon = Annotated[float, of_option("epsilon")]
+Json = Annotated[bool, shell_option("Print the result as JSON; 'plar schema' describes it.", "--json")]
+MemoryLimit = Annotated[Text, library_option("memory_limit", metavar="SIZE")]
+TimeLimit = Annotated[Text, library_option("time_limit", metavar="TIME")]
+Epsilon = Annotated[float, library_option("epsilon")]
 
 _FILE = "A table, a glob of tables, a folder of tables, or - for stdin: .csv .tsv .parquet .arff …"
-_FORMATS = ("csv", "tsv", "ndjson", "parquet", "arff", "arrow")
-_FORMAT = "What stdin holds: csv, tsv, ndjson, parquet, arff, arrow. Default: csv."
+_FORMATS = ("csv", "tsv", "ndjson", "json", "parquet", "arff", "arrow", "xlsx")
+_FORMAT = f"What stdin holds: {', '.join(_FORMATS)}. Default: csv."
 _NO_HEADER = "The first line is data; columns are x0, x1, …"
+_MASTER = "Spark's master, e.g. spark://host:7077. Default: this machine."
 _OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
 _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
@@ -110,23 +111,23 @@ class TableOptions:
     """Which table, and how it is read."""
 
     file: Annotated[str, typer.Argument(help=_FILE)]
-    decision: Annotated[ColumnList, of_columns("decision", "Repeatable.", metavar="NAME")] = None
-    conditions: Annotated[ColumnList, of_columns("conditions")] = None
-    drop: Annotated[ColumnList, of_columns("drop")] = None
-    header: Annotated[bool, of(_NO_HEADER, " /--no-header")] = True
-    separator: Annotated[Text, of_option("separator")] = None
-    decimal: Annotated[str, of_option("decimal", metavar="MARK")] = "."
-    encoding: Annotated[str, of_option("encoding", metavar="NAME")] = "utf-8"
-    numeric: Annotated[ColumnList, of_columns("numeric")] = None
-    format: Annotated[Text, of(_FORMAT, choices=_FORMATS)] = None
-    missing: Annotated[str, of_option("missing")] = "value"
-    missing_decision: Annotated[str, of_option("missing_decision")] = "value"
-    na: Annotated[Texts, of_option("na", "Repeatable. 'none' switches all of these off.", metavar="TEXT")] = None
+    decision: Annotated[ColumnList, library_columns("decision", "Repeatable.", metavar="NAME")] = None
+    conditions: Annotated[ColumnList, library_columns("conditions")] = None
+    drop: Annotated[ColumnList, library_columns("drop")] = None
+    header: Annotated[bool, shell_option(_NO_HEADER, " /--no-header")] = True
+    separator: Annotated[Text, library_option("separator")] = None
+    decimal: Annotated[str, library_option("decimal", metavar="MARK")] = "."
+    encoding: Annotated[str, library_option("encoding", metavar="NAME")] = "utf-8"
+    numeric: Annotated[ColumnList, library_columns("numeric")] = None
+    format: Annotated[Text, shell_option(_FORMAT, choices=_FORMATS)] = None
+    missing: Annotated[str, library_option("missing")] = "value"
+    missing_decision: Annotated[str, library_option("missing_decision")] = "value"
+    na: Annotated[Texts, library_option("na", "Repeatable. 'none' switches all of these off.", metavar="TEXT")] = None
     bins: Annotated[
-        Texts, of_option("bins", "Or by column: age=quantile:10, income=9,50. Repeatable.", metavar="RULE")
+        Texts, library_option("bins", "Or by column: age=quantile:10, income=9,50. Repeatable.", metavar="RULE")
     ] = None
-    decision_bins: Annotated[Text, of_option("decision_bins", "As 1.5,3.", metavar="RULE")] = None
-    weights: Annotated[ShellColumn | None, of_columns("weights", "", metavar="NAME")] = None
+    decision_bins: Annotated[Text, library_option("decision_bins", "As 1.5,3.", metavar="RULE")] = None
+    weights: Annotated[ShellColumn | None, library_columns("weights", "", metavar="NAME")] = None
 
     def reading(self) -> ReadOptions:
         """How the table is read."""
@@ -152,34 +153,34 @@ class TableOptions:
 class Computing:
     """What is computed, and where."""
 
-    measure: Annotated[str, of_measures("Measure of uncertainty: PR, SCE, LCE or CCE.")] = "SCE"
-    engine: Annotated[str, of_option("engine")] = "auto"
-    master: Annotated[Text, of("Spark's master, e.g. spark://host:7077. Default: this machine.", metavar="URL")] = None
+    measure: Annotated[str, measure_option("Measure of uncertainty: PR, SCE, LCE or CCE.")] = "SCE"
+    engine: Annotated[str, library_option("engine")] = "auto"
+    master: Annotated[Text, shell_option(_MASTER, metavar="URL")] = None
     conf: Annotated[
-        Texts, of("A setting of Spark, e.g. spark.executor.memory=4g. Repeatable.", metavar="KEY=VALUE")
+        Texts, shell_option("A setting of Spark, e.g. spark.executor.memory=4g. Repeatable.", metavar="KEY=VALUE")
     ] = None
-    n_jobs: Annotated[int | None, of_option("n_jobs")] = None
+    n_jobs: Annotated[int | None, library_option("n_jobs")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Searching:
     """Where the search begins and when it stops."""
 
-    include: Annotated[ColumnList, of_columns("include")] = None
+    include: Annotated[ColumnList, library_columns("include")] = None
     epsilon: Epsilon = 0.0
-    tolerance: Annotated[float, of_option("tolerance")] = 0.0
-    max_attributes: Annotated[int | None, of_option("max_attributes")] = None
+    tolerance: Annotated[float, library_option("tolerance")] = 0.0
+    max_attributes: Annotated[int | None, library_option("max_attributes")] = None
     minimal: Annotated[bool, typer.Option("--minimal", help=OPTIONS["minimal"].help)] = False
-    start: Annotated[Text, of_option("start")] = None
+    start: Annotated[Text, library_option("start")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
     """What the smallest reducts must not hold, and what columns cost."""
 
-    exclude: Annotated[ColumnList, of_columns("exclude")] = None
+    exclude: Annotated[ColumnList, library_columns("exclude")] = None
     costs: Annotated[
-        Texts, of_option("costs", "A CSV file of names and whole numbers, or name=3. Repeatable.", metavar="COSTS")
+        Texts, library_option("costs", "A CSV file of names and whole numbers, or name=3. Repeatable.", metavar="COSTS")
     ] = None
 
 
@@ -212,7 +213,7 @@ def search_options(
 class LongRun:
     """What a long run may use, and where it is saved."""
 
-    checkpoint: Annotated[Text, of_option("checkpoint", metavar="FILE")] = None
+    checkpoint: Annotated[Text, library_option("checkpoint", metavar="FILE")] = None
     time_limit: TimeLimit = None
     memory_limit: MemoryLimit = None
 
@@ -221,8 +222,8 @@ class LongRun:
 class Messages:
     """What is printed on stderr beside the result."""
 
-    quiet: Annotated[bool, of("No progress, no notes; only warnings and errors.", "--quiet", "-q")] = False
-    verbose: Annotated[bool, of("Print every step, in a pipe too.", "--verbose", "-v")] = False
+    quiet: Annotated[bool, shell_option("No progress, no notes; only warnings and errors.", "--quiet", "-q")] = False
+    verbose: Annotated[bool, shell_option("Print every step, in a pipe too.", "--verbose", "-v")] = False
 
     @contextmanager
     def reporting(self) -> Iterator[Reporter]:
@@ -243,9 +244,9 @@ class Messages:
 class Writing:
     """Where the reduced table is written, and as what."""
 
-    output: Annotated[Text, of(_OUTPUT, "--output", "-o")] = None
-    output_format: Annotated[Text, of(_OUTPUT_FORMAT, choices=OUTPUTS)] = None
-    output_bins: Annotated[bool, of(_OUTPUT_BINS, "--output-bins")] = False
+    output: Annotated[Text, shell_option(_OUTPUT, "--output", "-o")] = None
+    output_format: Annotated[Text, shell_option(_OUTPUT_FORMAT, choices=OUTPUTS)] = None
+    output_bins: Annotated[bool, shell_option(_OUTPUT_BINS, "--output-bins")] = False
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -316,7 +317,10 @@ def _costs(texts: Texts) -> dict[ShellColumn, int] | None:
         for pair in pairs:
             if len(pair) != 2 or not pair[1].strip().isdecimal():
                 raise TableError(f"--costs takes a name and a whole number. Got {','.join(pair)!r} in {text!r}.")
-            cost_of[ShellColumn(pair[0].strip())] = int(pair[1])
+            column = ShellColumn(pair[0].strip())
+            if column in cost_of:
+                raise TableError(f"--costs has two costs for {str(column)!r}. Choose one.")
+            cost_of[column] = int(pair[1])
     return cost_of or None
 
 

@@ -43,7 +43,7 @@ def _option(given: Given) -> str:
     if value is NO_VALUE:
         return flag
     if isinstance(value, bool):
-        return flag if value else f"--no-{given.option}"
+        return flag if value else flag.replace("--", "--no-", 1)
     return " ".join(f"{flag} {shlex.quote(word)}" for word in _words(given.option, value))
 
 
@@ -57,4 +57,4 @@ def _words(option: str, value: object) -> list[str]:
         return [str(spelling) for spelling in value] or [NO_NA]
     if all(isinstance(name, str) for name in value):
         return list(value)
-    return [",".join(f"{cut:g}" for cut in value)]
+    return [",".join(map(str, value))]

@@ -108,17 +108,21 @@ def replacing(path: str | os.PathLike[str], *, durable: bool = False) -> Iterato
             temporary.unlink()
 
 
-def write_from(path: Path, position: int, text: bytes) -> None:
+def write_from(path: Path, position: int, text: bytes, size: int) -> bool:
     """Replace what a file has from a position on; it is on disk when this returns.
 
-    What stands before the position is never touched, whatever happens.
+    What stands before the position is never touched, whatever happens. If the file has not this size, somebody
+    else has written to it: then nothing is written, and the answer is False.
     """
     with _clear_errors(path), path.open("r+b") as file:
+        if os.fstat(file.fileno()).st_size != size:
+            return False
         file.truncate(position)
         file.seek(position)
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+    return True
 
 
 @contextmanager

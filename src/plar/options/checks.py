@@ -7,7 +7,7 @@ several.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -33,6 +33,13 @@ def one_of(*choices: str) -> Callable[[str, Any], Any]:
         return value
 
     return check
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, Hashable) or value not in (True, False):
+        raise invalid(name, "True or False", value)
+    return bool(value)
 
 
 def check_decimal(name: str, mark: Any) -> str:
@@ -81,29 +88,31 @@ def check_separator(_name: str, separator: Any) -> str | None:
     return mark
 
 
-def check_amount(name: str, value: Any) -> Any:
+def check_amount(name: str, value: Any) -> float:
     """A number that is not negative."""
-    if amount(value) is None:
+    checked_amount = amount(value)
+    if checked_amount is None:
         raise invalid(name, "a number, at least 0", value)
-    return value
+    return checked_amount
 
 
-def check_count(name: str, value: Any) -> Any:
+def check_count(name: str, value: Any) -> int | None:
     """None, or a whole number from 1 on."""
-    is_count = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-    if value is not None and not is_count:
+    if value is None:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
         raise invalid(name, "at least 1", value, or_none=True)
-    return value
+    return int(value)
 
 
-def check_alpha(name: str, value: Any) -> Any:
+def check_alpha(name: str, value: Any) -> float | None:
     """None, or a level of significance."""
     if value is None:
         return None
     level = amount(value)
     if level is None or not 0 < level < 1:
         raise invalid(name, "between 0 and 1", value, or_none=True)
-    return value
+    return level
 
 
 def check_start(name: str, value: Any) -> Any:

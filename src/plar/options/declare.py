@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What is said of an option where it is declared."""
+    """The properties of an option."""
 
     #: one line, for the shell's help and Spark ML's `explainParams`
     help: str

@@ -24,6 +24,7 @@ from plar.options.checks import (
     check_count,
     check_decimal,
     check_encoding,
+    check_flag,
     check_memory,
     check_n_jobs,
     check_search,
@@ -80,7 +81,7 @@ class ReadOptions:
     y: Any = option(None, "Labels beside the table, in place of a decision column.")
     conditions: Columns | None = option(None, "Columns to choose from; by default all others.", param="inputCols")
     drop: Columns = option((), "Columns to leave out.")
-    header: bool = option(True, "Whether text begins with a line of names.")
+    header: bool = option(True, "Whether text begins with a line of names.", check_flag)
     separator: str | None = option(
         None,
         "Between fields of text: a character, or comma, semicolon, tab, pipe, blank; by default detected.",
@@ -125,7 +126,9 @@ class ReadOptions:
         """The options of a function that takes them by keyword; an unknown one is refused as Python does."""
         for name in reading:
             if name not in ReadingKwargs.__annotations__:
-                near = get_close_matches(name, [*ReadingKwargs.__annotations__, *signature(function).parameters], n=1)
+                parameters = signature(function).parameters.values()
+                own_names = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
+                near = get_close_matches(name, [*ReadingKwargs.__annotations__, *own_names], n=1)
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
         return cls(decision, y, **reading)
@@ -172,7 +175,7 @@ class SearchOptions:
     epsilon: float = option(0.0, "The core holds columns whose loss would raise Θ by more than this.", check_amount)
     tolerance: float = option(0.0, "Stop when Θ is at most this far above that of all columns.", check_amount)
     max_attributes: int | None = option(None, "Select at most this many columns.", check_count)
-    minimal: bool = option(False, "In the end, remove columns that are individually removable.")
+    minimal: bool = option(False, "In the end, remove columns that are individually removable.", check_flag)
     alpha: float | None = option(None, "Take only columns that beat chance at this level, e.g. 0.05.", check_alpha)
     start: str | None = option(
         None,
@@ -188,7 +191,7 @@ class SearchOptions:
     )
     costs: Mapping[Any, int] | None = option(None, "What columns cost in the smallest search; others 1.", check_costs)
     exclude: Any = option((), "Columns to never include, with the smallest search.", check_columns)
-    equivalent: bool = option(False, "Also find the columns that carry the same information.")
+    equivalent: bool = option(False, "Also find the columns that carry the same information.", check_flag)
 
     def __post_init__(self) -> None:
         """Refuse what is invalid for any table."""
@@ -201,7 +204,7 @@ class SearchOptions:
 
     def check_limit(self, include: Sequence[Any]) -> None:
         """Refuse more columns to include than may be selected."""
-        n_included = len(set(include))
+        n_included = len(include)
         limit = self.max_attributes
         if limit is not None and limit < n_included:
             raise ParameterError(
@@ -226,11 +229,11 @@ class SearchOptions:
         """The options as JSON has them, once columns have their names."""
         return {
             "include": list(self.include),
-            "epsilon": float(self.epsilon),
-            "tolerance": float(self.tolerance),
-            "max_attributes": None if self.max_attributes is None else int(self.max_attributes),
-            "minimal": bool(self.minimal),
-            "alpha": None if self.alpha is None else float(self.alpha),
+            "epsilon": self.epsilon,
+            "tolerance": self.tolerance,
+            "max_attributes": self.max_attributes,
+            "minimal": self.minimal,
+            "alpha": self.alpha,
             "start": self.begins,
             "search": self.search,
             "costs": {str(name): int(cost) for name, cost in (self.costs or {}).items()},
@@ -257,7 +260,7 @@ class ListOptions:
     max_size: int | None = option(None, "List reducts of at most this many columns.", check_count)
 
     def __post_init__(self) -> None:
-        """Refuse what is no number of reducts or columns."""
+        """Refuse numbers of reducts or columns below 1."""
         keep_checked(self)
 
 
@@ -284,7 +287,7 @@ class RunOptions:
     )
 
     def __post_init__(self) -> None:
-        """Refuse what is no limit."""
+        """Refuse limits that are neither a size nor a time."""
         keep_checked(self)
 
 

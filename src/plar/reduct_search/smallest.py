@@ -51,11 +51,14 @@ class SmallestSearch(ClauseSearch):
         warn_after(self.session, [(reduct.attributes, reduct.n_combinations)])
         return reduct
 
+    def prepare(self) -> None:
+        """Granules without a fingerprint, which the proof needs, are refused before any work is done."""
+        super().prepare()
+        self.fingerprint = fingerprint_text(self.granules.fingerprint())
+
     def begin(self) -> None:
         """Find the core; the best set so far is all that may be held."""
         super().begin()
-        #: needed for the proof
-        self.fingerprint = fingerprint_text(self.granules.fingerprint())
         #: the best set so far, which preserves Θ
         self.best = frozenset(range(self.n)) - self.exclude
         self.end_phase("core")
@@ -141,7 +144,7 @@ class SmallestSearch(ClauseSearch):
         proof = self._proof()
         return self.result_with(
             chosen,
-            theta=self.theta_all,
+            theta=self.value_all,
             bounds=(proof.lower_bound, proof.cost),
             certificate=Certificate(True, redundant, not redundant),
             proof=proof,

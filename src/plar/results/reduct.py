@@ -368,5 +368,6 @@ def _completed(saved: Any) -> Any:
         "bounds": None,
         "equivalent": None,
         "proof": None,
+        "n_decisions": saved.get("n_classes"),
     }
     return {**defaults, **saved, "steps": steps}

@@ -19,7 +19,7 @@ from plar.session.warnings import warn_before, warn_supervised_bins
 
 
 class Search:
-    """A search of a session's table as far as all kinds of it go.
+    """What the searches of a session's table share: first `prepare`, then `find_core`, then what each kind does.
 
     What the checkpoint has is not computed again.
 
@@ -44,6 +44,21 @@ class Search:
         #: p-values of the candidates, once none of them beats chance
         self.rejected: dict[str, float] = {}
 
+    # from `prepare` on
+    granules: GranuleSet
+
+    # from `find_core` on
+    include: frozenset[int]
+    consistent: bool
+    #: Θ(D|C)
+    value_all: float
+    #: what leaving out each condition does
+    effects: Sequence[LeaveOneOut]
+    core: list[int]
+    core_significances: dict[str, float]
+    seconds: dict[str, float]
+    phase_began: float
+
     def prepare(self) -> None:
         """Open the table, then read its rows; columns that it does not have are refused before they are read."""
         self.options = self.session.named(self.options)
@@ -63,8 +78,7 @@ class Search:
         self.reporter.phase("core", 0, len(self.granules.conditions))
         evaluation = self.session.engine.open(self.granules, self.measure, self.watch)
         self.consistent = evaluation.consistent
-        self.theta_all = evaluation.value_all
-        #: Θ without each condition
+        self.value_all = evaluation.value_all
         self.effects = self._leave_one_out(evaluation)
         n_objects = self.granules.n_objects
         self.core = core_of(self.effects, evaluation.theta_all, self.measure, n_objects, self.options.epsilon)
@@ -83,11 +97,12 @@ class Search:
 
     def _leave_one_out(self, evaluation: Evaluation) -> Sequence[LeaveOneOut]:
         """The effect of leaving out each condition, computed or from the checkpoint."""
-        without = self.checkpoint.inner or evaluation.leave_one_out()
-        self.checkpoint.add_core(without, evaluation.theta_all)
+        effects = self.checkpoint.effects or evaluation.leave_one_out()
         if self.checkpoint.resumed:
             self.checkpoint.check_core(evaluation.theta_all, evaluation.theta)
-        return without
+        else:
+            self.checkpoint.add_core(effects, evaluation.theta_all)
+        return effects
 
     @property
     def watch(self) -> Watch | None:
@@ -128,7 +143,7 @@ class Search:
             measure=self.measure.name,
             engine=self.session.engine.name,
             theta=theta,
-            theta_all=self.theta_all,
+            theta_all=self.value_all,
             complete=self.complete,
             consistent=self.consistent,
             steps=steps,
@@ -163,14 +178,14 @@ class Search:
 
 
 def core_of(
-    without: Sequence[LeaveOneOut], theta_all: int, measure: Measure, n_objects: int, epsilon: float
+    effects: Sequence[LeaveOneOut], theta_all: int, measure: Measure, n_objects: int, epsilon: float
 ) -> list[int]:
     """Attributes whose inner significance exceeds ε; for ε = 0 those that are not exactly equal."""
-    needed = [a for a, rest in enumerate(without) if not rest.equal]
+    needed = [a for a, effect in enumerate(effects) if not effect.equal]
     if epsilon == 0:
         return needed
-    least = Fraction(float(epsilon)) * Fraction(measure.normaliser(n_objects) or 1)
-    return [a for a in needed if without[a].theta - theta_all > least]
+    least = Fraction(epsilon) * Fraction(measure.normaliser(n_objects) or 1)
+    return [a for a in needed if effects[a].theta - theta_all > least]
 
 
 def _suspects(granules: GranuleSet, steps: Sequence[Step]) -> list[list[int]]:

@@ -82,12 +82,12 @@ class _Core:
     """The effect of leaving out each condition."""
 
     theta_all: int
-    #: None where it leaves the classes as they are
-    inner: tuple[int | None, ...]
+    #: Θ without each condition; None where that leaves the classes as they are
+    theta_without: tuple[int | None, ...]
 
     def effects(self) -> list[LeaveOneOut]:
         """The effects as the search knows them."""
-        return [LeaveOneOut(self.theta_all if theta is None else theta, theta is None) for theta in self.inner]
+        return [LeaveOneOut(self.theta_all if theta is None else theta, theta is None) for theta in self.theta_without]
 
 
 @dataclass
@@ -108,8 +108,8 @@ class _SavedSearch:
         if kind == "core":
             _require(self.core is None)
             core: _Core = from_json(_Core, content)
-            _require(len(core.inner) == len(self.description.data.conditions))
-            _require(all(theta is None or abs(theta) <= _MAX_THETA for theta in core.inner))
+            _require(len(core.theta_without) == len(self.description.data.conditions))
+            _require(all(theta is None or abs(theta) <= _MAX_THETA for theta in core.theta_without))
             self.core = core
         elif kind == "step":
             _require(self.core is not None and not self.description.is_smallest)
@@ -140,7 +140,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         #: the effect of leaving out each condition, once known
-        self.inner: list[LeaveOneOut] | None = None
+        self.effects: list[LeaveOneOut] | None = None
         self.steps: list[Step] = []
         #: for the smallest reduct
         self.clauses: list[FoundClause] = []
@@ -150,12 +150,14 @@ class Checkpoint:
         self._later: list[_SavedSearch] = []
         #: where the next line goes; whatever the file has after it is cut off then
         self._end = 0
+        #: of the file, in bytes, unless another run writes to it too
+        self._size = 0
         self._n_written_clauses = 0
         self._last_clauses_at = 0.0
         if self._path is not None:
             check_place(self._path)
             if self._path.exists():
-                self._later = _read(self._path)
+                self._later, self._size = _read(self._path)
                 self._end = len(_HEADER)
 
     @property
@@ -165,7 +167,7 @@ class Checkpoint:
 
     def begin(self, granules: GranuleSet, measure: Measure, options: Mapping[str, Any]) -> None:
         """Describe the next search, and take what the file has of it; a file of another search is refused."""
-        self.inner = None
+        self.effects = None
         self.steps = []
         self.clauses = []
         if self._path is None:
@@ -189,7 +191,7 @@ class Checkpoint:
     def _take(self, saved: _SavedSearch) -> None:
         """Continue after what the file has of a search."""
         if saved.core is not None:
-            self.inner = saved.core.effects()
+            self.effects = saved.core.effects()
         self.steps = saved.steps
         self.clauses = list(saved.clauses.values())
         self._n_written_clauses = len(self.clauses)
@@ -199,24 +201,24 @@ class Checkpoint:
         """The error for a file that does not hold what a search writes."""
         return _refusal(self._path, _DAMAGED)
 
-    def add_core(self, inner: Sequence[LeaveOneOut], theta_all: int) -> None:
-        """Save the effect of leaving out each condition; what the file had must agree."""
-        if self._saved is not None and self._saved.core is not None:
-            self._check(self._saved.core.theta_all, theta_all)
-            return
-        self.inner = list(inner)
+    def add_core(self, effects: Sequence[LeaveOneOut], theta_all: int) -> None:
+        """Save the effect of leaving out each condition."""
+        self.effects = list(effects)
         if self._path is None:
             return
         if self._saved is None:
             self._append(self._path, "search", asdict(self._description))
-        core = _Core(theta_all, tuple(None if effect.equal else effect.theta for effect in inner))
+        core = _Core(theta_all, tuple(None if effect.equal else effect.theta for effect in effects))
         self._append(self._path, "core", asdict(core))
 
     def check_core(self, theta_all: int, theta_none: int) -> None:
-        """Refuse effects that leaving out a condition cannot have, by the Θ of all conditions and that of none."""
+        """Refuse another Θ(D|C) than here, and effects that are impossible by it and by the Θ of no condition."""
+        assert self._saved is not None
+        assert self._saved.core is not None
+        self._check(self._saved.core.theta_all, theta_all)
         bound = self._measure.tie_bound(self._n_objects)
         least = theta_all - bound if bound else theta_all + 1
-        for theta, equal in self.inner or ():
+        for theta, equal in self.effects or ():
             is_possible = theta != theta_all if self._measure.kind == OWN else least <= theta <= theta_none + bound
             if not equal and not is_possible:
                 raise self.damaged()
@@ -285,9 +287,15 @@ class Checkpoint:
             with replacing(path, durable=True) as temporary:
                 temporary.write_bytes(_HEADER)
             self._end = len(_HEADER)
+            self._size = self._end
         line = _line(json.dumps({kind: content}, separators=(",", ":")).encode("ascii"))
-        write_from(path, self._end, line)
+        if not write_from(path, self._end, line, self._size):
+            raise TableError(
+                f"The checkpoint {str(path)!r} was changed by somebody else: does another run use it? "
+                "Let that one end, or name another file."
+            )
         self._end += len(line)
+        self._size = self._end
         self._later.clear()  # they stood after it
 
 
@@ -302,16 +310,18 @@ def _content_of(line: bytes) -> bytes | None:
     return content if line == _line(content) else None
 
 
-def _read(path: Path) -> list[_SavedSearch]:
-    """The searches in a file."""
+def _read(path: Path) -> tuple[list[_SavedSearch], int]:
+    """The searches in a file, and its size."""
     searches: list[_SavedSearch] = []
     end = len(_HEADER)
+    size = end
     is_damaged = False
     try:
         with path.open("rb") as file:
             _check_header(path, file.readline(_MAX_HEADER_BYTES))
             for line in file:
                 _require(not is_damaged)  # only the last line may be
+                size += len(line)
                 content = _content_of(line)
                 if content is None:
                     is_damaged = True
@@ -324,7 +334,7 @@ def _read(path: Path) -> list[_SavedSearch]:
         raise TableError(f"Cannot read the checkpoint {str(path)!r}: {error.strerror}.") from None
     except (ValueError, TypeError, RecursionError):
         raise _refusal(path, _DAMAGED) from None
-    return searches
+    return searches, size
 
 
 def _check_header(path: Path, line: bytes) -> None:

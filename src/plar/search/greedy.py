@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from plar.chance.p_value import p_value
-from plar.engines.base import Evaluation, GranuleSet, LeaveOneOut
+from plar.engines.base import Evaluation, GranuleSet
 from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import Interrupted
 from plar.measures import OWN, Measure
@@ -24,7 +24,7 @@ from plar.options import SearchOptions
 from plar.results.reduct import Certificate, Reduct, Step
 from plar.runtime.parallel import in_background, in_threads
 from plar.search.base import Search
-from plar.search.certificate import redundant_among, without_redundant
+from plar.search.certificate import certify
 from plar.search.checkpoint import Checkpoint
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
@@ -51,6 +51,12 @@ class GreedySearch(Search):
         super().__init__(session, measure, options, checkpoint)
         #: whether the greedy steps are running; only they stop at the deadline
         self._in_steps = False
+        #: R: what the search begins with, and as far as it has grown
+        self._first: list[int] = []
+        self._chosen: list[int] = []
+        #: U/R; None if its state is unknown
+        self._evaluation: Evaluation | None = None
+        self._unsettled_objects = 0
 
     def run(self) -> Reduct:
         """Find core and reduct; on Ctrl-C, `Interrupted` brings the result so far."""
@@ -61,7 +67,7 @@ class GreedySearch(Search):
 
     def find(self, granules: GranuleSet | None = None) -> Reduct:
         """Find core and reduct of the opened table, or of granules made of it."""
-        self._begin(granules)
+        self._begin(self.find_core(granules))
         try:
             self._add_attributes()
             return self._certified()
@@ -84,29 +90,37 @@ class GreedySearch(Search):
 
         return stop_or_tell
 
-    def _begin(self, granules: GranuleSet | None) -> None:
-        """Find the core, and begin with it and with the steps of the checkpoint."""
-        evaluation = self.find_core(granules)
-        core = self.core if self.options.begins == "core" else []
-        self._first = _first_attributes(core, sorted(self.include), self.effects, self.options.max_attributes)
+    def _first_attributes(self) -> list[int]:
+        """R before the first step: the core, then `include`; under a limit the core's most significant part."""
+        included = sorted(self.include)
+        core = set(self.core) if self.options.begins == "core" else set[int]()
+        free = sorted(core.difference(included))
+        if self.options.max_attributes is not None:
+            free.sort(key=lambda a: (-self.effects[a].theta, a))
+            free = free[: self.options.max_attributes - len(included)]
+        core_part = sorted([*free, *core.intersection(included)])
+        return core_part + [a for a in included if a not in core]
+
+    def _begin(self, evaluation: Evaluation) -> None:
+        """Begin with the core, with `include`, and with the steps of the checkpoint."""
+        self._first = self._first_attributes()
         self.checkpoint.check_steps(self.names_of(self._first))
         self._chosen = self._chosen_by_steps()
         if self._chosen:
             evaluation.select(*self._chosen)
-        #: None if its state is unknown
-        self._evaluation: Evaluation | None = evaluation
+        self._evaluation = evaluation
         self._unsettled_objects = evaluation.unsettled_objects
-        self.checkpoint.check_end(self._theta(evaluation), self._unsettled_objects)
+        self.checkpoint.check_end(self._value(evaluation), self._unsettled_objects)
         self.end_phase("core")
 
     def _chosen_by_steps(self) -> list[int]:
         """R: what the search began with, then what each finished step added."""
         return [*self._first, *self.granules.positions([step.attribute for step in self.checkpoint.steps])]
 
-    def _theta(self, evaluation: Evaluation) -> float:
+    def _value(self, evaluation: Evaluation) -> float:
         """Θ(D|R) as a number; if it equals Θ(D|C), exactly that number."""
         if evaluation.unsettled_objects == 0:
-            return self.theta_all
+            return self.value_all
         return self.measure.value(evaluation.theta, self.granules.n_objects)
 
     def _add_attributes(self) -> None:
@@ -140,7 +154,7 @@ class GreedySearch(Search):
         if self.options.tolerance == 0:
             return False
         normaliser = self.measure.normaliser(self.granules.n_objects) or 1
-        most = Fraction(float(self.options.tolerance)) * Fraction(normaliser)
+        most = Fraction(self.options.tolerance) * Fraction(normaliser)
         return evaluation.theta - evaluation.theta_all <= most
 
     def _step(self, evaluation: Evaluation) -> Step | None:
@@ -159,7 +173,7 @@ class GreedySearch(Search):
         gain, *gains = self.measure.significances(falls, self.granules.n_objects)
         return Step(
             attribute=self.granules.conditions[choice.best],
-            theta=self._theta(evaluation),
+            theta=self._value(evaluation),
             significance=gain,
             ties=self.names_of(choice.ties),
             candidates=dict(zip(self.names_of(candidates), gains, strict=True)),
@@ -175,9 +189,8 @@ class GreedySearch(Search):
             ties = tied(theta_of, bound)
             return Choice(ties[0], ties, None)
         ranked = best_first(theta_of, bound)
-        p_values = self._tested(evaluation, ranked, float(self.options.alpha))
-        best = next(reversed(p_values))
-        if p_values[best] > self.options.alpha:
+        best, p_values = self._first_beyond_chance(evaluation, ranked, self.options.alpha)
+        if best is None:
             self.rejected = {self.granules.conditions[a]: p_values[a] for a in theta_of}
             return None
         # those tested before it were no better than chance
@@ -193,8 +206,10 @@ class GreedySearch(Search):
             theta = evaluation.select(choice.best)
             return theta, tested()
 
-    def _tested(self, evaluation: Evaluation, candidates: Sequence[int], alpha: float) -> dict[int, float]:
-        """The p-values of the candidates, in their order, up to the first that beats chance."""
+    def _first_beyond_chance(
+        self, evaluation: Evaluation, candidates: Sequence[int], alpha: float
+    ) -> tuple[int | None, dict[int, float]]:
+        """The first candidate that beats chance, if one does, and the p-values up to it."""
         test = partial(p_value, n_candidates=len(candidates), level=alpha)
         p_values: dict[int, float] = {}
         for batch in _batches(candidates):
@@ -204,10 +219,10 @@ class GreedySearch(Search):
             for a, p in zip(batch, tests, strict=False):
                 p_values[a] = p
                 if p <= alpha:
-                    return p_values
+                    return a, p_values
                 if perf_counter() >= self.session.deadline:
                     raise _OutOfTime
-        return p_values
+        return None, p_values
 
     def _forget_current_step(self) -> None:
         """Keep only the finished steps: the current one was interrupted."""
@@ -220,43 +235,32 @@ class GreedySearch(Search):
     def _certified(self) -> Reduct:
         """Say what is proven about R."""
         self._in_steps = False
-        chosen = self._chosen
-        self.reporter.phase("certificate", 0, len(chosen))
-        preserved = self._unsettled_objects == 0
-        evaluation = self._evaluation
-        place_of = {a: a for a in chosen}
-        theta = self.theta_all
-        if not preserved or evaluation is None:
-            # redundancy then refers to Θ(D|R) itself
-            coarse = self.granules.coarsen(self.names_of(chosen))
-            evaluation = self.session.engine.open(coarse, self.measure, self.watch)
-            place_of = {a: i for i, a in enumerate(chosen)}
-            if not preserved:
-                theta = evaluation.value_all
-        redundant: list[int] = []
-        if not (preserved and self._all_are_needed(chosen)):
-            if self.options.minimal:
-                chosen, redundant = without_redundant(evaluation, chosen, place_of, keep=self.include)
-            else:
-                redundant = redundant_among(evaluation, chosen, place_of)
+        self.reporter.phase("certificate", 0, len(self._chosen))
+        certified = certify(
+            self._chosen,
+            self._evaluation,
+            self._open_on,
+            preserved=self._unsettled_objects == 0,
+            all_needed=self._all_are_needed(),
+            minimal=self.options.minimal,
+            keep=self.include,
+        )
+        value = self.value_all
+        if not certified.preserved:
+            assert certified.of_chosen is not None
+            value = certified.of_chosen.value_all
         self.end_phase("certificate")
-        certificate = Certificate(preserved, self.names_of(redundant), not redundant)
-        return self.result_with(chosen, theta, certificate)
+        redundant = self.names_of(certified.redundant)
+        return self.result_with(certified.chosen, value, Certificate(certified.preserved, redundant, not redundant))
 
-    def _all_are_needed(self, chosen: Sequence[int]) -> bool:
-        """Whether each is in the core: if not even C preserves Θ without it, no part of C does."""
-        return self.measure.kind != OWN and not any(self.effects[a].equal for a in chosen)
+    def _open_on(self, attributes: Sequence[int]) -> Evaluation:
+        """An evaluation of the table with these conditions only."""
+        coarse = self.granules.coarsen(self.names_of(attributes))
+        return self.session.engine.open(coarse, self.measure, self.watch)
 
-
-def _first_attributes(
-    core: list[int], include: list[int], without: Sequence[LeaveOneOut], limit: int | None
-) -> list[int]:
-    """R before the first step: the core, then `include`; under a limit the core's most significant part."""
-    included = set(include)
-    most = None if limit is None else limit - len(include)
-    core_part = sorted((a for a in core if a not in included), key=lambda a: (-without[a].theta, a))[:most]
-    included_core = included.intersection(core)
-    return [*sorted(included_core.union(core_part)), *(a for a in include if a not in included_core)]
+    def _all_are_needed(self) -> bool:
+        """Whether all of R is in the core: if not even C preserves Θ without one, no part of C does."""
+        return self.measure.kind != OWN and not any(self.effects[a].equal for a in self._chosen)
 
 
 def _batches(candidates: Sequence[int]) -> Iterator[Sequence[int]]:

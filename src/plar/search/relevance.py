@@ -34,7 +34,7 @@ class Relevance:
         self._session = session
         self._measure = measure
         self._options = options
-        self._alpha = float(options.alpha)
+        self._alpha = options.alpha
         self._checkpoint = Checkpoint(session.run_options.checkpoint)
         self._layers: list[Reduct] = []
         #: the columns of no layer so far

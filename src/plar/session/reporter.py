@@ -16,13 +16,13 @@ OnStep: TypeAlias = Callable[[Step], None]
 
 
 class Reporter:
-    """Is told of a call's progress; this one passes nothing on."""
+    """Whom a call tells of its progress; this one tells nobody else."""
 
     #: whether `job` is to be called, which takes time
     watches_jobs = False
 
     def phase(self, name: str, done: int, total: int) -> None:
-        """A phase begins, or is that far."""
+        """A phase begins, or has done so much of its total; what is counted depends on the phase."""
 
     def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
         """The table is read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
@@ -31,7 +31,7 @@ class Reporter:
         """The core and some steps come from a checkpoint."""
 
     def job(self, job: JobProgress) -> None:
-        """A pass over the candidates is that far."""
+        """A pass over the candidates has come so far."""
 
     def step(self, step: Step) -> None:
         """A greedy step is done."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -112,6 +112,16 @@ class Session:
             self._granules = granules
         return self._granules
 
+    @contextmanager
+    def reporting_to(self, reporter: Reporter) -> Iterator[None]:
+        """Tell another reporter of the progress meanwhile."""
+        before = self.reporter
+        self.reporter = reporter
+        try:
+            yield
+        finally:
+            self.reporter = before
+
     def tell_size(self) -> None:
         """Tell the reporter how large the table is."""
         self.reporter.granulated(len(self.granules), self.granules.n_objects, self._memory)
@@ -120,7 +130,7 @@ class Session:
         """The distinct rows, for a caller who releases them; with them goes what the session's engine has started."""
         granules = self._granulate()
         if granules is not self.table.source.data:
-            self._own_granules = granules
+            self._own_granules = granules  # released here if what follows fails
         self.reporter.granulated(len(granules), granules.n_objects, memory=None)
         if self._owns_engine:
             self.engine.leave_to(granules)
@@ -185,18 +195,18 @@ def _size_of(file: Path) -> int:
 def open_data(data: Any, options: ReadOptions, engine: Engine) -> DecisionTable:
     """Open any data; the engine reads paths if it can, except those of granules, which are read here."""
     if isinstance(data, (str, os.PathLike)) and engine.reads_paths:
-        source = None if is_granulated(data) else engine.read(data, options)
+        source = None if has_roles(data) else engine.read(data, options)
         if source is not None:
             return with_roles(source, options, os.fspath(data))
     return open_table(data, options)
 
 
-def is_granulated(data: Any) -> bool:
-    """Whether data are granules already, or a path to files of them."""
+def has_roles(data: Any) -> bool:
+    """Whether data know their decision: granules, a path to files of them, or an opened table."""
     if isinstance(data, (str, os.PathLike)):
         with suppress(TableError):  # a path on the cluster
             return any(map(holds_granules, find_files(data)))
-    return type(data).__name__ in ("Granules", "SparkGranules")
+    return type(data).__name__ in ("Granules", "SparkGranules", "DecisionTable")
 
 
 def _costs_by_name(table: DecisionTable, costs: Mapping[Any, int] | None) -> dict[str, int]:

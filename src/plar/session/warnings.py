@@ -83,8 +83,9 @@ def _warn_of_missing_decision(granules: GranuleSet) -> None:
 def warn_supervised_bins(session: Session) -> None:
     """Warn that a test against chance is too lenient if the cut points depend on the decision."""
     bins = session.table.roles.bins
-    spec = bins.spec if bins else ()
-    if "mdlp" in (spec.values() if isinstance(spec, dict) else (spec,)):
+    spec = bins.spec if bins else None
+    rules = list(spec.values()) if isinstance(spec, dict) else [spec]
+    if "mdlp" in rules:
         warn(
             "The cut points of ",
             Given("bins", "mdlp"),

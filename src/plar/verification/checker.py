@@ -18,7 +18,7 @@ from plar.options import ReadingKwargs, ReadOptions, RunOptions
 from plar.results.proof import Proof, as_proof
 from plar.session.progress import reporting
 from plar.session.reporter import Progress
-from plar.session.session import Session, is_granulated
+from plar.session.session import Session, has_roles
 from plar.verification.witnesses import Witnesses, first_false
 
 __all__ = ["verify"]
@@ -72,7 +72,7 @@ def verify_in(session: Session, proof: Proof) -> None:
 def as_for_proof(proof: Proof, data: Any, reading: ReadOptions) -> ReadOptions:
     """How the table is read: by the options given, else as for the proof."""
     conditions = list(proof.conditions) if reading.conditions is None else reading.conditions
-    if is_granulated(data):
+    if has_roles(data):
         return replace(reading, conditions=conditions)
     decision = reading.decision
     if decision is None and reading.y is None:

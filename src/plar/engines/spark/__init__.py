@@ -1,4 +1,4 @@
-"""The Spark engine. `granulate` makes pieces of granules; `columns` and `rows` are their two layouts."""
+"""The Spark engine. `granulate` makes pieces of granules; `columns_layout` and `rows_layout` are their two layouts."""
 
 from __future__ import annotations
 

@@ -10,7 +10,13 @@ import numpy as np
 from pyspark import Broadcast
 
 from plar.engines.clauses import ClauseQuestion, FoundClause, RowClauseFinder, decisions_of, encoded, with_values
-from plar.engines.spark.partitions import Cardinalities, GranulePartition, as_granules, concat_partitions, split_by_hash
+from plar.engines.spark.granule_partition import (
+    Cardinalities,
+    GranulePartition,
+    as_granules,
+    concat_partitions,
+    split_by_hash,
+)
 from plar.engines.spark.session import explained
 from plar.errors import TableError
 from plar.granules.fingerprint import written

@@ -17,7 +17,7 @@ from pyspark import RDD
 
 from plar.engines.base import LeaveOneOut
 from plar.engines.local.engine import LocalEvaluation
-from plar.engines.spark.partitions import (
+from plar.engines.spark.granule_partition import (
     Cardinalities,
     GranulePartition,
     Hashes,

@@ -12,8 +12,8 @@ import numpy as np
 from plar.bins import Bins, Cuts, Rule, cut_columns, cut_decision, warn_left
 from plar.coding.assemble import Counts, drop_missing, row_weights
 from plar.coding.codes import Column, concat_columns, joint_codes
+from plar.engines.spark.distributed_tables import DistributedTable
 from plar.engines.spark.session import errors_in_parts, explained
-from plar.engines.spark.sources import DistributedTable
 from plar.grouping.factorize import factorized
 from plar.input.roles import Roles
 from plar.input.tables.source import RowSource, encode_decision_and_weights

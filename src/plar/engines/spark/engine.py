@@ -21,11 +21,12 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEngine
 from plar.engines.spark.clauses import SparkClauseFinder
-from plar.engines.spark.columns import ColumnsEvaluation
+from plar.engines.spark.columns_layout import ColumnsEvaluation
 from plar.engines.spark.cut_points import with_cut_points
+from plar.engines.spark.distributed_tables import DistributedFiles, DistributedFrame, DistributedTable
+from plar.engines.spark.file_parts import open_files, parts_of, write_parts
 from plar.engines.spark.granulate import granulate, ship
-from plar.engines.spark.parts import open_files, parts_of, write_parts
-from plar.engines.spark.rows import RowsEvaluation
+from plar.engines.spark.rows_layout import RowsEvaluation
 from plar.engines.spark.session import (
     check_session,
     join_session,
@@ -34,8 +35,7 @@ from plar.engines.spark.session import (
     sent_once,
     start_session,
 )
-from plar.engines.spark.shipped import ShippedBlocks, ShippedEvaluation
-from plar.engines.spark.sources import DistributedFiles, DistributedFrame, DistributedTable
+from plar.engines.spark.shipped_columns import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.engines.spark.warm import warm_workers
 from plar.errors import ParameterError, unknown_name

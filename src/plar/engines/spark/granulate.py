@@ -22,16 +22,8 @@ from pyspark import RDD, Broadcast, SparkContext, StorageLevel
 from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
-from plar.engines.spark.part_granules import (
-    WIDE_CONDITIONS,
-    PartGranules,
-    PartReport,
-    dictionaries_of,
-    granulate_parts,
-    remove_files,
-    report_on,
-)
-from plar.engines.spark.partitions import (
+from plar.engines.spark.distributed_tables import DistributedTable
+from plar.engines.spark.granule_partition import (
     Cardinalities,
     GranulePartition,
     Hashes,
@@ -42,8 +34,16 @@ from plar.engines.spark.partitions import (
     shuffle_by_conditions,
     split_by_hash,
 )
+from plar.engines.spark.part_granules import (
+    WIDE_CONDITIONS,
+    PartGranules,
+    PartReport,
+    dictionaries_of,
+    granulate_parts,
+    remove_files,
+    report_on,
+)
 from plar.engines.spark.session import explained
-from plar.engines.spark.sources import DistributedTable
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.errors import NoRows
 from plar.granules.fingerprint import add_fingerprints, written

@@ -17,9 +17,9 @@ import numpy as np
 from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
 from plar.coding.index_like import Profile
-from plar.engines.spark.partitions import Hashes
+from plar.engines.spark.distributed_tables import DistributedTable
+from plar.engines.spark.granule_partition import Hashes
 from plar.engines.spark.session import errors_in_parts
-from plar.engines.spark.sources import DistributedTable
 from plar.granules.fingerprint import Fingerprint, row_hashes
 from plar.granules.granules import Granules
 from plar.input.roles import Roles

@@ -291,10 +291,12 @@ def _error_in_parts(text: str) -> PlarError | None:
     try:
         kind, parts = json.loads(b64decode(lines[-1]))
         message = [part if isinstance(part, str) else _OPTION_PARTS[part[0]](*part[1:]) for part in parts]
-        error = getattr(errors, kind)(*message)
+        error_class = getattr(errors, kind)
+        if not isinstance(error_class, type) or not issubclass(error_class, PlarError):
+            return None
+        return error_class(*message)
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
-    return error if isinstance(error, PlarError) else None
 
 
 def _explanation(text: str, doing: str) -> Exception:

@@ -17,8 +17,8 @@ from plar.coding.assemble import check_objects
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like
 from plar.engines.base import Engine
-from plar.engines.spark.columns import GatheredBlocks
-from plar.engines.spark.partitions import Cardinalities, GranulePartition, project, shuffle_by_conditions
+from plar.engines.spark.columns_layout import GatheredBlocks
+from plar.engines.spark.granule_partition import Cardinalities, GranulePartition, project, shuffle_by_conditions
 from plar.engines.spark.session import explained
 from plar.errors import Given, TableError
 from plar.granules.equal_columns import equal_columns

@@ -25,7 +25,7 @@ from pyspark import SparkContext
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import CandidatePass, Scorer
-from plar.engines.spark.partitions import (
+from plar.engines.spark.granule_partition import (
     Cardinalities,
     as_granules,
     bucket_rows,

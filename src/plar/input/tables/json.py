@@ -66,11 +66,14 @@ class JsonSource(FrameSource):
         floats = [name for name in names if schema[name].is_float()]
         has_large_floats = bool(floats) and self._largest(floats) >= _MAX_EXACT_FLOAT
         names_to_check = {*texts, *floats} if has_large_floats else set(texts)
+        keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in texts)
+        # not text, or a lone surrogate, which polars reads as NUL
+        is_other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
         self.check_unchanged()  # here and at the end, not for each of many files
         for file in self.files:
             if is_array(file):
                 continue
-            may_mix_types = bool(texts) and self._may_mix_types(file, texts)
+            may_mix_types = bool(texts) and self._has_line(file, is_other)
             if may_mix_types or has_large_floats:
                 with closing(_rows(file)) as rows:  # or a traceback would keep the file open
                     _check_types(rows, names_to_check)
@@ -81,13 +84,10 @@ class JsonSource(FrameSource):
         largest = pl.max_horizontal(named(*names).abs().max())
         return self.collect(self.frame.select(largest)).item() or 0
 
-    def _may_mix_types(self, file: Path, names: Sequence[str]) -> bool:
-        """Whether a line seems to have a value of columns of text that is none."""
-        keys = "|".join(re.escape(json.dumps(name, ensure_ascii=False)) for name in names)
-        # not text, or a lone surrogate, which polars reads as NUL
-        is_other = pl.col("line").str.contains(rf'(?:{keys})\s*:\s*[^\s"n]|\\u[dD][89a-fA-F]')
+    def _has_line(self, file: Path, condition: pl.Expr) -> bool:
+        """Whether a condition holds for any line of a file."""
         lines = pl.scan_lines(json_source(file), glob=False)
-        return bool(self.run_query(lines.select(is_other.any())).item())
+        return bool(self.run_query(lines.select(condition.any())).item())
 
 
 def unmapped(file: Path) -> str:

@@ -25,7 +25,7 @@ from plar.granules.granules import Granules
 from plar.input.roles import Roles, assign
 from plar.options import ReadOptions
 from plar.runtime.lazy_polars import pl
-from plar.runtime.limits import check_memory
+from plar.runtime.limits import check_memory, check_memory_used
 
 #: what polars calls the compression of a suffix
 _COMPRESSIONS: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncompressed", ".gz": "gzip", ".zst": "zstd"}
@@ -113,7 +113,10 @@ class RowSource(Selectable):
 
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
-        check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
+        if self.n_rows:
+            check_memory("Coding the columns", self.n_rows * len(roles.used))  # at least a byte per cell
+        else:
+            check_memory_used("Reading the table")
         decision_and_weights = encode_decision_and_weights(self, roles)
         decision = decision_and_weights[0] if roles.coded_y is None else roles.coded_y
         counts = np.ones(len(decision.codes), np.int64)

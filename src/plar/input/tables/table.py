@@ -119,6 +119,10 @@ class DecisionTable:
         self.check_output(path)
         selectable(self.source).sink(selection, path)
 
+    def check_selectable(self) -> None:
+        """Refuse granules, of which no columns can be selected."""
+        selectable(self.source)
+
     def check_output(self, path: str | os.PathLike[str]) -> None:
         """Refuse a place where `sink` could not write, before any work is done."""
         selectable(self.source).check_output(path)

@@ -80,7 +80,7 @@ def _proven(reduct: Reduct) -> list[str]:
     if reduct.bounds is not None:
         lines.append(bounds_words(reduct))
     if certificate.redundant:
-        why = "Kept though not needed" if reduct.bounds else "Individually removable (minimal=True removes them)"
+        why = "Kept though not needed" if reduct.bounds else "Individually removable, which the option 'minimal' does"
         lines.append(f"{why}: {_listed(certificate.redundant)}.")
     elif reduct.attributes:
         lines.append("Minimal: without any one of them something is lost.")

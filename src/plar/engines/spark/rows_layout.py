@@ -24,7 +24,7 @@ from plar.engines.job_progress import Watch
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.partitions import (
+from plar.engines.spark.granule_partition import (
     Cardinalities,
     GranulePartition,
     Hashes,

@@ -14,10 +14,13 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
-from plar.engines.spark.blocks import ColumnBlocks, SentPartition, Share, StoredBlock, fetched, store
+from plar.engines.spark.block_files import StoredBlock, store
+from plar.engines.spark.column_blocks import ColumnBlocks
+from plar.engines.spark.column_groups import Share
 from plar.engines.spark.core import leave_one_out, rows_to_move
+from plar.engines.spark.exchange import SentPartition, fetched, score_candidates
+from plar.engines.spark.granule_partition import Cardinalities, GranulePartition, Hashes, bare_granules, hashes
 from plar.engines.spark.part_granules import remove_files
-from plar.engines.spark.partitions import Cardinalities, GranulePartition, Hashes, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
@@ -127,7 +130,9 @@ class ColumnsEvaluation(LocalEvaluation):
         partition = SentPartition(self._now.order, self._now.starts, runs.begins, runs.first)
         granules = self._granules
         scorer = partial(Scorer, self._measure, granules.n_objects, granules.n_decisions)
-        scores, self._fetched.offered = blocks.scored(wanted, partition, scorer, self.watch, offer=blocks.offers)
+        scores, self._fetched.offered = score_candidates(
+            blocks, wanted, partition, scorer, self.watch, offer=blocks.offers
+        )
         return scores
 
 

@@ -13,8 +13,11 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
-from plar.engines.spark.blocks import ColumnBlocks, Group, SentPartition, StoredBlock, store, write
-from plar.engines.spark.partitions import Cardinalities
+from plar.engines.spark.block_files import StoredBlock, store, write
+from plar.engines.spark.column_blocks import ColumnBlocks
+from plar.engines.spark.column_groups import Group
+from plar.engines.spark.exchange import SentPartition, score_candidates
+from plar.engines.spark.granule_partition import Cardinalities
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
 from plar.measures import Measure
@@ -81,7 +84,7 @@ class ShippedEvaluation(LocalEvaluation):
         runs = self._found_runs()
         partition = SentPartition(self._now.order, self._now.starts, runs.begins, runs.first)
         scorer = partial(Scorer, self._measure, granules.n_objects, granules.n_decisions)
-        scores, _ = self._shipped.scored(wanted, partition, scorer, self.watch, offer=False)
+        scores, _ = score_candidates(self._shipped, wanted, partition, scorer, self.watch, offer=False)
         return scores
 
 
