@@ -307,11 +307,11 @@ class LocalEvaluation:
         if self._measure.kind in (PURE, OWN) and not self.consistent:  # these drop other classes
             return self._strata.cross_tabs(candidates)
         order = self._now.order
-        runs = self._found_runs()
+        runs = self._runs_of_r()
         columns = map(self._column, candidates)
         return (CrossTab(in_order(codes, order), n_values, runs) for codes, n_values in columns)
 
-    def _found_runs(self) -> Runs:
+    def _runs_of_r(self) -> Runs:
         if self._runs is None:
             granules = self._granules
             self._runs = find_runs(granules.decision_codes, granules.counts, self._now.order, self._now.starts)

@@ -57,11 +57,19 @@ class Scorer:
 class CandidatePass:
     """One pass over U/R, with classes ordered by decision: Θ(D|R∪{a}) of any candidate.
 
-    Where the runs begin, and the first run of each class, can be given.
+    Where the runs begin, and the first run of each class, can be given, both or neither; see `Runs`.
     """
 
     def __init__(
-        self, scorer: Scorer, decision_codes: Index, counts: Ints, order: Index, starts: Index, *run_starts: Index
+        self,
+        scorer: Scorer,
+        decision_codes: Index,
+        counts: Ints,
+        order: Index,
+        starts: Index,
+        *,
+        run_begins: Index | None = None,
+        first_runs: Index | None = None,
     ) -> None:
         self._scorer = scorer
         #: a user's θ is evaluated column by column
@@ -70,10 +78,10 @@ class CandidatePass:
         self._counts = counts
         self._order = order
         self._starts = starts
-        if run_starts:
-            self.runs = Runs(weights_in_order(counts, order), *run_starts)
-        else:
+        if run_begins is None or first_runs is None:
             self.runs = find_runs(decision_codes, counts, order, starts)
+        else:
+            self.runs = Runs(weights_in_order(counts, order), run_begins, first_runs)
 
     def ranges(self, n_tasks: int, n_jobs: int) -> list[slice]:
         """Cut the classes into ranges of about equally many rows, so that there are tasks for every thread."""

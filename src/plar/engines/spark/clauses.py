@@ -10,11 +10,11 @@ import numpy as np
 from pyspark import Broadcast
 
 from plar.engines.clauses import ClauseQuestion, FoundClause, RowClauseFinder, decisions_of, encoded, with_values
-from plar.engines.spark.granule_partition import (
+from plar.engines.spark.pieces import (
     Cardinalities,
-    GranulePartition,
+    Piece,
     as_granules,
-    concat_partitions,
+    concat_pieces,
     split_by_hash,
 )
 from plar.engines.spark.session import explained
@@ -91,7 +91,7 @@ class SparkClauseFinder:
         coding = self._granules.coding
         codes = encoded(rows, self._values)
 
-        def count(piece: GranulePartition) -> list[dict[int, int]]:
+        def count(piece: Piece) -> list[dict[int, int]]:
             return decisions_of(list(piece.coded(coding)), piece.decision_codes, piece.counts, codes)
 
         with explained("look rows up"):
@@ -146,8 +146,8 @@ def _ranks(values: Sequence[Any]) -> Index:
 
 
 def _split_for_each(
-    piece: GranulePartition, coding: Cardinalities, sets: Iterable[tuple[int, tuple[int, ...]]], n: int
-) -> Iterator[tuple[int, GranulePartition]]:
+    piece: Piece, coding: Cardinalities, sets: Iterable[tuple[int, tuple[int, ...]]], n: int
+) -> Iterator[tuple[int, Piece]]:
     """Split rows into buckets by their values on each of the sets, which come with their numbers."""
     for number, attributes in sets:
         for bucket, rows in split_by_hash(piece, coding, n, attributes):
@@ -155,7 +155,7 @@ def _split_for_each(
 
 
 def _answers(
-    records: Iterable[tuple[int, GranulePartition]],
+    records: Iterable[tuple[int, Piece]],
     n: int,
     coding: Cardinalities,
     measure: Measure,
@@ -169,10 +169,10 @@ def _answers(
         ranks_of_attribute: list[int] = ranks.value[attribute][codes].tolist()
         return ranks_of_attribute
 
-    pieces_of: dict[int, list[GranulePartition]] = {}
+    pieces_of: dict[int, list[Piece]] = {}
     for key, piece in records:
         pieces_of.setdefault(key // n, []).append(piece)
     for number, pieces in pieces_of.items():
-        granules = as_granules(concat_partitions(pieces, coding), coding)
+        granules = as_granules(concat_pieces(pieces, coding), coding)
         labels = label_granules(granules, measure).labels
         yield number, answer(RowClauseFinder(granules.coded, labels, rank), number)

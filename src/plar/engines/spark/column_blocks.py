@@ -19,7 +19,7 @@ from pyspark import RDD, Broadcast, SparkContext
 from plar.engines.job_progress import Watch
 from plar.engines.spark.block_files import FileLost, StoredBlock, opened, remove_files
 from plar.engines.spark.column_groups import Share, column_groups, shares_of_tasks, task_sizes
-from plar.engines.spark.granule_partition import Cardinalities
+from plar.engines.spark.pieces import Cardinalities
 from plar.engines.spark.session import errors_in_parts, explained, run_watched
 from plar.engines.spark.warm import forget_zip_files
 from plar.errors import EngineFailed

@@ -7,9 +7,9 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from plar.engines.local import lanes
-from plar.engines.spark.granule_partition import Cardinalities
+from plar.engines.spark.pieces import Cardinalities
 
-#: from so many cores on, not all work is dealt in advance
+#: from so many cores on, not all work is assigned in advance
 _MANY_CORES = 8
 #: rows of groups for each core that take several times as long as starting a task
 _MIN_ROWS_PER_CORE = 1 << 20
@@ -59,7 +59,7 @@ def task_sizes(n_groups: int, n_rows: int, cores: int, *, divide: bool) -> list[
 
 
 def shares_of_tasks(groups: list[Group], sizes: Sequence[int], *, divide: bool) -> list[list[Share]]:
-    """Deal groups to tasks in proportion to their sizes; groups are divided for that if wished.
+    """Assign groups to tasks in proportion to their sizes; groups are divided for that if wished.
 
     >>> five = [Group(i, (i,), (2,), False) for i in range(5)]
     >>> for shares in shares_of_tasks(five, [1, 1], divide=True):
@@ -73,7 +73,7 @@ def shares_of_tasks(groups: list[Group], sizes: Sequence[int], *, divide: bool) 
     # a line of groups, cheap and expensive ones mixed, is cut into one stretch per task
     line = [group for i in range(n_tasks) for group in groups[i::n_tasks]]
     total = sum(sizes)
-    dealt = []
+    shares_by_task = []
     for task, (begin, end) in enumerate(pairwise([0, *accumulate(sizes)])):
         shares = []
         for i, group in enumerate(line):
@@ -82,5 +82,5 @@ def shares_of_tasks(groups: list[Group], sizes: Sequence[int], *, divide: bool) 
             high = min(max(end * len(line) - i * total, 0), total)
             if low < high:
                 shares.append(Share(task, group, low, high, total))
-        dealt.append(shares)
-    return dealt
+        shares_by_task.append(shares)
+    return shares_by_task

@@ -19,8 +19,8 @@ from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Share
 from plar.engines.spark.core import leave_one_out, rows_to_move
 from plar.engines.spark.exchange import SentPartition, fetched, score_candidates
-from plar.engines.spark.granule_partition import Cardinalities, GranulePartition, Hashes, bare_granules, hashes
 from plar.engines.spark.part_granules import remove_files
+from plar.engines.spark.pieces import Cardinalities, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
 from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class GatheredBlocks(ColumnBlocks):
     """Granules on a cluster: pieces are cut into columns, then shuffled into blocks."""
 
-    def __init__(self, pieces: RDD[GranulePartition], coding: Cardinalities, n_rows: int) -> None:
+    def __init__(self, pieces: RDD[Piece], coding: Cardinalities, n_rows: int) -> None:
         super().__init__(pieces.context, coding, n_rows)
         cut = partial(_cut, coding=coding, shares=self.shares)
         parts = pieces.mapPartitionsWithIndex(cut).partitionBy(len(self.shares) + 1, int)
@@ -126,7 +126,7 @@ class ColumnsEvaluation(LocalEvaluation):
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         blocks = self._blocks_on_cluster
-        runs = self._found_runs()
+        runs = self._runs_of_r()
         partition = SentPartition(self._now.order, self._now.starts, runs.begins, runs.first)
         granules = self._granules
         scorer = partial(Scorer, self._measure, granules.n_objects, granules.n_decisions)
@@ -167,7 +167,7 @@ _REPORT = -1
 
 
 def _cut(
-    number: int, pieces: Iterable[GranulePartition], coding: Cardinalities, shares: list[list[Share]]
+    number: int, pieces: Iterable[Piece], coding: Cardinalities, shares: list[list[Share]]
 ) -> Iterator[tuple[int, Any]]:
     """Cut a piece into its part of every block, and send the report on its rows to the last partition."""
     for piece in pieces:
@@ -177,7 +177,7 @@ def _cut(
                 yield task, (block, number, [piece.column(coding, a) for a in share.group.attributes])
 
 
-def _report_on(piece: GranulePartition, coding: Cardinalities) -> RowReport:
+def _report_on(piece: Piece, coding: Cardinalities) -> RowReport:
     first, second = coding.halves
     return RowReport(
         decision_codes=piece.decision_codes,

@@ -17,13 +17,13 @@ from pyspark import RDD
 
 from plar.engines.base import LeaveOneOut
 from plar.engines.local.engine import LocalEvaluation
-from plar.engines.spark.granule_partition import (
+from plar.engines.spark.pieces import (
     Cardinalities,
-    GranulePartition,
     Hashes,
+    Piece,
     as_granules,
     bucket_rows,
-    concat_partitions,
+    concat_pieces,
     hashes,
     split_by_hash,
 )
@@ -67,14 +67,16 @@ def leave_one_out(
 
 def _pieces_with_movers(
     granules: SparkGranules, movers: Sequence[list[RowsToMove]] | None
-) -> RDD[tuple[GranulePartition, list[RowsToMove]]]:
+) -> RDD[tuple[Piece, list[RowsToMove]]]:
     """Each piece with its rows to send; a shuffle finds these if they are not given."""
     pieces = granules.pieces
     if movers is not None:
-        return pieces.mapPartitionsWithIndex(lambda number, of_task: ((piece, movers[number]) for piece in of_task))
+        return pieces.mapPartitionsWithIndex(partial(_with_movers, movers=movers))
     n = len(granules.sizes)
     keys = pieces.mapPartitionsWithIndex(partial(_keys, coding=granules.coding, n=n))
-    return pieces.zip(keys.partitionBy(2 * n, int).mapPartitions(_shared).partitionBy(n, int).values().glom())
+    by_key = keys.partitionBy(2 * n, int)
+    by_piece = by_key.mapPartitions(_shared).partitionBy(n, int)
+    return pieces.zip(by_piece.values().glom())
 
 
 def rows_to_move(
@@ -110,9 +112,14 @@ class _HalfKeys(NamedTuple):
     numbers: Hashes
 
 
-def _keys(
-    number: int, pieces: Iterable[GranulePartition], coding: Cardinalities, n: int
-) -> Iterator[tuple[int, _HalfKeys]]:
+def _with_movers(
+    number: int, pieces: Iterable[Piece], movers: Sequence[list[RowsToMove]]
+) -> Iterator[tuple[Piece, list[RowsToMove]]]:
+    for piece in pieces:
+        yield piece, movers[number]
+
+
+def _keys(number: int, pieces: Iterable[Piece], coding: Cardinalities, n: int) -> Iterator[tuple[int, _HalfKeys]]:
     """Hash each half of a row, and add the row's class of U/C."""
     for piece in pieces:
         numbers = class_numbers(*distinct(piece.coded(coding), piece.n_rows)) + np.uint64(number << 32)
@@ -139,8 +146,8 @@ def _shared(records: Iterable[tuple[int, _HalfKeys]]) -> Iterator[tuple[int, Row
 
 
 def _send(
-    piece_and_movers: tuple[GranulePartition, list[RowsToMove]], coding: Cardinalities, n: int
-) -> Iterator[tuple[int, GranulePartition]]:
+    piece_and_movers: tuple[Piece, list[RowsToMove]], coding: Cardinalities, n: int
+) -> Iterator[tuple[int, Piece]]:
     piece, movers = piece_and_movers
     for half in (0, 1):
         of_half = [rows for side, rows in movers if side == half]
@@ -151,14 +158,14 @@ def _send(
 
 
 def _leave_out(
-    records: Iterable[tuple[int, GranulePartition]], coding: Cardinalities, measure: Measure
+    records: Iterable[tuple[int, Piece]], coding: Cardinalities, measure: Measure
 ) -> Iterator[tuple[int, int, bool]]:
     """How much Θ changes here when an attribute is left out, and whether all classes stay settled."""
     parts = list(records)
     if not parts:
         return
     half = parts[0][0] % 2
-    piece = concat_partitions([part for _, part in parts], coding)
+    piece = concat_pieces([part for _, part in parts], coding)
     evaluation = LocalEvaluation(as_granules(piece, coding), measure)
     for a, (theta, is_settled) in evaluation.leave_out(coding.halves[half], coding.halves[1 - half]).items():
         if theta != evaluation.theta_all or not is_settled:

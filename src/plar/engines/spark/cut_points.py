@@ -95,22 +95,22 @@ def cuts_of(roles: Roles) -> dict[str, Cuts]:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _counted(rows: RowSource, roles: Roles) -> tuple[list[Column], Counts]:
+def _counted(source: RowSource, roles: Roles) -> tuple[list[Column], Counts]:
     """Decision columns of rows, and the weight of every row: 0 if it is dropped for a missing value."""
-    decision = encode_decision_and_weights(rows, roles)
+    decision = encode_decision_and_weights(source, roles)
     counts = np.ones(len(decision[0].codes), np.int64)
     if roles.weights is not None:
         weights = decision.pop()
         counts = row_weights(weights, counts)
     drop_missing(decision, roles.missing_decision, counts)
     if roles.missing == "drop":
-        drop_missing(rows.encode(roles.conditions, roles.na), roles.missing, counts)
+        drop_missing(source.encode(roles.conditions, roles.na), roles.missing, counts)
     return decision, counts
 
 
-def _decisions(rows: RowSource, roles: Roles) -> Iterator[list[tuple[Column, Counts]]]:
+def _decisions(source: RowSource, roles: Roles) -> Iterator[list[tuple[Column, Counts]]]:
     """How often each value of each decision column occurs."""
-    decision, counts = _counted(rows, roles)
+    decision, counts = _counted(source, roles)
     values_and_counts = []
     for column in decision:
         n = len(column.values)
@@ -129,17 +129,17 @@ class _Numbers(NamedTuple):
 
 
 def _numbers(
-    rows: RowSource, roles: Roles, names: Sequence[str], n_tasks: int, decimal: str | None
+    source: RowSource, roles: Roles, names: Sequence[str], n_tasks: int, decimal: str | None
 ) -> Iterator[tuple[int, _Numbers]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
-    decision, counts = _counted(rows, roles)
+    decision, counts = _counted(source, roles)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
             decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=decimal)
     decision_codes, decision_values = joint_codes(decision)
     decisions = list(zip(*decision_values, strict=True))
-    for place, (name, column) in enumerate(zip(names, rows.encode(names, roles.na), strict=True)):
+    for place, (name, column) in enumerate(zip(names, source.encode(names, roles.na), strict=True)):
         keys = column.codes.astype(np.uint64)
         by_decision = _rule(roles.bins, name).method == "mdlp"
         if by_decision:
@@ -165,10 +165,10 @@ def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str | Non
     for name, of_column in parts.items():
         values = concat_columns([part.values for part in of_column])
         decisions = concat_columns([part.decisions for part in of_column])
-        classes = decisions.codes if len(decisions.codes) else np.zeros(len(values.codes), np.uint32)
+        decision_codes = decisions.codes if len(decisions.codes) else np.zeros(len(values.codes), np.uint32)
         counts = np.concatenate([part.counts for part in of_column])
         cuts: dict[str, Cuts] = {}
         non_numbers: dict[str, str] = {}
         with errors_in_parts():
-            list(cut_columns([(name, values)], bins, classes, counts, cuts, left=non_numbers, decimal=decimal))
+            list(cut_columns([(name, values)], bins, decision_codes, counts, cuts, left=non_numbers, decimal=decimal))
         yield CutColumn(name, cuts.get(name), non_numbers.get(name), len(values.values))

@@ -90,13 +90,13 @@ class DistributedFrame:
 DistributedTable: TypeAlias = DistributedFiles | DistributedFrame
 
 
-def _on_part(rows: RowSource, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
+def _on_part(source: RowSource, work: Work, roles: Roles, n_threads: int) -> Iterator[Any]:
     if "polars" not in sys.modules:  # which reads this once, on import
         os.environ.setdefault("POLARS_MAX_THREADS", str(n_threads))
     # the driver warns, for the whole table
     with errors_in_parts(), threads(n_threads), warnings.catch_warnings(action="ignore"):
         try:
-            yield from work(rows, roles)
+            yield from work(source, roles)
         except NoRows:
             return  # other parts may have some
         except BadWeight as error:

@@ -38,7 +38,7 @@ from plar.engines.spark.session import (
 from plar.engines.spark.shipped_columns import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.engines.spark.warm import warm_workers
-from plar.errors import ParameterError, unknown_name
+from plar.errors import ParameterError, invalid, unknown_name
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
 from plar.input.tables.source import RowSource, Source
@@ -99,12 +99,10 @@ class SparkEngine(Engine):
             raise unknown_name("layout", self.layout, _LAYOUTS)
         self._check_partitions()
         if self.master is not None and not isinstance(self.master, str):
-            raise ParameterError(
-                f"The 'master' parameter must be None or an address, such as 'local[2]' or 'spark://host:7077'. Got "
-                f"{self.master!r} instead."
-            )
+            rule = "an address, such as 'local[2]' or 'spark://host:7077'"
+            raise invalid("master", rule, self.master, or_none=True)
         if self.watch is not None and not callable(self.watch):
-            raise ParameterError(f"The 'watch' parameter must be None or a function. Got {self.watch!r} instead.")
+            raise invalid("watch", "a function", self.watch, or_none=True)
         self._check_conf()
         if self.session is not None:
             check_session(self.session)
@@ -116,22 +114,18 @@ class SparkEngine(Engine):
         if n is None:
             return
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 1:
-            raise ParameterError(
-                f"The 'partitions' parameter must be None or an integer of at least 1. Got {n!r} instead."
-            )
+            raise invalid("partitions", "an integer of at least 1", n, or_none=True)
 
     def _check_conf(self) -> None:
         if self.conf is None:
             return
-        remedy = "such as {'spark.executor.memory': '4g'}"
+        example = "such as {'spark.executor.memory': '4g'}"
         if not isinstance(self.conf, Mapping):
-            raise ParameterError(
-                f"The 'conf' parameter must be a mapping of settings, {remedy}. Got {self.conf!r} instead."
-            )
+            raise invalid("conf", f"a mapping of settings, {example}", self.conf)
         for name, value in self.conf.items():
             if not isinstance(name, str) or not isinstance(value, (str, int, float)):
                 raise ParameterError(
-                    f"The 'conf' parameter must give settings by name, {remedy}. Got {name!r}: {value!r} instead."
+                    f"The 'conf' parameter must give settings by name, {example}. Got {name!r}: {value!r} instead."
                 )
 
     def leave_to(self, granules: GranuleSet) -> None:

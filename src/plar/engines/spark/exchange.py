@@ -91,7 +91,16 @@ def _scores(
 ) -> Iterator[Scores]:
     """Θ(D|R∪{a}) of each block's candidates over the rows still in U/R; `offer` adds the column of the best one."""
     decision_codes, counts = decisions_and_counts.value
-    scoring = CandidatePass(scorer(), decision_codes, counts, *partition.value)
+    sent = partition.value
+    scoring = CandidatePass(
+        scorer(),
+        decision_codes,
+        counts,
+        sent.order,
+        sent.starts,
+        run_begins=sent.run_begins,
+        first_runs=sent.first_runs,
+    )
     buffer: lanes.LaneMatrix | None = None
     for share, arrays in blocks:
         group = share.group

@@ -39,16 +39,16 @@ _MAX_PART_BYTES = 1 << 26
 ScannedRanges: TypeAlias = list[tuple[int, int, Scan]]
 
 
-def parts_of(rows: RowSource, context: SparkContext) -> list[RowSource]:
+def parts_of(source: RowSource, context: SparkContext) -> list[RowSource]:
     """Divide a table into one part per core, or more if the parts would be large."""
-    if isinstance(rows, RemoteFiles):
-        return rows.parts()
-    size = -(-sum(map(_size, rows.files)) // context.defaultParallelism)
+    if isinstance(source, RemoteFiles):
+        return source.parts()
+    size = -(-sum(map(_size, source.files)) // context.defaultParallelism)
     size = min(max(size, _MIN_PART_BYTES), _MAX_PART_BYTES)
-    if isinstance(rows, TextSource):
-        return list(_text_parts(rows, context, size))
-    assert isinstance(rows, FrameSource)
-    return list(_typed_parts(rows, size))
+    if isinstance(source, TextSource):
+        return list(_text_parts(source, context, size))
+    assert isinstance(source, FrameSource)
+    return list(_typed_parts(source, size))
 
 
 def _size(file: Path) -> int:
@@ -63,22 +63,23 @@ def _of_any_copy(stamp: Stamp | None) -> Stamp | None:
     return None if stamp is None else stamp._replace(modified=None)
 
 
-def _text_parts(rows: TextSource, context: SparkContext, size: int) -> Iterator[RowSource]:
+def _text_parts(source: TextSource, context: SparkContext, size: int) -> Iterator[RowSource]:
     """Split text files at row ends; small files share a part."""
-    text: TextFile = rows.data
+    text: TextFile = source.data
     dialect = text.headers[0].dialect
     scanned = _scanned(text, context, size)
     parts: list[tuple[Path, Header]] = []
     sizes: list[int] = []
     for file, header in zip(text.files, text.headers, strict=True):
         whole = replace(header, dialect=dialect, stamp=_of_any_copy(header.stamp))
-        for part in divided(whole, scanned[file]) if file in scanned else [whole]:
+        headers_of_file = divided(whole, scanned[file]) if file in scanned else [whole]
+        for part in headers_of_file:
             end = _size(file) if part.end is None else part.end
             parts.append((file, part))
             sizes.append(end - part.size)
     for group in _packed(parts, sizes, size):
         files, headers = zip(*group, strict=True)
-        yield replace(rows, data=replace(text, files=files, headers=headers), files=files)
+        yield replace(source, data=replace(text, files=files, headers=headers), files=files)
 
 
 def _scanned(text: TextFile, context: SparkContext, size: int) -> dict[Path, ScannedRanges]:
@@ -105,36 +106,37 @@ def _scanned(text: TextFile, context: SparkContext, size: int) -> dict[Path, Sca
     return scanned
 
 
-def _typed_parts(rows: FrameSource, size: int) -> Iterator[RowSource]:
+def _typed_parts(source: FrameSource, size: int) -> Iterator[RowSource]:
     """Split Parquet by row groups and Arrow by rows; a file in any other format is not split."""
     import polars as pl
 
-    stamps = dict(zip(rows.files, map(_of_any_copy, rows.stamps), strict=True))
+    stamps = dict(zip(source.files, map(_of_any_copy, source.stamps), strict=True))
     parts: list[tuple[Any, Path]] = []
     sizes: list[int] = []
-    for file, frame in zip(rows.files, rows.frames, strict=True):
+    for file, frame in zip(source.files, source.frames, strict=True):
         n_bytes = _size(file)
         slices = [frame]
-        if rows.cells and n_bytes > 2 * size:
-            ends = _row_ends(rows, file, frame, n_bytes, size)
+        if source.cells and n_bytes > 2 * size:
+            ends = _row_ends(source, file, frame, n_bytes, size)
             slices = [frame.slice(low, high - low) for low, high in pairwise([0, *ends])] or [frame]
         parts += [(part, file) for part in slices]
         sizes += [n_bytes // len(slices)] * len(slices)
     for group in _packed(parts, sizes, size):
         frames, files = zip(*group, strict=True)
         data = pl.concat(frames) if len(frames) > 1 else frames[0]
-        own_files = tuple(dict.fromkeys(files))
-        yield replace(rows, data=data, files=own_files, frames=(), stamps=tuple(stamps[file] for file in own_files))
+        distinct_files = tuple(dict.fromkeys(files))
+        stamps_of_part = tuple(stamps[file] for file in distinct_files)
+        yield replace(source, data=data, files=distinct_files, frames=(), stamps=stamps_of_part)
 
 
-def _row_ends(rows: FrameSource, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
+def _row_ends(source: FrameSource, file: Path, frame: Any, n_bytes: int, size: int) -> list[int]:
     """Row numbers after which a file is split, about `size` bytes apart: in Parquet, where a row group ends."""
     import polars as pl
     from pyarrow.parquet import read_metadata
 
     n_parts = -(-n_bytes // size)
     if file.suffix.lower() != ".parquet":
-        n = int(rows.collect(frame.select(pl.len())).item())
+        n = int(source.collect(frame.select(pl.len())).item())
         return [n * k // n_parts for k in range(1, n_parts + 1)]
     metadata = read_metadata(file)
     groups = range(metadata.num_row_groups)
@@ -163,7 +165,7 @@ def _packed(parts: Sequence[T], sizes: Sequence[int], size: int) -> Iterator[lis
 
 
 @spark_call
-def write_parts(context: SparkContext, rows: RowSource, selection: Selection, path: str | os.PathLike[str]) -> None:
+def write_parts(context: SparkContext, source: RowSource, selection: Selection, path: str | os.PathLike[str]) -> None:
     """Have a task write each part into a folder, which is complete once it holds _SUCCESS."""
     if "://" in os.fspath(path):
         raise TableError(
@@ -173,9 +175,9 @@ def write_parts(context: SparkContext, rows: RowSource, selection: Selection, pa
     suffix = "".join(folder.suffixes[-2:]) if folder.suffix in (".gz", ".zst") else folder.suffix
 
     def write(part: tuple[int, RowSource]) -> None:
-        number, rows = part
+        number, of_part = part
         with errors_in_parts():
-            rows.sink(selection, folder / f"part-{number:05d}{suffix}")
+            of_part.sink(selection, folder / f"part-{number:05d}{suffix}")
 
     try:
         folder.mkdir()
@@ -184,7 +186,7 @@ def write_parts(context: SparkContext, rows: RowSource, selection: Selection, pa
     except OSError as error:
         raise TableError(f"Cannot write {str(folder)!r}: {error.strerror}. Choose another place.") from None
     try:
-        parts = list(enumerate(parts_of(rows, context)))
+        parts = list(enumerate(parts_of(source, context)))
         with explained(f"write {str(folder)!r}"):
             context.parallelize(parts, len(parts)).foreach(write)
         (folder / "_SUCCESS").touch()

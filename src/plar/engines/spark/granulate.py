@@ -2,7 +2,7 @@
 
 Every part of the table is granulated as the local engine would do it, with dictionaries of its own; these are
 merged, and equal granules meet in one piece. A dictionary too long for the driver stays on the cluster: its
-values are dealt out to the tasks, each of which numbers its share.
+values are assigned to tasks by hash, and each task numbers its share.
 """
 
 from __future__ import annotations
@@ -23,17 +23,6 @@ from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.distributed_tables import DistributedTable
-from plar.engines.spark.granule_partition import (
-    Cardinalities,
-    GranulePartition,
-    Hashes,
-    bucket_rows,
-    concat_buckets,
-    concat_partitions,
-    pack_codes,
-    shuffle_by_conditions,
-    split_by_hash,
-)
 from plar.engines.spark.part_granules import (
     WIDE_CONDITIONS,
     PartGranules,
@@ -42,6 +31,17 @@ from plar.engines.spark.part_granules import (
     granulate_parts,
     remove_files,
     report_on,
+)
+from plar.engines.spark.pieces import (
+    Cardinalities,
+    Hashes,
+    Piece,
+    bucket_rows,
+    concat_buckets,
+    concat_pieces,
+    pack_codes,
+    shuffle_by_conditions,
+    split_by_hash,
 )
 from plar.engines.spark.session import explained
 from plar.engines.spark.spark_granules import SparkGranules
@@ -149,7 +149,7 @@ def _in_one_coding(
 
     sent, recoded, coding = _recoded_parts(parts, code_of, n_pieces)
     if in_order and not _overlap([report.keys for report in reports]):
-        pieces = recoded.glom().map(lambda of_task: concat_partitions(of_task, coding))
+        pieces = recoded.glom().map(lambda of_task: concat_pieces(of_task, coding))
     else:
         pieces = shuffle_by_conditions(recoded, coding, n_pieces)
 
@@ -188,17 +188,18 @@ def _missing_in_all(reports: Sequence[PartReport], roles: Roles) -> dict[str, in
 
 def _samples(values: Sequence[Sequence[Any] | None], first: PartReport, roles: Roles) -> dict[str, Sequence[Any]]:
     """Values of conditions and decisions: all that the driver knows, else those that the first part reports."""
-    *conditions, decisions = (
-        reported if known is None else known for known, (reported, _) in zip(values, first.values, strict=True)
-    )
-    samples: dict[str, Sequence[Any]] = dict(zip(roles.conditions, conditions, strict=True))
+    samples_by_column: list[Sequence[Any]] = []
+    for values_on_driver, (reported_values, _) in zip(values, first.values, strict=True):
+        samples_by_column.append(reported_values if values_on_driver is None else values_on_driver)
+    decisions = samples_by_column.pop()
+    samples = dict(zip(roles.conditions, samples_by_column, strict=True))
     samples.update(zip(roles.decision, zip(*decisions, strict=True), strict=True))
     return samples
 
 
 def _recoded_parts(
     parts: RDD[PartGranules], code_of: Sequence[CodeOf | None], n_pieces: int
-) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[GranulePartition], Cardinalities]:
+) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[Piece], Cardinalities]:
     """Code all parts alike: the codes as they are broadcast, the pieces that result, and how they are coded."""
     sizes = {j: len(codes) for j, codes in enumerate(code_of) if codes is not None}
     long = [j for j, codes in enumerate(code_of) if codes is None]
@@ -209,8 +210,8 @@ def _recoded_parts(
         with_codes = parts.glom().zip(answers)
     else:
         with_codes = parts.glom().map(lambda of_task: (of_task, []))
-    *cardinalities, n_decisions = (sizes[j] for j in range(len(code_of)))
-    coding = Cardinalities(tuple(cardinalities), n_decisions)
+    n_conditions = len(code_of) - 1
+    coding = Cardinalities(tuple(sizes[j] for j in range(n_conditions)), n_decisions=sizes[n_conditions])
     sent = parts.context.broadcast(code_of)
     return sent, with_codes.flatMap(partial(_recoded, code_of=sent, coding=coding)), coding
 
@@ -228,7 +229,7 @@ def _collected(granules: SparkGranules, small: int) -> Granules | None:
     if len(small_pieces) < len(collected):
         return None
     granules.unpersist()
-    whole = concat_partitions(small_pieces, granules.coding)
+    whole = concat_pieces(small_pieces, granules.coding)
     return Granules(
         conditions=granules.conditions,
         columns=whole.columns(granules.coding),
@@ -255,14 +256,11 @@ def _check_values(
     if refused:
         raise missing_values(refused, "missing" if roles.missing == "error" else "missing_decision")
     if text and roles.bins is None:
-        named = dict(zip(roles.conditions, values, strict=False))
-        warn_of_spellings(
-            {
-                name: of_column
-                for name, of_column in named.items()
-                if of_column is not None and name not in roles.numeric
-            }
-        )
+        spellings: dict[str, Sequence[Any]] = {}
+        for name, of_column in zip(roles.conditions, values, strict=False):
+            if of_column is not None and name not in roles.numeric:
+                spellings[name] = of_column
+        warn_of_spellings(spellings)
 
 
 @spark_call
@@ -294,7 +292,7 @@ def _recoded(
     parts_and_answers: tuple[list[PartGranules], list[tuple[int, CodeOf]]],
     code_of: Broadcast[Sequence[CodeOf | None]],
     coding: Cardinalities,
-) -> Iterator[GranulePartition]:
+) -> Iterator[Piece]:
     """Code the granules of parts alike; the answers are codes of values that are numbered on the cluster."""
     parts, answers = parts_and_answers
     complete = [{} if codes is None else codes for codes in code_of.value]
@@ -303,11 +301,11 @@ def _recoded(
     for part in parts:
         granules = part.load(remove=True)
         columns = (*granules.columns, granules.decision_codes)
-        *conditions, decision_codes = (
-            _recode(codes, values, codes_of_values)
-            for codes, values, codes_of_values in zip(columns, dictionaries_of(granules), complete, strict=True)
-        )
-        yield pack_codes(conditions, decision_codes, granules.counts, coding)
+        recoded: list[Codes] = []
+        for codes, values, codes_of_values in zip(columns, dictionaries_of(granules), complete, strict=True):
+            recoded.append(_recode(codes, values, codes_of_values))
+        decision_codes = recoded.pop()
+        yield pack_codes(recoded, decision_codes, granules.counts, coding)
 
 
 def _recode(codes: Codes, values: Sequence[Any], code_of: CodeOf) -> Codes:

@@ -18,7 +18,7 @@ from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
 from plar.coding.index_like import Profile
 from plar.engines.spark.distributed_tables import DistributedTable
-from plar.engines.spark.granule_partition import Hashes
+from plar.engines.spark.pieces import Hashes
 from plar.engines.spark.session import errors_in_parts
 from plar.granules.fingerprint import Fingerprint, row_hashes
 from plar.granules.granules import Granules
@@ -56,12 +56,12 @@ class PartGranules:
     report: PartReport | Granules
     granules: Granules
     roles: Roles
-    rows: RowSource | None = None
+    source: RowSource | None = None
     path: str = ""
 
     def load(self, *, remove: bool = False) -> Granules:
         """Load the granules; `remove` deletes their file."""
-        if self.rows is None:
+        if self.source is None:
             return self.granules
         try:
             with open(self.path, "rb") as file:
@@ -70,7 +70,7 @@ class PartGranules:
                 counts = np.load(file)
         except (OSError, EOFError, ValueError):
             with errors_in_parts():
-                return _granulate(self.rows, self.roles)
+                return _granulate(self.source, self.roles)
         if remove:
             Path(self.path).unlink(missing_ok=True)
         return replace(self.granules, columns=columns, decision_codes=decision_codes, counts=counts)
@@ -139,13 +139,13 @@ def remove_files(context: SparkContext, token: str) -> None:
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
-def _granules_in_memory(rows: RowSource, roles: Roles, long: int) -> Iterator[PartGranules]:
-    granules = _granulate(rows, roles)
+def _granules_in_memory(source: RowSource, roles: Roles, long: int) -> Iterator[PartGranules]:
+    granules = _granulate(source, roles)
     yield PartGranules(report_on(granules, long), granules, roles)
 
 
-def _granules_in_file(rows: RowSource, roles: Roles, long: int, small: int, token: str) -> Iterator[PartGranules]:
-    granules = _granulate(rows, roles)
+def _granules_in_file(source: RowSource, roles: Roles, long: int, small: int, token: str) -> Iterator[PartGranules]:
+    granules = _granulate(source, roles)
     if granules.nbytes <= small:
         yield PartGranules(granules, granules, roles)
         return
@@ -155,9 +155,9 @@ def _granules_in_file(rows: RowSource, roles: Roles, long: int, small: int, toke
             np.save(file, array)
     no_rows = np.empty(0, np.uint32)
     without_rows = replace(granules, columns=(), decision_codes=no_rows, counts=no_rows.astype(np.int64))
-    yield PartGranules(report_on(granules, long), without_rows, roles, rows, str(path))
+    yield PartGranules(report_on(granules, long), without_rows, roles, source, str(path))
 
 
-def _granulate(rows: RowSource, roles: Roles) -> Granules:
-    granules = rows.granulate(roles)
+def _granulate(source: RowSource, roles: Roles) -> Granules:
+    granules = source.granulate(roles)
     return compared_as_numbers(granules, roles.numeric, roles.decimal) if roles.numeric else granules

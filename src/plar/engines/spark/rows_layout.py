@@ -24,10 +24,10 @@ from plar.engines.job_progress import Watch
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
-from plar.engines.spark.granule_partition import (
+from plar.engines.spark.pieces import (
     Cardinalities,
-    GranulePartition,
     Hashes,
+    Piece,
     as_granules,
     bucket_rows,
     concat_buckets,
@@ -129,8 +129,8 @@ class RowsEvaluation:
         self._entropy = math.fsum(term for of_piece in thetas for term in of_piece.entropy)
         self._n_pieces = len(granules.sizes)
         #: pieces whose classes of U/R are whole, and those, if any, whose classes are spread
-        self._whole: list[RDD[GranulePartition]] = []
-        self._spread: list[RDD[GranulePartition]] = []
+        self._whole: list[RDD[Piece]] = []
+        self._spread: list[RDD[Piece]] = []
         if self._n_pieces == 1:
             self._whole.append(pieces)
         else:
@@ -236,35 +236,33 @@ class RowsEvaluation:
         [spread] = self._spread
         share = -(-len(self._granules) // n)
         with explained("refine the classes"):
-            counted = spread.map(lambda piece: np.bincount(_buckets(piece, state), minlength=_BUCKETS))
-            bucket_sizes = counted.reduce(add)
+            bucket_sizes = spread.map(partial(_bucket_sizes, state=state)).reduce(add)
         is_large = bucket_sizes > share
         if not bucket_sizes[~is_large].any():
             return
-        movers = spread.map(lambda piece: piece.rows(~is_large[_buckets(piece, state)]))
-        records = movers.flatMap(lambda piece: split_by_hash(piece, state.coding, n, state.selected))
+        records = spread.flatMap(partial(_movers, state=state, is_large=is_large, n=n))
         moved = _not_empty(concat_buckets(records, state.coding, n))
-        stayers = _not_empty(spread.map(lambda piece: piece.rows(is_large[_buckets(piece, state)])))
+        stayers = _not_empty(spread.map(partial(_stayers, state=state, is_large=is_large)))
         self._whole.append(moved)
         self._spread = [stayers] if is_large.any() else []
         for rdd in (moved, *self._spread):
             self._granules.moved.append(rdd.persist(StorageLevel.MEMORY_AND_DISK))
 
 
-def _not_empty(pieces: RDD[GranulePartition]) -> RDD[GranulePartition]:
+def _not_empty(pieces: RDD[Piece]) -> RDD[Piece]:
     return pieces.filter(lambda piece: piece.n_rows > 0)
 
 
 # -- tasks on whole classes --------------------------------------------------------------------------------
 
 
-def _evaluation(piece: GranulePartition, state: TaskState) -> LocalEvaluation:
+def _evaluation(piece: Piece, state: TaskState) -> LocalEvaluation:
     evaluation = LocalEvaluation(as_granules(piece, state.coding), state.measure)
     evaluation.select(*state.selected)
     return evaluation
 
 
-def _piece_theta(piece: GranulePartition, coding: Cardinalities, measure: Measure) -> PieceTheta:
+def _piece_theta(piece: Piece, coding: Cardinalities, measure: Measure) -> PieceTheta:
     granules = as_granules(piece, coding)
     labels = label_granules(granules, measure)
     theta = Scorer(measure, granules.n_objects, granules.n_decisions).total_of_all(granules, labels)
@@ -280,19 +278,19 @@ def _exact_parts(terms: list[float]) -> list[float]:
     return parts
 
 
-def _settled_theta(piece: GranulePartition, state: TaskState) -> SettledTheta:
+def _settled_theta(piece: Piece, state: TaskState) -> SettledTheta:
     evaluation = _evaluation(piece, state)
     return SettledTheta(evaluation.theta, evaluation.unsettled)
 
 
-def _scores(piece: GranulePartition, state: TaskState, candidates: tuple[int, ...]) -> Iterable[tuple[int, int]]:
+def _scores(piece: Piece, state: TaskState, candidates: tuple[int, ...]) -> Iterable[tuple[int, int]]:
     return zip(candidates, _evaluation(piece, state).with_each(candidates), strict=True)
 
 
 # -- tasks on spread classes -------------------------------------------------------------------------------
 
 
-def _describe(number: int, pieces: Iterable[GranulePartition], state: TaskState) -> Iterator[SplitClasses]:
+def _describe(number: int, pieces: Iterable[Piece], state: TaskState) -> Iterator[SplitClasses]:
     """Describe the classes of a piece to the driver."""
     for piece in pieces:
         class_of, keys = _classes(piece, state)
@@ -301,7 +299,7 @@ def _describe(number: int, pieces: Iterable[GranulePartition], state: TaskState)
         yield SplitClasses(keys, labels, class_of[first], piece.decision_codes[first], counts)
 
 
-def _classes(piece: GranulePartition, state: TaskState) -> tuple[Hashes, list[Key]]:
+def _classes(piece: Piece, state: TaskState) -> tuple[Hashes, list[Key]]:
     """U/R in a piece: the class of every row, and the values of every class."""
     order, starts = distinct(piece.coded(state.coding, state.selected), piece.n_rows)
     class_of = class_numbers(order, starts)
@@ -312,9 +310,7 @@ def _classes(piece: GranulePartition, state: TaskState) -> tuple[Hashes, list[Ke
     return class_of, list(zip(*values, strict=True))
 
 
-def _class_labels(
-    number: int, piece: GranulePartition, state: TaskState, class_of: Hashes, n: int
-) -> list[Label | None]:
+def _class_labels(number: int, piece: Piece, state: TaskState, class_of: Hashes, n: int) -> list[Label | None]:
     """The label of each class, valid in all pieces; None for a class with several."""
     labels = label_granules(as_granules(piece, state.coding), state.measure)
     least = np.full(n, np.iinfo(np.uint32).max, np.uint32)
@@ -333,7 +329,7 @@ def _class_labels(
     return [in_all_pieces(a) if a == b else None for a, b in zip(least.tolist(), largest.tolist(), strict=True)]
 
 
-def _counted(piece: GranulePartition, state: TaskState, class_of: Array) -> tuple[Index, Ints]:
+def _counted(piece: Piece, state: TaskState, class_of: Array) -> tuple[Index, Ints]:
     """The first row of every decision in every class, and the number of objects."""
     keys = class_of.astype(np.uint64) * np.uint64(state.coding.n_decisions) + piece.decision_codes
     cells, first = factorized(keys)
@@ -371,7 +367,7 @@ def _partition(decisions: Index, *cells: Array) -> tuple[Index, Index]:
 
 
 def _cells(
-    number: int, pieces: Iterable[GranulePartition], state: TaskState, candidates: tuple[int, ...], n: int
+    number: int, pieces: Iterable[Piece], state: TaskState, candidates: tuple[int, ...], n: int
 ) -> Iterator[tuple[int, tuple[int, Cells]]]:
     """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
     coding = state.coding
@@ -421,5 +417,21 @@ def _scores_of_cells(cells: Iterable[tuple[int, Cells]], state: TaskState) -> It
 # -- moving ------------------------------------------------------------------------------------------------
 
 
-def _buckets(piece: GranulePartition, state: TaskState) -> NDArray[np.intp]:
+def _buckets(piece: Piece, state: TaskState) -> NDArray[np.intp]:
+    """The bucket of each row, by its class of U/R."""
     return (hashes(piece, state.coding, state.selected) % np.uint64(_BUCKETS)).astype(np.intp)
+
+
+def _bucket_sizes(piece: Piece, state: TaskState) -> NDArray[np.intp]:
+    return np.bincount(_buckets(piece, state), minlength=_BUCKETS)
+
+
+def _movers(piece: Piece, state: TaskState, is_large: NDArray[np.bool_], n: int) -> Iterator[tuple[int, Piece]]:
+    """The rows of classes that fit into one of n pieces, each with the number of that piece."""
+    moves = ~is_large[_buckets(piece, state)]
+    return split_by_hash(piece.rows(moves), state.coding, n, state.selected)
+
+
+def _stayers(piece: Piece, state: TaskState, is_large: NDArray[np.bool_]) -> Piece:
+    """The rows in buckets that hold more than a task's share."""
+    return piece.rows(is_large[_buckets(piece, state)])

@@ -17,7 +17,7 @@ from plar.engines.spark.block_files import StoredBlock, store, write
 from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Group
 from plar.engines.spark.exchange import SentPartition, score_candidates
-from plar.engines.spark.granule_partition import Cardinalities
+from plar.engines.spark.pieces import Cardinalities
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
 from plar.measures import Measure
@@ -41,8 +41,10 @@ class ShippedBlocks(ColumnBlocks):
         cells = len(granules) * lanes.LANES
         #: by number of the group
         self._files = list(in_threads(lambda group: write(group, self._columns(group), self.token), self.groups, cells))
-        dealt = [[StoredBlock(share, self._files[share.group.number]) for share in shares] for shares in self.shares]
-        self.stored = context.parallelize(dealt, len(dealt)).flatMap(iter)
+        blocks_of_tasks = [
+            [StoredBlock(share, self._files[share.group.number]) for share in shares] for shares in self.shares
+        ]
+        self.stored = context.parallelize(blocks_of_tasks, len(blocks_of_tasks)).flatMap(iter)
         self.decisions_and_counts = context.broadcast((granules.decision_codes, granules.counts))
 
     def _columns(self, group: Group) -> list[Array]:
@@ -81,7 +83,7 @@ class ShippedEvaluation(LocalEvaluation):
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:
         granules = self._granules
-        runs = self._found_runs()
+        runs = self._runs_of_r()
         partition = SentPartition(self._now.order, self._now.starts, runs.begins, runs.first)
         scorer = partial(Scorer, self._measure, granules.n_objects, granules.n_decisions)
         scores, _ = score_candidates(self._shipped, wanted, partition, scorer, self.watch, offer=False)

@@ -1,4 +1,4 @@
-"""The handle to granules on a cluster: where they are, and what the driver knows about them."""
+"""Granules on a cluster: where they are, and what the driver knows about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like
 from plar.engines.base import Engine
 from plar.engines.spark.columns_layout import GatheredBlocks
-from plar.engines.spark.granule_partition import Cardinalities, GranulePartition, project, shuffle_by_conditions
+from plar.engines.spark.pieces import Cardinalities, Piece, project, shuffle_by_conditions
 from plar.engines.spark.session import explained
 from plar.errors import Given, TableError
 from plar.granules.equal_columns import equal_columns
@@ -43,7 +43,7 @@ class SparkGranules:
     #: all columns of the table
     names: tuple[str, ...]
     #: one per partition
-    pieces: RDD[GranulePartition]
+    pieces: RDD[Piece]
     coding: Cardinalities
     #: number of objects with a missing value, by attribute or decision, where there are any
     n_missing: dict[str, int]
@@ -68,7 +68,7 @@ class SparkGranules:
     #: the columns layout, once it is built
     blocks: GatheredBlocks | None = field(default=None, init=False)
     #: what evaluations in the rows layout moved, and coarser granules: all freed together
-    moved: list[RDD[GranulePartition]] = field(default_factory=list, init=False)
+    moved: list[RDD[Piece]] = field(default_factory=list, init=False)
     coarse: list[SparkGranules] = field(default_factory=list, init=False)
     is_released: bool = field(default=False, init=False)
     #: the granules that these were made from

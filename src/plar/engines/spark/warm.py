@@ -25,11 +25,11 @@ from pyspark import SparkContext
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEvaluation
 from plar.engines.local.scoring import CandidatePass, Scorer
-from plar.engines.spark.granule_partition import (
+from plar.engines.spark.pieces import (
     Cardinalities,
     as_granules,
     bucket_rows,
-    concat_partitions,
+    concat_pieces,
     hashes,
     merge_equal_granules,
     pack_codes,
@@ -79,7 +79,7 @@ def _run_kernels(n_values: int) -> None:
     coding = Cardinalities((n_values, *[3] * 7), 2)
     piece = pack_codes(codes, rng.integers(0, 2, n).astype(np.uint32), np.ones(n, np.int64), coding)
     list(bucket_rows(hashes(piece, coding), 2))
-    piece = merge_equal_granules(concat_partitions([piece, piece], coding), coding)
+    piece = merge_equal_granules(concat_pieces([piece, piece], coding), coding)
     granules = as_granules(piece, coding)
     for measure in MEASURES.values():
         evaluation = LocalEvaluation(granules, measure)

@@ -58,8 +58,8 @@ class Cardinalities:
         return Cardinalities(tuple(self.cardinalities[a] for a in attributes), self.n_decisions)
 
 
-class GranulePartition(NamedTuple):
-    """The granules of one task."""
+class Piece(NamedTuple):
+    """The granules that one task holds."""
 
     #: codes of one, two and four bytes, a row of the matrix per attribute
     matrices: tuple[Codes, ...]
@@ -73,7 +73,7 @@ class GranulePartition(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its codes, classes and counts."""
+        """Bytes of its codes, decisions and counts."""
         return sum(array.nbytes for array in (*self.matrices, self.decision_codes, self.counts))
 
     def column(self, coding: Cardinalities, attribute: int) -> Codes:
@@ -91,16 +91,16 @@ class GranulePartition(NamedTuple):
         for a in range(len(coding.cardinalities)) if attributes is None else attributes:
             yield self.column(coding, a), coding.cardinalities[a]
 
-    def rows(self, rows: NDArray[Any]) -> GranulePartition:
+    def rows(self, rows: NDArray[Any]) -> Piece:
         """Select granules by a mask or by position."""
         places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         matrices = tuple(np.take(matrix, places, axis=1) for matrix in self.matrices)  # far faster than indexing
-        return GranulePartition(matrices, self.decision_codes[places], self.counts[places])
+        return Piece(matrices, self.decision_codes[places], self.counts[places])
 
 
 def pack_codes(
     columns: Iterable[NDArray[Any]], decision_codes: NDArray[Any], counts: NDArray[np.int64], coding: Cardinalities
-) -> GranulePartition:
+) -> Piece:
     """Pack columns of codes into a piece.
 
     >>> coding = Cardinalities((2, 300), n_decisions=2)
@@ -112,10 +112,10 @@ def pack_codes(
     matrices = [np.empty((n_columns[number], len(counts)), dtype) for number, dtype in enumerate(_TYPES)]
     for (matrix, row), column in zip(coding.places, columns, strict=True):
         matrices[matrix][row] = column
-    return GranulePartition(tuple(matrices), decision_codes.astype(np.uint32, copy=False), counts)
+    return Piece(tuple(matrices), decision_codes.astype(np.uint32, copy=False), counts)
 
 
-def concat_partitions(pieces: Sequence[GranulePartition], coding: Cardinalities) -> GranulePartition:
+def concat_pieces(pieces: Sequence[Piece], coding: Cardinalities) -> Piece:
     """Concatenate pieces."""
     if not pieces:
         no_rows = np.empty(0, np.int64)
@@ -123,21 +123,21 @@ def concat_partitions(pieces: Sequence[GranulePartition], coding: Cardinalities)
     if len(pieces) == 1:
         return pieces[0]
     matrices = zip(*(piece.matrices for piece in pieces), strict=True)
-    return GranulePartition(
+    return Piece(
         matrices=tuple(np.concatenate(same_type, axis=1) for same_type in matrices),
         decision_codes=np.concatenate([piece.decision_codes for piece in pieces]),
         counts=np.concatenate([piece.counts for piece in pieces]),
     )
 
 
-def project(piece: GranulePartition, coding: Cardinalities, attributes: Sequence[int]) -> GranulePartition:
+def project(piece: Piece, coding: Cardinalities, attributes: Sequence[int]) -> Piece:
     """Keep only these attributes, and merge equal granules."""
     coarse = coding.of(attributes)
     columns = (piece.column(coding, a) for a in attributes)
     return merge_equal_granules(pack_codes(columns, piece.decision_codes, piece.counts, coarse), coarse)
 
 
-def merge_equal_granules(piece: GranulePartition, coding: Cardinalities) -> GranulePartition:
+def merge_equal_granules(piece: Piece, coding: Cardinalities) -> Piece:
     """Merge equal granules, in an order that depends on the rows alone: a lost piece is recomputed identically."""
     first, counts, _ = merge_equal(piece.coded(coding), [(piece.decision_codes, coding.n_decisions)], piece.counts)
     if first is not None:
@@ -145,7 +145,7 @@ def merge_equal_granules(piece: GranulePartition, coding: Cardinalities) -> Gran
     return piece.rows(np.lexsort((piece.decision_codes, hashes(piece, coding))))
 
 
-def as_granules(piece: GranulePartition, coding: Cardinalities) -> Granules:
+def as_granules(piece: Piece, coding: Cardinalities) -> Granules:
     """A piece in the form the local engine takes."""
     return bare_granules(piece.columns(coding), piece.decision_codes, piece.counts, coding)
 
@@ -172,7 +172,7 @@ def _add_hash(codes: Codes, key: np.uint64, sums: Hashes) -> None:
         sums[i] += mix(np.uint64(codes[i]) + key)
 
 
-def hashes(piece: GranulePartition, coding: Cardinalities, attributes: Iterable[int] | None = None) -> Hashes:
+def hashes(piece: Piece, coding: Cardinalities, attributes: Iterable[int] | None = None) -> Hashes:
     """Hash every granule on some attributes, by default all; equal values give equal hashes."""
     sums = np.zeros(piece.n_rows, np.uint64)
     for a in range(len(coding.cardinalities)) if attributes is None else attributes:
@@ -196,24 +196,20 @@ def bucket_rows(numbers: Hashes, n_buckets: int) -> Iterator[tuple[int, Index]]:
 
 
 def split_by_hash(
-    piece: GranulePartition, coding: Cardinalities, n: int, attributes: Iterable[int] | None = None
-) -> Iterator[tuple[int, GranulePartition]]:
+    piece: Piece, coding: Cardinalities, n: int, attributes: Iterable[int] | None = None
+) -> Iterator[tuple[int, Piece]]:
     """Split granules into buckets by their values on some attributes, by default all."""
     for bucket, rows in bucket_rows(hashes(piece, coding, attributes), n):
         yield bucket, piece.rows(rows)
 
 
-def concat_buckets(
-    records: RDD[tuple[int, GranulePartition]], coding: Cardinalities, partitions: int
-) -> RDD[GranulePartition]:
+def concat_buckets(records: RDD[tuple[int, Piece]], coding: Cardinalities, partitions: int) -> RDD[Piece]:
     """Gather the granules of each bucket into one piece."""
     buckets = records.partitionBy(partitions, int).glom()
-    return buckets.map(lambda bucket: concat_partitions([piece for _, piece in bucket], coding))
+    return buckets.map(lambda bucket: concat_pieces([piece for _, piece in bucket], coding))
 
 
-def shuffle_by_conditions(
-    pieces: RDD[GranulePartition], coding: Cardinalities, partitions: int
-) -> RDD[GranulePartition]:
+def shuffle_by_conditions(pieces: RDD[Piece], coding: Cardinalities, partitions: int) -> RDD[Piece]:
     """Bring granules with equal conditions together in one piece, and merge equal ones."""
     records = pieces.flatMap(lambda piece: split_by_hash(piece, coding, partitions))
     return concat_buckets(records, coding, partitions).map(lambda piece: merge_equal_granules(piece, coding))
