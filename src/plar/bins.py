@@ -38,8 +38,8 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _METHODS = ("quantile:k", "width:k", "mdlp")
 _MAX_BINS = 1 << 16
-#: more different numbers are a quantity, unless they are codes of classes from 0 or 1 on
-MOST_CLASSES = 20
+#: more different numbers are a quantity, unless they are codes from 0 or 1 on
+MOST_DECISIONS = 20
 _MAX_CODES = 100
 _MIN_ROWS_PER_CODE = 3
 
@@ -245,27 +245,27 @@ def _is_or_writes_number(value: Any) -> bool:
 
 
 def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], Sequence[int]]) -> bool:
-    """Whether the values of a decision are a quantity, and not classes.
+    """Whether the values of a decision are a quantity, and not categories.
 
-    Numbers are classes if there are at most 20 of them, or if they are exactly 0 … k-1 or 1 … k, with k up to
+    Numbers are categories if there are at most 20 of them, or if they are exactly 0 … k-1 or 1 … k, with k up to
     100 and at least 3 rows each. `values` are all `n_values` of them, or, if they are many, some;
     `class_sizes` returns how many rows have each.
 
     >>> is_quantity(range(50), 50, lambda: [3] * 50), is_quantity([i / 2 for i in range(50)], 50, lambda: [3] * 50)
     (False, True)
     """
-    if n_values <= MOST_CLASSES or not are_numbers(values):
+    if n_values <= MOST_DECISIONS or not are_numbers(values):
         return False
     if n_values > _MAX_CODES + 1:  # one may be missing
         return True
     sized = zip(values, class_sizes(), strict=True)
-    classes = [(_number(value, "."), n_rows) for value, n_rows in sized if value is not None]
-    n_classes = len(classes)
-    if n_classes <= MOST_CLASSES:
+    decisions = [(_number(value, "."), n_rows) for value, n_rows in sized if value is not None]
+    n_decisions = len(decisions)
+    if n_decisions <= MOST_DECISIONS:
         return False
-    numbers = {number for number, _ in classes}
-    consecutive = any(numbers == set(range(first, first + n_classes)) for first in (0, 1))
-    are_codes = consecutive and n_classes <= _MAX_CODES and min(size for _, size in classes) >= _MIN_ROWS_PER_CODE
+    numbers = {number for number, _ in decisions}
+    consecutive = any(numbers == set(range(first, first + n_decisions)) for first in (0, 1))
+    are_codes = consecutive and n_decisions <= _MAX_CODES and min(size for _, size in decisions) >= _MIN_ROWS_PER_CODE
     return not are_codes
 
 
@@ -277,17 +277,20 @@ def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
 
 
 def bin_column(
-    column: Column, name: str, rule: Rule, classes: Array, counts: Counts, decimal: str | None
+    column: Column, name: str, rule: Rule, decision_codes: Array, counts: Counts, decimal: str | None
 ) -> tuple[Column, Cuts]:
-    """Cut a coded column, given the class and the count of each row."""
+    """Cut a coded column, given the decision and the count of each row."""
     numbers = as_numbers(column.values, name, decimal)
     if rule.method == "mdlp":
-        rows, weights = column.codes, counts
-        if 2 * len(numbers) < len(rows):  # many rows share a number and a class
-            n_decisions = np.uint64(int(classes.max(initial=0)) + 1)
-            pairs, seen = factorized(rows.astype(np.uint64) * n_decisions + classes)
-            rows, classes, weights = rows[seen], classes[seen], np.bincount(pairs, counts).astype(np.int64)
-        cuts = find_cuts(rule, numbers[rows], weights, classes)
+        number_codes: Array = column.codes
+        weights = counts
+        if 2 * len(numbers) < len(number_codes):  # many rows share a number and a decision
+            n_decisions = np.uint64(int(decision_codes.max(initial=0)) + 1)
+            pairs, first = factorized(number_codes.astype(np.uint64) * n_decisions + decision_codes)
+            number_codes = number_codes[first]
+            decision_codes = decision_codes[first]
+            weights = np.bincount(pairs, counts).astype(np.int64)
+        cuts = find_cuts(rule, numbers[number_codes], weights, decision_codes)
     else:
         cuts = find_cuts(rule, numbers, np.bincount(column.codes, counts, len(numbers)).astype(np.int64))
     bins, lut = np.unique(place(numbers, cuts), return_inverse=True)
@@ -298,7 +301,7 @@ def bin_column(
 def cut_columns(
     columns: Iterable[tuple[str, Column]],
     bins: Bins,
-    classes: Array,
+    decision_codes: Array,
     counts: Counts,
     cuts: dict[str, Cuts],
     *,
@@ -309,15 +312,14 @@ def cut_columns(
 
     Columns that have cut points already are left as they are, and so are constant ones, unless a rule names
     them. Columns of text that look like numbers but are not cut go into `left`, each with a value that is not
-    a number; by default there is a warning about them. `classes` and `counts` are the decision and the count
-    of every row.
+    a number; by default there is a warning about them. `decision_codes` and `counts` are those of every row.
     """
     not_cut: dict[str, str] = {} if left is None else left
     for name, column in columns:
         rule = bins.rule(name)
         if rule is not None and name not in cuts:
             try:
-                binned, points = bin_column(column, name, rule, classes, counts, decimal)
+                binned, points = bin_column(column, name, rule, decision_codes, counts, decimal)
                 if points or name in bins.columns or not _is_constant(column, counts):
                     column = binned
                     cuts[name] = points
@@ -340,7 +342,7 @@ def _is_constant(column: Column, counts: Counts) -> bool:
 
 
 def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None) -> tuple[Column, Cuts]:
-    """Cut a decision of numbers into classes; warn if all rows fall into one."""
+    """Cut a decision of numbers into bins; warn if all rows fall into one."""
     binned, cuts = bin_column(column, name, rule, np.zeros(len(counts), np.uint32), counts, decimal)
     if not cuts or len(binned.values) < 2:
         warn(
@@ -385,49 +387,53 @@ def apply(
     else:
         column = encode_column(values, na, name, text=decimal is not None)
         numbers = as_numbers(column.values, name, decimal)[column.codes]
-    found = place(numbers, cuts)
+    bins = place(numbers, cuts)
+    is_missing_bin = bins < 0
     root = type(values).__module__.partition(".")[0]
     if root == "polars":
-        return pl.Series(values.name, found).replace(-1, None)
+        return pl.Series(values.name, bins).replace(-1, None)
     if root == "pandas" and hasattr(values, "index"):
-        bins = type(values)(found, index=values.index, name=values.name)
-        return bins.where(found >= 0) if (found < 0).any() else bins
+        series = type(values)(bins, index=values.index, name=values.name)
+        return series.where(~is_missing_bin) if is_missing_bin.any() else series
     if not isinstance(values, np.ndarray):
-        return [None if b < 0 else b for b in found.tolist()]
+        return [None if b < 0 else b for b in bins.tolist()]
     if values.dtype.kind == "O":
-        return np.array([None if b < 0 else b for b in found.tolist()], object)
-    made = found.astype(np.promote_types(values.dtype, np.min_scalar_type(len(cuts))))
-    if (found < 0).any():
-        made = made.astype(np.promote_types(made.dtype, np.float16))  # integers have no missing value
-        made[found < 0] = np.nan
-    return made
+        return np.array([None if b < 0 else b for b in bins.tolist()], object)
+    array = bins.astype(np.promote_types(values.dtype, np.min_scalar_type(len(cuts))))
+    if is_missing_bin.any():
+        array = array.astype(np.promote_types(array.dtype, np.float16))  # integers have no missing value
+        array[is_missing_bin] = np.nan
+    return array
 
 
-def find_cuts(rule: Rule, numbers: Floats, counts: Counts, classes: Array | None = None) -> Cuts:
-    """Where to cut a column, given how many objects have each number, and for MDLP each number and class.
+def find_cuts(rule: Rule, numbers: Floats, counts: Counts, decision_codes: Array | None = None) -> Cuts:
+    """Where to cut a column, given how many objects have each number, and for MDLP each number and decision.
 
     Numbers may come in any order and repeatedly. NaN and ±∞ are ignored.
     """
     if rule.given:
         return rule.cuts
-    known = np.isfinite(numbers) & (counts > 0)
-    values, at = np.unique(numbers[known] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
-    weights = counts[known]
+    counted = np.isfinite(numbers) & (counts > 0)
+    values, ranks = np.unique(numbers[counted] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
+    weights = counts[counted]
     if len(values) < 2:
         return ()
     if rule.method == "width":
-        low, high = float(values[0]), float(values[-1])
+        low = float(values[0])
+        high = float(values[-1])
         scale = 2.0 if math.isinf(high - low) else 1.0
-        found = np.linspace(low / scale, high / scale, rule.k + 1)[1:-1] * scale
+        points = np.linspace(low / scale, high / scale, rule.k + 1)[1:-1] * scale
     elif rule.method == "quantile":
         # for j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF
-        upto = np.cumsum(np.bincount(at, weights).astype(np.int64))
+        upto = np.cumsum(np.bincount(ranks, weights).astype(np.int64))
         n = int(upto[-1])
         k = min(rule.k, n)  # from k = n on every value has its own bin
-        found = values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
+        points = values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
     else:
-        ranks = mdlp_splits(at, np.zeros(len(at), np.int64) if classes is None else classes[known], weights)
-        below, above = values[ranks], values[ranks + 1]
+        decisions = np.zeros(len(ranks), np.int64) if decision_codes is None else decision_codes[counted]
+        splits = mdlp_splits(ranks, decisions, weights)
+        below = values[splits]
+        above = values[splits + 1]
         middle = below / 2 + above / 2
-        found = np.where(middle < above, middle, below)
-    return tuple(np.unique(found[found < values[-1]]).tolist())
+        points = np.where(middle < above, middle, below)
+    return tuple(np.unique(points[points < values[-1]]).tolist())

@@ -124,7 +124,8 @@ def recode(codes: Array, values: Iterable[Any]) -> Column:
 
 def take_rows(column: Column, rows: NDArray[np.intp]) -> Column:
     """Keep some rows of a column, and only the values that still occur."""
-    codes, used = np.empty(len(rows), column.codes.dtype), np.zeros(len(column.values), np.bool_)
+    codes = np.empty(len(rows), column.codes.dtype)
+    used = np.zeros(len(column.values), np.bool_)
     _take(column.codes, rows, codes, used)
     if used.all():
         return Column(codes, column.values, column.merged)
@@ -268,21 +269,31 @@ def _windows(sample: Array) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
     """The start of the range of 256 values that each column may fit, by a sample, and the columns that do not fit."""
     dtype = sample.dtype
     if dtype.itemsize == 1:  # numbers that begin with 0 are dense sooner; others fit too
-        least = np.where(sample.min(axis=1) < 0, np.iinfo(dtype).min, 0)
-        return least.astype(np.int64).view(np.uint64), np.zeros(len(sample), np.bool_)
+        low = np.where(sample.min(axis=1) < 0, np.iinfo(dtype).min, 0)
+        return _as_words(low), np.zeros(len(sample), np.bool_)
     if dtype.kind == "f":
-        least, most = np.fmin.reduce(sample, axis=1), np.fmax.reduce(sample, axis=1)
-        least, most = (np.where(np.isnan(end), 0, end).astype(np.float64) for end in (least, most))
-        wide = ~((np.floor(sample) == sample) | np.isnan(sample)).all(axis=1) | (
-            np.maximum(-least, most) > _MAX_WHOLE_FLOAT
-        )
-        least, most = (np.where(wide, 0, end).astype(np.int64).view(np.uint64) for end in (least, most))
+        smallest = _zero_if_nan(np.fmin.reduce(sample, axis=1))
+        largest = _zero_if_nan(np.fmax.reduce(sample, axis=1))
+        are_whole = ((np.floor(sample) == sample) | np.isnan(sample)).all(axis=1)
+        is_wide = ~are_whole | (np.maximum(-smallest, largest) > _MAX_WHOLE_FLOAT)
+        lowest = _as_words(np.where(is_wide, 0, smallest))
+        highest = _as_words(np.where(is_wide, 0, largest))
     else:
-        least, most = (end.astype(np.int64).view(np.uint64) for end in (sample.min(axis=1), sample.max(axis=1)))
-        wide = np.zeros(len(sample), np.bool_)
-    spare = np.uint64(254) - (most - least)
-    low = np.where((least <= most) & (most < 255), np.uint64(0), least - spare // np.uint64(2))
-    return low, wide | (most - least > np.uint64(254))
+        lowest = _as_words(sample.min(axis=1))
+        highest = _as_words(sample.max(axis=1))
+        is_wide = np.zeros(len(sample), np.bool_)
+    spare = np.uint64(254) - (highest - lowest)
+    starts = np.where((lowest <= highest) & (highest < 255), np.uint64(0), lowest - spare // np.uint64(2))
+    return starts, is_wide | (highest - lowest > np.uint64(254))
+
+
+def _zero_if_nan(numbers: Array) -> NDArray[np.float64]:
+    return np.where(np.isnan(numbers), 0, numbers).astype(np.float64)
+
+
+def _as_words(numbers: Array) -> NDArray[np.uint64]:
+    """Whole numbers as the words of 64 bits in which differences wrap around."""
+    return numbers.astype(np.int64).view(np.uint64)
 
 
 def _values(above: NDArray[np.intp], low: np.uint64, dtype: np.dtype[Any]) -> list[Any]:

@@ -35,14 +35,15 @@ def _table(total: int) -> tuple[Ints, float]:
     return np.rint(numbers * np.log(np.maximum(numbers, 1.0)) * scale).astype(np.int64), scale
 
 
-def mdlp_splits(at: Array, classes: Array, counts: Ints) -> Ints:
-    """Values above which to cut, as ranks, ascending; entries are a value's rank, a class and their count."""
-    n_decisions = int(classes.max()) + 1
-    pairs, places = np.unique(at * n_decisions + classes, return_inverse=True)
-    size = np.bincount(places, counts).astype(np.int64)  # exact: floats are up to 2^53
-    ranks, own = np.divmod(pairs, n_decisions)
-    first = np.searchsorted(ranks, np.arange(ranks[-1] + 2))
-    return _splits(own, size, first, n_decisions, *_table(int(size.sum())))
+def mdlp_splits(ranks: Array, decisions: Array, counts: Ints) -> Ints:
+    """Values above which to cut, as ranks, ascending; entries are a value's rank, a decision and their count."""
+    n_decisions = int(decisions.max()) + 1
+    pairs, pair_numbers = np.unique(ranks * n_decisions + decisions, return_inverse=True)
+    size_of_entry = np.bincount(pair_numbers, counts).astype(np.int64)  # exact: floats are up to 2^53
+    rank_of_entry, decision_of_entry = np.divmod(pairs, n_decisions)
+    first_entry = np.searchsorted(rank_of_entry, np.arange(rank_of_entry[-1] + 2))
+    table, scale = _table(int(size_of_entry.sum()))
+    return _splits(decision_of_entry, size_of_entry, first_entry, n_decisions, table, scale)
 
 
 @jit
@@ -50,16 +51,23 @@ def _weighed(count: int, table: Ints, scale: float) -> int:
     return int(table[count]) if count < len(table) else int(np.rint(count * math.log(count) * scale))
 
 
+# In these kernels the entries are the different pairs of a value and a decision, value by value: `first_entry` has for
+# each value, by its rank, where its entries begin, and a final end.
+
+
 @jit
-def _splits(own: Ints, size: Ints, first: Ints, n_decisions: int, table: Ints, scale: float) -> Ints:
-    n_values = len(first) - 1
+def _splits(
+    decision_of_entry: Ints, size_of_entry: Ints, first_entry: Ints, n_decisions: int, table: Ints, scale: float
+) -> Ints:
+    n_values = len(first_entry) - 1
     cuts = np.empty(n_values, np.int64)
     n_cuts = 0
     todo = [(0, n_values)]
-    whole, left = np.zeros(n_decisions, np.int64), np.zeros(n_decisions, np.int64)
+    counts = np.zeros(n_decisions, np.int64)
+    left_counts = np.zeros(n_decisions, np.int64)
     while len(todo):
         low, high = todo.pop()
-        cut = _best(own, size, first, low, high, table, scale, whole, left)
+        cut = _best(decision_of_entry, size_of_entry, first_entry, low, high, table, scale, counts, left_counts)
         if cut >= 0:
             cuts[n_cuts] = cut
             n_cuts += 1
@@ -70,58 +78,89 @@ def _splits(own: Ints, size: Ints, first: Ints, n_decisions: int, table: Ints, s
 
 @jit
 def _best(
-    own: Ints, size: Ints, first: Ints, low: int, high: int, table: Ints, scale: float, whole: Ints, left: Ints
+    decision_of_entry: Ints,
+    size_of_entry: Ints,
+    first_entry: Ints,
+    low: int,
+    high: int,
+    table: Ints,
+    scale: float,
+    counts: Ints,
+    left_counts: Ints,
 ) -> int:
-    """The rank in low … high-1 above which to cut; -1 if no cut pays."""
-    begin, end = first[low], first[high]
+    """The rank in low … high-1 above which to cut; -1 if no cut pays. The counts by decision are working memory."""
+    begin = first_entry[low]
+    end = first_entry[high]
     for e in range(begin, end):
-        whole[own[e]] = left[own[e]] = 0
-    # Σ c·ln c of the classes left and right of the cut
-    n, k, n_left, inside, beyond = 0, 0, 0, 0, 0
+        decision = decision_of_entry[e]
+        counts[decision] = 0
+        left_counts[decision] = 0
+    n_objects = 0
+    n_decisions = 0
+    # Σ c·ln c of the decision counts left and right of the cut, which begins at the left end
+    left_sum = 0
+    right_sum = 0
     for e in range(begin, end):
-        c = whole[own[e]]
-        whole[own[e]] += size[e]
-        beyond += _weighed(c + size[e], table, scale) - _weighed(c, table, scale)
-        k += c == 0
-        n += size[e]
-    if k < 2 or high - low < 2:
+        decision = decision_of_entry[e]
+        count = counts[decision]
+        counts[decision] += size_of_entry[e]
+        right_sum += _weighed(count + size_of_entry[e], table, scale) - _weighed(count, table, scale)
+        n_decisions += count == 0
+        n_objects += size_of_entry[e]
+    if n_decisions < 2 or high - low < 2:
         return -1
     entropies = np.full(high - low - 1, _NO_CUT, np.int64)
+    n_left = 0
     for value in range(low, high - 1):
-        for e in range(first[value], first[value + 1]):
-            c, after, all_of_it = left[own[e]], left[own[e]] + size[e], whole[own[e]]
-            inside += _weighed(after, table, scale) - _weighed(c, table, scale)
-            beyond += _weighed(all_of_it - after, table, scale) - _weighed(all_of_it - c, table, scale)
-            left[own[e]] = after
-            n_left += size[e]
-        # no cut within a run of values of one and the same class can be best
-        a, b, c = first[value], first[value + 1], first[value + 2]
-        if b - a > 1 or c - b > 1 or own[a] != own[b]:
-            sums = _weighed(n_left, table, scale) + _weighed(n - n_left, table, scale)
-            entropies[value - low] = sums - inside - beyond
+        for e in range(first_entry[value], first_entry[value + 1]):
+            decision = decision_of_entry[e]
+            before = left_counts[decision]
+            after = before + size_of_entry[e]
+            count = counts[decision]
+            left_sum += _weighed(after, table, scale) - _weighed(before, table, scale)
+            right_sum += _weighed(count - after, table, scale) - _weighed(count - before, table, scale)
+            left_counts[decision] = after
+            n_left += size_of_entry[e]
+        # no cut within a run of values of one and the same decision can be best
+        entry = first_entry[value]
+        next_entry = first_entry[value + 1]
+        has_several = next_entry - entry > 1
+        next_has_several = first_entry[value + 2] - next_entry > 1
+        if has_several or next_has_several or decision_of_entry[entry] != decision_of_entry[next_entry]:
+            sums = _weighed(n_left, table, scale) + _weighed(n_objects - n_left, table, scale)
+            entropies[value - low] = sums - left_sum - right_sum
     # the first of those that differ only by rounding
     least = entropies.min()
-    best = low + int(np.argmax(entropies <= least + 6 * (k + 1)))
+    best = low + int(np.argmax(entropies <= least + 6 * (n_decisions + 1)))
     for e in range(begin, end):
-        left[own[e]] = 0
-    for e in range(begin, first[best + 1]):
-        left[own[e]] += size[e]
-    return best if least < _NO_CUT and _pays(own[begin:end], whole, left, table, scale) else -1
+        left_counts[decision_of_entry[e]] = 0
+    for e in range(begin, first_entry[best + 1]):
+        left_counts[decision_of_entry[e]] += size_of_entry[e]
+    if least < _NO_CUT and _pays(decision_of_entry[begin:end], counts, left_counts, table, scale):
+        return best
+    return -1
 
 
 @jit
-def _pays(own: Ints, whole: Ints, left: Ints, table: Ints, scale: float) -> bool:
-    """Whether the split of these class counts gains more bits than it takes to describe; overwrites `whole`."""
+def _pays(decision_of_entry: Ints, counts: Ints, left_counts: Ints, table: Ints, scale: float) -> bool:
+    """Whether the split of these decision counts gains more bits than it takes to describe; sets the counts to 0."""
     # Gain > log2(N-1)/N + Δ/N, Δ = log2(3^k - 2) - (k·Ent(S) - k1·Ent(S1) - k2·Ent(S2)); here all is times N.
-    n, k, sums, parts = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64), np.empty(3, np.int64)
-    for e in range(len(own)):
-        parts[0], parts[1] = whole[own[e]], left[own[e]]
-        parts[2] = parts[0] - parts[1]
-        whole[own[e]] = left[own[e]] = 0
+    # The arrays are of S, S1 and S2: the whole, the part left of the cut and the part right of it.
+    n = np.zeros(3, np.int64)
+    k = np.zeros(3, np.int64)
+    sums = np.zeros(3, np.int64)
+    count_in = np.empty(3, np.int64)
+    for e in range(len(decision_of_entry)):
+        decision = decision_of_entry[e]
+        count_in[0] = counts[decision]
+        count_in[1] = left_counts[decision]
+        count_in[2] = count_in[0] - count_in[1]
+        counts[decision] = 0
+        left_counts[decision] = 0
         for p in range(3):
-            n[p] += parts[p]
-            k[p] += parts[p] > 0
-            sums[p] += _weighed(parts[p], table, scale)
+            n[p] += count_in[p]
+            k[p] += count_in[p] > 0
+            sums[p] += _weighed(count_in[p], table, scale)
     bits = np.empty(3)
     for p in range(3):
         bits[p] = (_weighed(n[p], table, scale) - sums[p]) / (scale * math.log(2.0))

@@ -37,20 +37,20 @@ def mix(key: np.uint64) -> np.uint64:
 @jit
 def _near(keys: Keys, low: np.uint64, slots: Index, codes: Index, first: Index) -> np.uint64:
     # slots, zeroed, hold code + 1 of the keys seen
-    made = np.uint32(0)
+    n_codes = np.uint32(0)
     for i in range(np.uint64(len(keys))):
         at = keys[i] - low
         if slots[at] == 0:
-            first[made] = i
-            made += np.uint32(1)
-            slots[at] = made
+            first[n_codes] = i
+            n_codes += np.uint32(1)
+            slots[at] = n_codes
         codes[i] = slots[at] - np.uint32(1)
-    return np.uint64(made)
+    return np.uint64(n_codes)
 
 
 @jit
 def _hash(
-    keys: Keys, begin: np.uint64, slots: Index, made: np.uint64, codes: Index, first: Index
+    keys: Keys, begin: np.uint64, slots: Index, n_codes: np.uint64, codes: Index, first: Index
 ) -> tuple[np.uint64, np.uint64]:
     # Open addressing; a slot holds code + 1. Ends at the first key that would fill more than half of the slots.
     mask = np.uint64(len(slots)) - _ONE
@@ -60,19 +60,19 @@ def _hash(
         while slots[at] != 0 and keys[first[slots[at] - np.uint32(1)]] != key:
             at = (at + _ONE) & mask
         if slots[at] == 0:
-            if made + made > mask:
-                return np.uint64(i), made
-            first[made] = i
-            made += _ONE
-            slots[at] = made
+            if n_codes + n_codes > mask:
+                return np.uint64(i), n_codes
+            first[n_codes] = i
+            n_codes += _ONE
+            slots[at] = n_codes
         codes[i] = slots[at] - np.uint32(1)
-    return np.uint64(len(keys)), made
+    return np.uint64(len(keys)), n_codes
 
 
 @jit
-def _rehash(keys: Keys, slots: Index, made: np.uint64, first: Index) -> None:
+def _rehash(keys: Keys, slots: Index, n_codes: np.uint64, first: Index) -> None:
     mask = np.uint64(len(slots)) - _ONE
-    for c in range(made):
+    for c in range(n_codes):
         at = mix(keys[first[c]]) & mask
         while slots[at] != 0:
             at = (at + _ONE) & mask
@@ -82,26 +82,30 @@ def _rehash(keys: Keys, slots: Index, made: np.uint64, first: Index) -> None:
 @jit
 def factorized(keys: Keys) -> tuple[Index, Index]:
     """Codes of keys, in order of appearance, and the row where each appears first."""
-    codes, first = np.empty(len(keys), np.uint32), np.empty(len(keys), np.uint32)
+    codes = np.empty(len(keys), np.uint32)
+    first = np.empty(len(keys), np.uint32)
     if len(keys) == 0:
         return codes, first
     # signed or unsigned does not matter: differences wrap around to the same
-    low = high = np.int64(keys[0])
+    low = np.int64(keys[0])
+    high = low
     for i in range(np.uint64(len(keys))):
-        low, high = min(low, np.int64(keys[i])), max(high, np.int64(keys[i]))
+        key = np.int64(keys[i])
+        low = min(low, key)
+        high = max(high, key)
     reach = np.uint64(high) - np.uint64(low)
     if reach < _NEAR:
-        made = _near(keys, np.uint64(low), np.zeros(reach + _ONE, np.uint32), codes, first)
-        return codes, first[:made].copy()
+        n_codes = _near(keys, np.uint64(low), np.zeros(reach + _ONE, np.uint32), codes, first)
+        return codes, first[:n_codes].copy()
     size = np.uint64(1024)
     slots = np.zeros(size, np.uint32)
-    begin, made = _hash(keys, np.uint64(0), slots, np.uint64(0), codes, first)
+    begin, n_codes = _hash(keys, np.uint64(0), slots, np.uint64(0), codes, first)
     while begin < np.uint64(len(keys)):
         size *= np.uint64(4)
         slots = np.zeros(size, np.uint32)
-        _rehash(keys, slots, made, first)
-        begin, made = _hash(keys, begin, slots, made, codes, first)
-    return codes, first[:made].copy()
+        _rehash(keys, slots, n_codes, first)
+        begin, n_codes = _hash(keys, begin, slots, n_codes, codes, first)
+    return codes, first[:n_codes].copy()
 
 
 # Below, the columns are the rows of `columns`, at the places `chosen`: those of a matrix in C order are read in tiles,
@@ -117,7 +121,9 @@ def narrow_integers(columns: Array, chosen: Places, low: Keys, codes: Bytes, wid
         for j in range(np.uint64(len(chosen))):
             if wide[j]:
                 continue
-            column, out, least = columns[chosen[j]], codes[j], low[j]
+            column = columns[chosen[j]]
+            out = codes[j]
+            least = low[j]
             above = np.uint64(0)
             for i in range(begin, end):
                 difference = np.uint64(column[i]) - least  # wraps around to the right value for any signs
@@ -136,7 +142,9 @@ def narrow_floats(columns: Array, chosen: Places, low: Keys, codes: Bytes, wide:
         for j in range(np.uint64(len(chosen))):
             if wide[j]:
                 continue
-            column, out, least = columns[chosen[j]], codes[j], np.int32(low[j])
+            column = columns[chosen[j]]
+            out = codes[j]
+            least = np.int32(low[j])
             for i in range(begin, end):
                 values[i - begin] = column[i]
             above = np.uint32(0)
@@ -158,7 +166,8 @@ def gather(columns: Array, chosen: Places, out: Array, tile: np.uint64) -> None:
     for begin in range(np.uint64(0), n, tile):
         end = min(begin + tile, n)
         for j in range(np.uint64(len(chosen))):
-            column, row = columns[chosen[j]], out[j]
+            column = columns[chosen[j]]
+            row = out[j]
             for i in range(begin, end):
                 row[i] = column[i]
 
@@ -184,10 +193,10 @@ def dense(codes: Bytes, skip: Flags, seen: Flags) -> None:
         else:
             for i in range(n):
                 seen[j, column[i]] = True
-        made = np.uint64(0)
+        n_codes = np.uint64(0)
         for v in range(np.uint64(256)):
-            lut[v] = made
-            made += np.uint64(seen[j, v])
-        if made <= np.uint64(top):
+            lut[v] = n_codes
+            n_codes += np.uint64(seen[j, v])
+        if n_codes <= np.uint64(top):
             for i in range(n):
                 column[i] = lut[column[i]]

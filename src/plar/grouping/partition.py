@@ -23,6 +23,10 @@ Ints: TypeAlias = NDArray[np.int64]
 #: dictionary codes of one column, in the smallest unsigned type that holds them
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+
 
 def smallest_codes(codes: Array, n_values: int) -> Codes:
     """Store dictionary codes in the smallest of uint8, uint16 and uint32."""
@@ -74,14 +78,22 @@ def split(group: Sequence[tuple[Codes, int]], keys: Index, order: Index, starts:
     >>> after.order.tolist(), after.gone.tolist()
     ([0, 2], [1, 3])
     """
-    n, n_values = len(order), math.prod(of_column for _, of_column in group)
+    n = len(order)
+    n_values = math.prod(of_column for _, of_column in group)
     codes = smallest_codes(np.zeros(n, np.uint8), n_values)
     for column, of_column in group:
         _append(codes, of_column, column, order)
     new_order = np.empty(2 * n, np.uint32)
-    new_starts, gone_starts = np.empty(n + n_values + 1, np.uint32), np.empty(n + n_values + 1, np.uint32)
-    kept, classes, left = refine(codes, n_values, keys, order, starts, (new_order, new_starts, gone_starts))
-    return Split(new_order[:kept], new_starts[: classes + 1], new_order[n : 2 * n - kept], gone_starts[: left + 1])
+    new_starts = np.empty(n + n_values + 1, np.uint32)
+    gone_starts = np.empty(n + n_values + 1, np.uint32)
+    refined = (new_order, new_starts, gone_starts)
+    n_rows_kept, n_classes_kept, n_classes_gone = refine(codes, n_values, keys, order, starts, refined)
+    return Split(
+        order=new_order[:n_rows_kept],
+        starts=new_starts[: n_classes_kept + 1],
+        gone=new_order[n : 2 * n - n_rows_kept],
+        gone_starts=gone_starts[: n_classes_gone + 1],
+    )
 
 
 def in_order(column: Array, order: Index, dtype: Any = np.uint32) -> Array:
@@ -112,65 +124,82 @@ def _append(codes: Codes, n_values: int, column: Codes, order: Index) -> None:
 def refine(
     codes: Codes, n_values: int, keys: Index, order: Index, starts: Index, refined: tuple[Index, Index, Index]
 ) -> tuple[int, int, int]:
-    """Split every class by codes in the order of the partition; the kernel of `split`."""
+    """The kernel of `split`, for codes in the order of the partition.
+
+    Returns how many rows and how many classes are kept, and how many classes are dropped.
+    """
     # Most classes are small and branches on them unpredictable, so there are few: a new class is dropped if its
     # smallest and largest keys are equal, and then its rows go to the second half of the arrays.
     new_order, new_starts, gone_starts = refined
-    one, two, values = np.uint64(1), np.uint64(2), np.uint64(n_values)
-    slots = np.zeros(n_values, np.uint32)
-    least, largest = np.full(n_values, 0xFFFFFFFF, np.uint32), np.zeros(n_values, np.uint32)
-    met = np.empty(n_values, np.uint32)
+    n_codes = np.uint64(n_values)
     half = np.uint64(len(order))
-    kept, classes, gone, left = np.uint64(0), np.uint64(0), half, np.uint64(0)
-    for c in range(np.uint64(len(starts)) - one):
-        low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
-        if high - low == two:
+    #: by value: how many rows of the class have it, then where the next of them goes; and their extreme keys
+    slots = np.zeros(n_values, np.uint32)
+    least = np.full(n_values, 0xFFFFFFFF, np.uint32)
+    largest = np.zeros(n_values, np.uint32)
+    #: the values that are looked at in a class
+    values = np.empty(n_values, np.uint32)
+    n_rows_kept = _ZERO
+    n_classes_kept = _ZERO
+    n_classes_gone = _ZERO
+    gone_end = half  # where the dropped rows end so far
+    for c in range(np.uint64(len(starts)) - _ONE):
+        low = np.uint64(starts[c])
+        high = np.uint64(starts[c + _ONE])
+        if high - low == _TWO:
             # by far the most common class: its two rows stay together, or both are dropped
-            a, b = np.uint64(order[low]), np.uint64(order[low + one])
-            stays = codes[low] == codes[low + one]
-            target = kept if stays else gone
-            new_order[target], new_order[target + one] = a, b
-            new_starts[classes] = kept
-            gone_starts[left], gone_starts[left + one] = gone - half, gone - half + one
-            kept += two if stays else np.uint64(0)
-            classes += np.uint64(stays)
-            gone += np.uint64(0) if stays else two
-            left += np.uint64(0) if stays else two
+            stays = codes[low] == codes[low + _ONE]
+            target = n_rows_kept if stays else gone_end
+            new_order[target] = order[low]
+            new_order[target + _ONE] = order[low + _ONE]
+            new_starts[n_classes_kept] = n_rows_kept
+            gone_starts[n_classes_gone] = gone_end - half
+            gone_starts[n_classes_gone + _ONE] = gone_end - half + _ONE
+            n_rows_kept += _TWO if stays else _ZERO
+            n_classes_kept += np.uint64(stays)
+            gone_end += _ZERO if stays else _TWO
+            n_classes_gone += _ZERO if stays else _TWO
             continue
         # with few values loop over all of them, else over those that occur
-        few = values <= np.uint64(16) or values <= high - low
-        if few:
-            for t in range(values):
-                met[t] = t
-        n_met = values if few else np.uint64(0)
+        takes_all = n_codes <= np.uint64(16) or n_codes <= high - low
+        if takes_all:
+            for t in range(n_codes):
+                values[t] = t
+        n_taken = n_codes if takes_all else _ZERO
         for i in range(low, high):
-            v, key = np.uint64(codes[i]), keys[order[i]]
-            if not few and slots[v] == 0:
-                met[n_met] = v
-                n_met += one
+            v = np.uint64(codes[i])
+            key = keys[order[i]]
+            if not takes_all and slots[v] == 0:
+                values[n_taken] = v
+                n_taken += _ONE
             slots[v] += np.uint32(1)
             least[v] = min(least[v], key)
             largest[v] = max(largest[v], key)
-        for t in range(n_met):
-            v = np.uint64(met[t])
+        for t in range(n_taken):
+            v = np.uint64(values[t])
             size = np.uint64(slots[v])
-            stays, leaves = least[v] < largest[v], least[v] == largest[v]
-            new_starts[classes], gone_starts[left] = kept, gone - half
-            slots[v] = kept if stays else gone
-            kept += size if stays else np.uint64(0)
-            gone += size if leaves else np.uint64(0)
-            classes += np.uint64(stays)
-            left += np.uint64(leaves)
+            stays = least[v] < largest[v]
+            leaves = least[v] == largest[v]  # a value that does not occur neither stays nor leaves
+            new_starts[n_classes_kept] = n_rows_kept
+            gone_starts[n_classes_gone] = gone_end - half
+            slots[v] = n_rows_kept if stays else gone_end
+            n_rows_kept += size if stays else _ZERO
+            gone_end += size if leaves else _ZERO
+            n_classes_kept += np.uint64(stays)
+            n_classes_gone += np.uint64(leaves)
         for i in range(low, high):
             v = np.uint64(codes[i])
             place = np.uint64(slots[v])
             new_order[place] = order[i]
-            slots[v] = place + one
-        for t in range(n_met):
-            v = np.uint64(met[t])
-            slots[v], least[v], largest[v] = 0, 0xFFFFFFFF, 0
-    new_starts[classes], gone_starts[left] = kept, gone - half
-    return int(kept), int(classes), int(left)
+            slots[v] = place + _ONE
+        for t in range(n_taken):
+            v = np.uint64(values[t])
+            slots[v] = 0
+            least[v] = 0xFFFFFFFF
+            largest[v] = 0
+    new_starts[n_classes_kept] = n_rows_kept
+    gone_starts[n_classes_gone] = gone_end - half
+    return int(n_rows_kept), int(n_classes_kept), int(n_classes_gone)
 
 
 def distinct(
@@ -194,7 +223,9 @@ def distinct(
     if starts is None:
         starts = np.array([0, n_rows] if n_rows else [0], np.uint32)
     n_alone = np.uint32((np.diff(starts) == 1).sum())
-    alone, order, starts = [order[:n_alone]], order[n_alone:], starts[n_alone:] - n_alone
+    alone = [order[:n_alone]]
+    order = order[n_alone:]
+    starts = starts[n_alone:] - n_alone
     for group in byte_groups(columns):
         if len(order) < 2:
             break
@@ -202,8 +233,9 @@ def distinct(
         alone.append(gone)
     singles = np.concatenate([*alone, order[:0]])
     n_singles = np.uint32(len(singles))
-    every = np.concatenate([singles, order])
-    return every, np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
+    all_rows = np.concatenate([singles, order])
+    all_starts = np.concatenate([np.arange(n_singles, dtype=np.uint32), starts + n_singles])
+    return all_rows, all_starts
 
 
 def count_distinct(columns: Iterable[tuple[Codes, int]], n_rows: int) -> int:
@@ -235,9 +267,10 @@ def find_runs(decisions: Index, counts: Ints, order: Index, starts: Index) -> Ru
     >>> runs.weights.tolist(), runs.begins.tolist(), runs.first.tolist()
     ([5, 7, 6], [0, 2, 3], [0, 2])
     """
-    begins, first = np.empty(len(order) + 1, np.uint32), np.empty(len(starts), np.uint32)
-    n = _find_runs(decisions, order, starts, begins, first)
-    return Runs(weights_in_order(counts, order), begins[: n + 1], first)
+    begins = np.empty(len(order) + 1, np.uint32)
+    first = np.empty(len(starts), np.uint32)
+    n_runs = _find_runs(decisions, order, starts, begins, first)
+    return Runs(weights_in_order(counts, order), begins[: n_runs + 1], first)
 
 
 def weights_in_order(counts: Ints, order: Index) -> Ints:
@@ -253,19 +286,20 @@ def weights_in_order(counts: Ints, order: Index) -> Ints:
 
 @jit
 def _find_runs(decisions: Index, order: Index, starts: Index, runs: Index, class_runs: Index) -> int:
-    made, one = np.uint64(0), np.uint64(1)
-    for c in range(np.uint64(len(starts)) - one):
-        class_runs[c] = made
-        low, high = np.uint64(starts[c]), np.uint64(starts[c + one])
+    n_runs = _ZERO
+    for c in range(np.uint64(len(starts)) - _ONE):
+        class_runs[c] = n_runs
+        low = np.uint64(starts[c])
+        high = np.uint64(starts[c + _ONE])
         last = np.uint32(0xFFFFFFFF)
         for i in range(low, high):
             decision = decisions[np.uint64(order[i])]
-            runs[made] = i
-            made += np.uint64(decision != last)
+            runs[n_runs] = i
+            n_runs += np.uint64(decision != last)
             last = decision
-    class_runs[len(starts) - 1] = made
-    runs[made] = starts[len(starts) - 1]
-    return int(made)
+    class_runs[len(starts) - 1] = n_runs
+    runs[n_runs] = starts[len(starts) - 1]
+    return int(n_runs)
 
 
 def class_numbers(order: Index, starts: Index) -> NDArray[np.uint64]:
@@ -291,8 +325,8 @@ def leaving_out_each(
 
     Examples
     --------
-    >>> found = leaving_out_each("abc", "", lambda partition, others: partition + "".join(others), lambda _: False)
-    >>> [(a, "".join(sorted(others))) for a, others in found]
+    >>> groups = leaving_out_each("abc", "", lambda partition, others: partition + "".join(others), lambda _: False)
+    >>> [(a, "".join(sorted(others))) for a, others in groups]
     [('a', 'bc'), ('c', 'ab'), ('b', 'ac')]
     """
     if len(attributes) < 2 or is_final(partition):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from plar.bins import MOST_CLASSES, are_numbers, is_quantity
+from plar.bins import MOST_DECISIONS, are_numbers, is_quantity
 from plar.engines.base import GranuleSet
 from plar.errors import Given, printable, warn
 from plar.session.session import Session
@@ -51,7 +51,7 @@ def _warn_of_quantity(session: Session) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
     granules = session.granules
     name = granules.decision[0]
-    if granules.n_decisions <= MOST_CLASSES or len(granules.decision) > 1 or name in granules.cuts:
+    if granules.n_decisions <= MOST_DECISIONS or len(granules.decision) > 1 or name in granules.cuts:
         return
     values = session.engine.sample_values(session.table, granules, name)
     if is_quantity(values, granules.n_decisions, lambda: granules.class_sizes().tolist()):
@@ -120,7 +120,7 @@ def warn_after(session: Session, chosen: Iterable[tuple[Sequence[str], int | Non
         candidates = [
             name
             for name in attributes
-            if n_values[name] > MOST_CLASSES and name not in granules.cuts and name not in ids
+            if n_values[name] > MOST_DECISIONS and name not in granules.cuts and name not in ids
         ]
         numbers = [name for name in candidates if _can_be_cut(session, name)]
         if not numbers:

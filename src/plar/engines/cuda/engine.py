@@ -314,7 +314,8 @@ class CudaEvaluation:
         """The sums of a block, set to zero."""
         sums = self._sums.get(id(block))
         if sums is None or len(sums) != size:
-            sums = self._sums[id(block)] = cuda.device_array(size, np.int64)
+            sums = cuda.device_array(size, np.int64)
+            self._sums[id(block)] = sums
         cuda_kernels.clear[(*grid(size, _THREADS_PER_BLOCK), stream)](sums, size, np.int64(0))
         return sums
 

@@ -131,6 +131,14 @@ def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) ->
 
 
 @device
+def _pure_sum(e: Any, n: Any, impure: Any) -> Any:
+    # the weight of a cell with that of one more run: it is pure only while one of the two is 0
+    if n == 0:
+        return e
+    return n if e == 0 else impure
+
+
+@device
 def _leave(is_run: bool, modes: Any, f: F, counts: Array, at: U, further: U, lane: int, sums: Array) -> None:
     # Without a divergent branch: the counter of a run is added to that of its class and taken out of the sum;
     # that of a class is added to the sum.
@@ -140,7 +148,7 @@ def _leave(is_run: bool, modes: Any, f: F, counts: Array, at: U, further: U, lan
     counts[at] = 0
     if is_run:
         e = counts[at + further]
-        counts[at + further] = (e if n == 0 else (n if e == 0 else impure)) if pure else e + n
+        counts[at + further] = _pure_sum(e, n, impure) if pure else e + n
     if pure:
         if not is_run:
             sums[3 * lane] -= np.int64(0) if n == impure else np.int64(n)

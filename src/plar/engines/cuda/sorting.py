@@ -59,11 +59,15 @@ def _scan_chunks(values: Array, n: int, chunk: int, sums: Array) -> None:
         for j in range(THREADS):
             running += before[j]
         for j in range(THREADS):
-            running, within[j] = running + within[j], running
+            of_thread = within[j]
+            within[j] = running
+            running += of_thread
     cuda.syncthreads()
     running = within[t]
     for i in range(low, high):
-        running, values[which, i] = running + values[which, i], running
+        value = values[which, i]
+        values[which, i] = running
+        running += value
 
 
 @device
@@ -127,7 +131,8 @@ class Sorter:
         tiles = -(-n // _TILE_ROWS)
         for shift in range(0, bits, _DIGIT_BITS):
             digits = 1 << min(_DIGIT_BITS, bits - shift)
-            (keys, new_keys), (places, new_places) = self._keys, self._places
+            keys, new_keys = self._keys
+            places, new_places = self._places
             sizes = n, shift, digits, tiles
             _count_digits[tiles, THREADS](keys, *sizes, self._digit_counts)
             self.scan(self._digit_counts, digits * tiles)
