@@ -228,13 +228,13 @@ class Messages:
     @contextmanager
     def reporting(self) -> Iterator[Reporter]:
         """Show progress, on a terminal or with --verbose anywhere; else only that a search is resumed."""
-        from plar.session.progress import ResumeNote, displayed
+        from plar.session.progress import Display, ResumeNote
         from plar.session.reporter import SILENT
 
         if self.quiet:
             yield SILENT
         elif self.verbose or sys.stderr.isatty():
-            with displayed(lines=self.verbose) as display:
+            with Display(lines=self.verbose) as display:
                 yield display
         else:
             yield ResumeNote()

@@ -50,7 +50,7 @@ def _option(given: Given) -> str:
 def _words(option: str, value: object) -> list[str]:
     """What stands behind each repetition of an option."""
     if isinstance(value, Mapping):
-        return [f"{name}={one}" for name, one in value.items()]
+        return [f"{name}={number}" for name, number in value.items()]
     if not isinstance(value, (list, tuple)):
         return [str(value)]
     if option == "na":

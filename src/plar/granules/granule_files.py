@@ -167,7 +167,7 @@ def _stored(roles: Mapping[str, Any], frame: pl.DataFrame) -> StoredGranules:
     decision = [(name, _coded(frame[name], name in roles["spelled"])) for name in roles["decision"]]
     if roles["checksum"] != _checksum(roles, [*conditions, *decision], counts):
         raise ValueError("it is not as it was written")
-    # files of earlier versions have neither rows nor profiles
+    # the first files of this version have neither rows nor profiles
     n_rows = int(roles.get("n_rows", 0))
     if not 0 <= n_rows <= MAX_OBJECTS:
         raise ValueError(f"{n_rows} rows")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -43,7 +43,7 @@ class Granules:
     decision_codes : (n,) array of uint32
         The decision of each granule as one code, several decision columns taken together.
     decision_values : tuple of sequences
-        For each decision column its value by class code.
+        For each decision column its value by decision code.
     counts : (n,) array of int64
         How many objects each granule stands for, all positive.
     n_objects : int
@@ -172,7 +172,7 @@ class Granules:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of codes, classes and counts, without the values."""
+        """Bytes of codes, decisions and counts, without the values."""
         return sum(array.nbytes for array in (*self.columns, self.decision_codes, self.counts))
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
@@ -215,7 +215,11 @@ class Granules:
 
     def equal_columns(self, groups: Iterable[Sequence[int]]) -> list[list[int]]:
         """Conditions that are equal up to the names of their values, given as positions, among those of each group."""
-        return equal_columns(groups, self.cardinalities, lambda function: [function(self.columns)])
+
+        def ask(function: Callable[[Sequence[Codes]], Any]) -> list[Any]:
+            return [function(self.columns)]  # these granules are one piece
+
+        return equal_columns(groups, self.cardinalities, ask)
 
     def coarsen(self, attributes: str | int | Iterable[str | int]) -> Granules:
         """G^(C∪D) → G^(P∪D) for P ⊆ C: drop the other attributes and add up the counts.
@@ -401,7 +405,7 @@ def merge_granules(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None 
 
 
 def _union_each(parts: Sequence[Sequence[tuple[str, Column]]]) -> list[tuple[str, Column]]:
-    """Each column of all parts below each other."""
+    """Each column of all parts, one part after another."""
     columns = []
     for same in zip(*parts, strict=True):
         name, _ = same[0]

@@ -84,33 +84,24 @@ def reducts(
     >>> [one.attributes for one in found], found.complete
     ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
     """
-    began = perf_counter()
     read = ReadOptions.of(reducts, decision, y, reading)
     options = SearchOptions(search="smallest", include=include, exclude=exclude, costs=costs)
     listing = ListOptions(limit, max_size)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
     chosen_measure = as_measure(measure)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
-        return AllReducts(session, chosen_measure, options, listing, began).run()
+        return AllReducts(session, chosen_measure, options, listing).run()
 
 
 class AllReducts(ClauseSearch):
     """The search for all reducts: those of one size after another."""
 
-    def __init__(
-        self,
-        session: Session,
-        measure: Measure,
-        options: SearchOptions,
-        listing: ListOptions,
-        began: float | None = None,
-    ) -> None:
+    def __init__(self, session: Session, measure: Measure, options: SearchOptions, listing: ListOptions) -> None:
         super().__init__(session, measure, options)
         if measure.kind == OWN:
             raise ParameterError(f"plar.reducts supports the measures PR, SCE, LCE and CCE. Got {measure.name!r}.")
         self._limit = listing.limit or _NO_LIMIT
         self._max_size = listing.max_size or _NO_LIMIT
-        self._began = perf_counter() if began is None else began
         self._members: list[NDArray[np.int32]] = []
 
     def run(self) -> Reducts:
@@ -178,5 +169,5 @@ class AllReducts(ClauseSearch):
             core=self.names_of(self.core),
             complete=self.complete,
             members=tuple(sorted(self._members, key=rank)),
-            seconds=perf_counter() - self._began,
+            seconds=perf_counter() - self.session.began,
         )

@@ -119,8 +119,12 @@ class ClauseSearch(Search):
         chains = [candidate.union(first.attributes), *[candidate] * (_CHAINS - 1)]
         while chains:
             self.check_time()
-            answers = self._ask([(held, self._order()) for held in chains])
-            chains = [held.union(one.attributes) for held, one in zip(chains, answers, strict=True) if one is not None]
+            clauses = self._ask([(chain, self._order()) for chain in chains])
+            chains = [
+                chain.union(clause.attributes)
+                for chain, clause in zip(chains, clauses, strict=True)
+                if clause is not None
+            ]
         return True
 
     def add_clauses_for(self, candidates: Sequence[frozenset[int]]) -> None:
@@ -151,9 +155,9 @@ class ClauseSearch(Search):
     def _ask(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         answers = self.clause_finder.find(questions)
         new: dict[tuple[int, ...], FoundClause] = {}
-        for one in answers:
-            if one is not None and one.attributes not in self.answers:
-                new.setdefault(one.attributes, one)
+        for answer in answers:
+            if answer is not None and answer.attributes not in self.answers:
+                new.setdefault(answer.attributes, answer)
         self.answers |= new
         self.hitting.add(new)
         if new:

@@ -53,7 +53,7 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def borrowing(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel that neither allocates nor returns arrays; its helpers are decorated alike.
+    """Compile a kernel that neither allocates nor returns arrays; helpers that take arrays must be alike, or `inlined`.
 
     References to its arrays are not counted, which in a loop that calls helpers takes longer than all the rest.
     """

@@ -15,12 +15,18 @@ from typing import Final
 
 from plar.errors import Given, MemoryLimitExceeded, invalid
 
+
+def _bytes_by_unit() -> dict[str, int]:
+    bytes_of = {"": 1, "b": 1}
+    for power, letter in enumerate("kmgt", 1):
+        for suffix in ("", "b"):
+            bytes_of[f"{letter}{suffix}"] = 1000**power
+            bytes_of[f"{letter}i{suffix}"] = 1024**power
+    return bytes_of
+
+
 _SECONDS_OF_UNIT: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_BYTES_OF_UNIT: Final = {"": 1, "b": 1}
-for _power, _letter in enumerate("kmgt", 1):
-    for _suffix in ("", "b"):
-        _BYTES_OF_UNIT[f"{_letter}{_suffix}"] = 1000**_power
-        _BYTES_OF_UNIT[f"{_letter}i{_suffix}"] = 1024**_power
+_BYTES_OF_UNIT: Final = _bytes_by_unit()
 _AMOUNT: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)")
 #: left free while polars reads: it can take this much in some tenths of a second
 _MAX_SPARE_BYTES: Final = 1 << 30
@@ -167,9 +173,9 @@ def check_memory(doing: str, need: int) -> None:
     """Raise if this process and `need` more bytes would exceed the limit of the call, or `need` alone the machine."""
     limit = _memory_limit.get()
     if limit is not None:
-        held = resident_memory()
-        if held + need > limit:
-            beside = f", {shown_bytes(held)} are held already" if held else ""
+        resident = resident_memory()
+        if resident + need > limit:
+            beside = f", {shown_bytes(resident)} are held already" if resident else ""
             problem = f"{doing} needs about {shown_bytes(need)} more{beside}"
             raise _exceeded(f"{problem}, and the memory limit is {shown_bytes(limit)}")
         return
@@ -186,17 +192,19 @@ def check_memory_used(doing: str) -> None:
     """Raise if this process has more than the limit of the call, or nearly all that the machine has."""
     limit = _memory_limit.get()
     if limit is not None:
-        held = resident_memory()
-        if held > limit:
-            raise _exceeded(f"{doing} holds {shown_bytes(held)} already, and the memory limit is {shown_bytes(limit)}")
+        resident = resident_memory()
+        if resident > limit:
+            raise _exceeded(
+                f"{doing} holds {shown_bytes(resident)} already, and the memory limit is {shown_bytes(limit)}"
+            )
         return
     machine = machine_memory()
     if machine is None:
         return
-    held = resident_memory()
+    resident = resident_memory()
     spare = min(machine // 10, _MAX_SPARE_BYTES)  # beyond that the kernel kills the process
-    if held > machine - spare:
-        raise _exceeded(f"{doing} holds {shown_bytes(held)} already, but only {shown_bytes(machine)} is available")
+    if resident > machine - spare:
+        raise _exceeded(f"{doing} holds {shown_bytes(resident)} already, but only {shown_bytes(machine)} is available")
 
 
 def _exceeded(problem: str) -> MemoryLimitExceeded:

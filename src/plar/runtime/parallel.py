@@ -57,7 +57,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def usable_cores() -> int:
-    """How many threads to use: as many as asked for, else as many as can run at a time; within a task, its own."""
+    """How many threads to use: as many as asked for, else as many as can run at a time; within a task, one."""
     if _in_task.get():
         return 1
     return _n_threads.get() or _all_cores()
@@ -68,7 +68,7 @@ def _all_cores() -> int:
 
 
 def _as_task(function: Callable[[A], T], task: A) -> T:
-    """Call the function such that nothing is divided again within it."""
+    """Call the function; what it would share among threads, this one does alone."""
     token = _in_task.set(True)
     try:
         return function(task)
@@ -82,7 +82,7 @@ def in_threads(
     cells: float = math.inf,
     stop: Callable[[], None] | None = None,
 ) -> Iterator[T]:
-    """Results of the tasks, in order, some computed at a time; with few `cells` a task is not worth a thread.
+    """Results of the tasks, in order, several computed at a time; with few `cells` a task is not worth a thread.
 
     Results are computed as they are taken, or a little ahead, so that few are in memory. If a task fails or
     the caller is interrupted, the tasks that run are waited for; `stop`, if given, is called first, to tell
@@ -96,7 +96,7 @@ def in_threads(
 
     pool = ThreadPoolExecutor(cores)
     try:
-        # limits are context variables of the call
+        # a copy of the context for each, since the limits of the call are context variables
         futures = (pool.submit(copy_context().run, _as_task, function, task) for task in tasks)
         waiting = deque(islice(futures, 2 * cores))
         while waiting:

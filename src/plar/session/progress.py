@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from plar.engines.job_progress import JobProgress
 from plar.errors import printable
 from plar.results.reduct import Step
 from plar.results.report.words import number
 from plar.runtime.limits import shown_bytes, shown_seconds
-from plar.session.reporter import Callbacks, OnStep, Progress, Reporter, Reporters
+from plar.session.reporter import Callbacks, MemoryNeed, OnStep, Progress, Reporter, Reporters
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -43,7 +43,10 @@ class ResumeNote(Reporter):
 
 
 class Display(ResumeNote):
-    """Shows the current phase and its progress on stderr, with a line for everything done if `lines`."""
+    """Shows the current phase and its progress on stderr, with a line for everything done if `lines`.
+
+    It is a context manager: within its block, a terminal has a live line.
+    """
 
     watches_jobs = True
 
@@ -52,6 +55,8 @@ class Display(ResumeNote):
         #: where lines go above the live one, if there is one
         self._console: Console | None = None
         self._live: Live | None = None
+        #: ends the live line
+        self._resources = ExitStack()
         self._phase = "read"
         self._total = 0
         self._began = monotonic()
@@ -59,6 +64,23 @@ class Display(ResumeNote):
         self._read_before = 0
         self._job: JobProgress | None = None
         self._compiled = float(_compile_clock().seconds)
+
+    def __enter__(self) -> Self:
+        """Start the live line, if stderr is a terminal."""
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._console = Console(stderr=True)
+            live = Live(self, console=self._console, transient=True, refresh_per_second=10, redirect_stdout=False)
+            self._live = self._resources.enter_context(live)
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *details: Any) -> None:
+        """End the live line, and print how long the last phase took, unless it failed."""
+        self._resources.close()
+        if error is None and self._phase == "certificate":
+            self._print("checked", shown_seconds(monotonic() - self._began))
 
     def phase(self, name: str, done: int, total: int) -> None:
         """Start a phase, or its next step."""
@@ -79,14 +101,17 @@ class Display(ResumeNote):
         if self._live is not None:
             self._live.refresh()  # shown, however short it is
 
-    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
+    def granulated(self, n_granules: int, n_objects: int, memory: MemoryNeed | None) -> None:
         """Print what was read."""
         size = [f"{shown_bytes(self._total)} read"] if self._total else []
         pace = _pace(n_objects, "rows", monotonic() - self._began, self._compiling())
         self._print("rows", *size, f"{n_objects:,} rows, {n_granules:,} distinct", *pace)
         if memory:
-            coded, need = map(shown_bytes, memory)
-            self._print("memory", f"{coded} for the coded table", f"about {need} more for the search")
+            self._print(
+                "memory",
+                f"{shown_bytes(memory.coded_table)} for the coded table",
+                f"about {shown_bytes(memory.engine)} more for the search",
+            )
 
     def step(self, step: Step) -> None:
         """Print what a greedy step found."""
@@ -228,29 +253,11 @@ def _pace(n: int, what: str, seconds: float, compiling: float) -> list[str]:
 
 
 @contextmanager
-def displayed(*, lines: bool) -> Iterator[Display]:
-    """Show progress on stderr: a live line if it is a terminal, and with `lines` one for everything done."""
-    display = Display(lines=lines)
-    if not sys.stderr.isatty():
-        yield display
-    else:
-        from rich.console import Console
-        from rich.live import Live
-
-        console = display._console = Console(stderr=True)
-        with Live(display, console=console, transient=True, refresh_per_second=10, redirect_stdout=False) as live:
-            display._live = live
-            yield display
-    if display._phase == "certificate":
-        display._print("checked", shown_seconds(monotonic() - display._began))
-
-
-@contextmanager
 def reporting(verbose: bool, progress: Progress | None, on_step: OnStep | None) -> Iterator[Reporter]:
     """Report to the functions of the caller and, if asked for, on stderr."""
     callbacks = Callbacks(progress, on_step)
     if not verbose:
         yield callbacks
         return
-    with displayed(lines=True) as display:
+    with Display(lines=True) as display:
         yield Reporters([display, callbacks])

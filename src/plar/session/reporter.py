@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from plar.engines.job_progress import JobProgress
 from plar.errors import Parameter, ParameterError
@@ -15,6 +15,15 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 OnStep: TypeAlias = Callable[[Step], None]
 
 
+class MemoryNeed(NamedTuple):
+    """Bytes that a search needs."""
+
+    #: of the coded table
+    coded_table: int
+    #: of what the engine makes beside it
+    engine: int
+
+
 class Reporter:
     """Whom a call tells of its progress; this one tells nobody else."""
 
@@ -24,8 +33,8 @@ class Reporter:
     def phase(self, name: str, done: int, total: int) -> None:
         """A phase begins, or has done so much of its total; what is counted depends on the phase."""
 
-    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
-        """The table is read; `memory`: bytes of the coded table, and those that the engine needs beside it."""
+    def granulated(self, n_granules: int, n_objects: int, memory: MemoryNeed | None) -> None:
+        """The table is read; `memory` is what the search needs, if that is known."""
 
     def resumed(self, n_steps: int) -> None:
         """The core and some steps come from a checkpoint."""
@@ -78,7 +87,7 @@ class Reporters(Reporter):
         for reporter in self._reporters:
             reporter.phase(name, done, total)
 
-    def granulated(self, n_granules: int, n_objects: int, memory: tuple[int, int] | None) -> None:
+    def granulated(self, n_granules: int, n_objects: int, memory: MemoryNeed | None) -> None:
         """Pass on how much was read."""
         for reporter in self._reporters:
             reporter.granulated(n_granules, n_objects, memory)

@@ -24,7 +24,7 @@ from plar.options import ReadOptions, RunOptions, SearchOptions
 from plar.runtime.interrupts import SafeInterrupts
 from plar.runtime.limits import check_memory, memory_limited, shown_bytes
 from plar.runtime.parallel import threads
-from plar.session.reporter import SILENT, Reporter
+from plar.session.reporter import SILENT, MemoryNeed, Reporter
 
 
 class Session:
@@ -53,10 +53,11 @@ class Session:
     ) -> None:
         self.run_options = run_options or RunOptions()
         self.reporter = reporter
-        #: when `time.perf_counter` reaches it, a search stops with what it has
+        #: when the call began, and when a search stops with what it has, by `time.perf_counter`
+        self.began = perf_counter()
         self.deadline = math.inf
         if self.run_options.time_limit is not None:
-            self.deadline = perf_counter() + self.run_options.time_limit
+            self.deadline = self.began + self.run_options.time_limit
         self._data = data
         self._reading = reading
         self._source = source
@@ -65,8 +66,7 @@ class Session:
         self._resources = ExitStack()
         self._table: DecisionTable | None = None
         self._granules: GranuleSet | None = None
-        #: bytes of the coded table, and those that the engine needs beside it
-        self._memory: tuple[int, int] | None = None
+        self._memory: MemoryNeed | None = None
         #: what ends with the session
         self._own_granules: GranuleSet | None = None
         self._owns_engine = False
@@ -173,8 +173,8 @@ class Session:
         self._seconds["granulate"] = perf_counter() - began
         return granules
 
-    def _check_memory(self, granules: GranuleSet) -> tuple[int, int] | None:
-        """Bytes of the coded table, and those that the engine needs beside it; an error if there are not as many."""
+    def _check_memory(self, granules: GranuleSet) -> MemoryNeed | None:
+        """What a search on these granules needs, as far as that is known; an error if there is not as much."""
         if not isinstance(granules, Granules):
             return None
         need = self.engine.memory_need(granules)
@@ -182,7 +182,7 @@ class Session:
             return None
         coded = granules.nbytes
         check_memory(f"The engine {self.engine.name!r}, beside the coded table of {shown_bytes(coded)},", need)
-        return coded, need
+        return MemoryNeed(coded_table=coded, engine=need)
 
 
 def _size_of(file: Path) -> int:

@@ -91,7 +91,11 @@ class FrameSource(RowSource):
 
     def run_query(self, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the frame, or on one of its files."""
-        return run(lambda: _watched(lambda: query.collect(engine="streaming")), self.explain)
+
+        def collect() -> pl.DataFrame:
+            return query.collect(engine="streaming")
+
+        return run(partial(_watched, collect), self.explain)
 
     def check_unchanged(self) -> None:
         """Refuse files that another program changed since they were opened."""
@@ -169,7 +173,7 @@ class FrameSource(RowSource):
             rows = self.collect(frame)
             frame = rows.lazy().with_columns(selection.cut(rows[name], name) for name in selection.cuts)
         self.check_unchanged()
-        run(lambda: sink_frame(frame, path, self.check_unchanged), self.explain)
+        run(partial(sink_frame, frame, path, self.check_unchanged), self.explain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,8 +206,9 @@ def run(read: Callable[[], T], explain: Callable[[BaseException], TableError]) -
 
 def _watched(read: Callable[[], T]) -> T:
     """Let polars read in a thread: it cannot be stopped, but we can stop waiting if memory runs out."""
-    check_memory_used("Reading the table")
-    return run_polled(read, lambda: check_memory_used("Reading the table"), _SECONDS_BETWEEN_CHECKS)
+    check = partial(check_memory_used, "Reading the table")
+    check()
+    return run_polled(read, check, _SECONDS_BETWEEN_CHECKS)
 
 
 def common_type(types: Sequence[PolarsDataType]) -> PolarsDataType | None:

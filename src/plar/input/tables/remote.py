@@ -51,12 +51,12 @@ class RemoteFiles(RowSource):
     @staticmethod
     def open(address: str, options: ReadOptions) -> RemoteFiles:
         """Find the file or files of an address, folder or glob; the first file gives the column names."""
-        found = _find(address)
+        listing = _list_files(address)
         partitions: dict[str, Mapping[str, pl.Expr]] = {}
-        if all(known_format(Path(path)) == "parquet" for path in found.paths):
-            columns = partition_columns(found.folders, address)
-            partitions.update(zip(found.paths, columns, strict=True))
-        files = RemoteFiles(tuple(found.paths), (), system=found.system, options=options, partitions=partitions)
+        if all(known_format(Path(path)) == "parquet" for path in listing.paths):
+            columns = partition_columns(listing.folders, address)
+            partitions.update(zip(listing.paths, columns, strict=True))
+        files = RemoteFiles(tuple(listing.paths), (), system=listing.system, options=options, partitions=partitions)
         with files._copied(files.data[0]) as first:
             return replace(
                 files,
@@ -143,7 +143,7 @@ def _types(source: Source) -> dict[str, PolarsDataType]:
     return dict(source.frame.collect_schema()) if isinstance(source, FrameSource) else {}
 
 
-class _Found(NamedTuple):
+class _FileListing(NamedTuple):
     """The files of an address."""
 
     system: FileSystem
@@ -152,7 +152,7 @@ class _Found(NamedTuple):
     folders: list[list[str]]
 
 
-def _find(address: str) -> _Found:
+def _list_files(address: str) -> _FileListing:
     try:
         import fsspec
     except ImportError:
@@ -175,7 +175,7 @@ def _find(address: str) -> _Found:
     if not paths:
         raise TableError(f"No file matches {address!r}. Check the address.")
     paths.sort()
-    return _Found(system, paths, [_parts(file)[n_shared:-1] for file in paths])
+    return _FileListing(system, paths, [_parts(file)[n_shared:-1] for file in paths])
 
 
 def _parts(path: str) -> list[str]:

@@ -123,11 +123,11 @@ class RowSource(Selectable):
         return assemble_granules(roles, lambda: self.encode(roles.conditions, roles.na), decision_and_weights, counts)
 
 
-def encode_decision_and_weights(rows: RowSource, roles: Roles) -> list[Column]:
+def encode_decision_and_weights(source: RowSource, roles: Roles) -> list[Column]:
     """Code the decision, if it is in the table, and the weights, which are numbers whatever `na` says."""
-    columns = list(rows.encode(roles.used[len(roles.conditions) :], roles.na))
+    columns = list(source.encode(roles.used[len(roles.conditions) :], roles.na))
     if roles.weights is not None:
-        columns += rows.encode([roles.weights], NO_SPELLINGS)
+        columns += source.encode([roles.weights], NO_SPELLINGS)
     return columns
 
 
@@ -152,38 +152,49 @@ def assemble_granules(
     n_rows = int(counts.sum())
     if roles.weights is not None:
         counts = row_weights(decision.pop(), counts)
-        grouped = False
         if roles.weights_count_rows:
             n_rows = int(counts.sum())
     if roles.coded_y is not None:
         decision = [roles.coded_y]
     columns = _check_lengths(conditions(), roles.coded_y)
-    all_cuts = dict(cuts or {})
-    counts_to_cut = counts
-    if roles.bins is not None or roles.decision_bins is not None:
-        grouped = False
-        counts_to_cut = _without_dropped_rows(roles, conditions, decision, counts)
-    for j, name in enumerate(roles.decision):
-        rule = roles.decision_rule(name)
-        if rule is not None:
-            decision[j], all_cuts[name] = cut_decision(decision[j], name, rule, counts_to_cut, decimal=decimal)
+    has_bins = roles.bins is not None or roles.decision_bins is not None
+    counts_to_cut = _without_dropped_rows(roles, conditions, decision, counts) if has_bins else counts
+    decision, decision_cuts = _cut_decisions(roles, decision, counts_to_cut, decimal)
+    # both are complete once the columns are taken, which are coded one after another
+    all_cuts = {**(cuts or {}), **decision_cuts}
     profiles: dict[str, Profile] = {}
     # an index is recognised by its values before they are cut, and before rows are dropped
     named_columns = profiled(zip(roles.conditions, columns, strict=True), n_rows, profiles)
     if roles.bins is not None:
-        classes = joint_codes(decision)[0]
-        cut = cut_columns(named_columns, roles.bins, classes, counts_to_cut, all_cuts, decimal=decimal)
+        decision_codes, _ = joint_codes(decision)
+        cut = cut_columns(named_columns, roles.bins, decision_codes, counts_to_cut, all_cuts, decimal=decimal)
         named_columns = zip(roles.conditions, cut, strict=True)
     return Granules.from_columns(
         named_columns,
         zip(roles.decision, decision, strict=True),
         counts,
         policies=roles.policies(),
-        grouped=grouped,
+        grouped=grouped and roles.weights is None and not has_bins,
         cuts=all_cuts,
         n_rows=n_rows,
         profiles=profiles,
     )
+
+
+def _cut_decisions(
+    roles: Roles, decision: Sequence[Column], counts: Counts, decimal: str | None
+) -> tuple[list[Column], dict[str, Cuts]]:
+    """The decision columns, those that have a rule cut into bins, and the cut points of these."""
+    columns = []
+    cuts: dict[str, Cuts] = {}
+    for name, column in zip(roles.decision, decision, strict=True):
+        rule = roles.decision_rule(name)
+        if rule is None:
+            columns.append(column)
+            continue
+        binned, cuts[name] = cut_decision(column, name, rule, counts, decimal=decimal)
+        columns.append(binned)
+    return columns, cuts
 
 
 def _without_dropped_rows(
@@ -217,7 +228,7 @@ def check_output(path: str | os.PathLike[str], inputs: Sequence[Path] = ()) -> N
 
 
 def sink_frame(
-    frame: pl.LazyFrame, path: str | os.PathLike[str], check_input: Callable[[], None] = lambda: None
+    frame: pl.LazyFrame, path: str | os.PathLike[str], check_input: Callable[[], None] | None = None
 ) -> None:
     """Write a lazy frame; polars' errors pass through, and no partial file is left, also if `check_input` raises."""
     kind = output_format(Path(path))
@@ -234,7 +245,8 @@ def sink_frame(
         else:
             separator = "\t" if suffix == ".tsv" else ","
             _as_text(frame).sink_csv(temporary, separator=separator, compression=compression, check_extension=False)
-        check_input()
+        if check_input is not None:
+            check_input()
 
 
 def _as_text(frame: pl.LazyFrame) -> pl.LazyFrame:

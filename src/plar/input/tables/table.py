@@ -186,17 +186,17 @@ def open_table(data: Any, options: ReadOptions) -> DecisionTable:
     return with_roles(open_source(data, options), options, path)
 
 
-def with_roles(rows: Source, options: ReadOptions, path: str | None = None) -> DecisionTable:
+def with_roles(source: Source, options: ReadOptions, path: str | None = None) -> DecisionTable:
     """Give the columns of opened data their roles."""
-    options = options.by_label(rows.int_column_labels)
-    if options.decision is None and options.y is None and rows.declared_decision:
-        options = replace(options, decision=list(rows.declared_decision))
+    options = options.by_label(source.int_column_labels)
+    if options.decision is None and options.y is None and source.declared_decision:
+        options = replace(options, decision=list(source.declared_decision))
     coded_y = None
     y_name = "y"
     if options.decision is None and options.y is not None:
         coded_y = encode_y(options.y, options.spellings)
-        y_name = name_of_y(options.y, rows.names)
-    return DecisionTable(rows, rows.assign(options, coded_y, y_name), options, path)
+        y_name = name_of_y(options.y, source.names)
+    return DecisionTable(source, source.assign(options, coded_y, y_name), options, path)
 
 
 def open_source(data: Any, options: ReadOptions) -> Source:
@@ -249,12 +249,12 @@ def selectable(source: Source) -> Selectable:
 
 
 def _selection(
-    rows: Source, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
+    source: Source, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
 ) -> Selection:
     """Columns to keep, in table order, then the decision."""
-    chosen = set(resolve_all(rows.names, attributes, "column")) - set(decision)
+    chosen = set(resolve_all(source.names, attributes, "column")) - set(decision)
     return Selection(
-        names=(*(name for name in rows.names if name in chosen), *decision),
+        names=(*(name for name in source.names if name in chosen), *decision),
         cuts={name: points for name, points in (cuts or {}).items() if name in chosen},
         na=options.spellings,
         decimal=options.decimal,
@@ -275,7 +275,7 @@ def select_columns(
     if isinstance(data, DecisionTable):
         return data.select(attributes, cuts)
     options = options or ReadOptions()
-    rows = open_source(data, options)
-    decision = [name for name in decision if name in rows.names]
-    selection = _selection(rows, attributes, decision, cuts, options)
-    return selectable(rows).select(selection)
+    source = open_source(data, options)
+    decision = [name for name in decision if name in source.names]
+    selection = _selection(source, attributes, decision, cuts, options)
+    return selectable(source).select(selection)

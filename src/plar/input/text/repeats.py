@@ -43,13 +43,8 @@ class Repeats:
         self._whole_lines = whole_lines
         #: whether no two rows are equal
         self.distinct = True
-        self._rows = _Rows(width, max_bytes)
-        self._lines = _Lines(max_bytes)
-        self._clear()
-
-    def _clear(self) -> None:
-        self._rows.clear()
-        self._lines.clear()
+        self._rows = _DistinctRows(width, max_bytes)
+        self._lines = _DistinctLines(max_bytes)
         #: rows, with their repetitions
         self._n_seen = 0
         #: chunk, its first new row, its new rows
@@ -60,7 +55,7 @@ class Repeats:
         """Whether the rows should be taken, to start over."""
         return self._rows.n_bytes >= self._max_bytes
 
-    def pay(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether to continue: some rows were equal to others, and many by the time the limit of bytes is reached."""
         if self.full:
             return self._rows.n_rows < _MAX_DISTINCT_SHARE * self._n_seen
@@ -68,13 +63,13 @@ class Repeats:
 
     def new_lines(self, data: Bytes, end: int) -> NewLines | None:
         """Return the lines of a chunk that were not read before; None if that does not pay."""
-        if not self._lines.pay:
+        if not self._lines.lookups_pay:
             return None
         new = self._lines.add(data, end)
         n_lines = int(new.numbers[-1])
         n_repeated = n_lines - (len(new.numbers) - 1)
         self._n_seen += n_repeated
-        self._lines.judge(n_lines, n_repeated, self._n_seen)
+        self._lines.weigh_lookups(n_lines, n_repeated, self._n_seen)
         return new
 
     def add(self, rows: Index, lines: Index | None, chunk: int, n_codes: int) -> None:
@@ -82,7 +77,7 @@ class Repeats:
         if n_codes > _CODES_IN_A_BYTE:
             self._rows.widen(self.distinct)
         n_before = self._rows.n_rows
-        compare = lines is None or not (self._whole_lines and self._lines.kept)
+        compare = lines is None or not (self._whole_lines and self._lines.keeps_chunk)
         self.distinct = self.distinct and compare
         numbers = self._rows.add(rows, compare)
         n_new = self._rows.n_rows - n_before
@@ -98,11 +93,14 @@ class Repeats:
         counts = self._rows.counts()
         self._lines.add_repetitions(counts)
         runs = self._runs
-        self._clear()
+        self._rows.clear()
+        self._lines.clear()
+        self._n_seen = 0
+        self._runs = []
         return rows, counts.astype(np.int64), runs
 
 
-class _Rows:
+class _DistinctRows:
     """Distinct rows of codes, kept as strings of bytes."""
 
     def __init__(self, width: int, max_bytes: int) -> None:
@@ -159,13 +157,13 @@ class _Rows:
         self.add(rows, compare)
 
 
-class _Lines:
+class _DistinctLines:
     """Distinct lines, and the rows that they became."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         #: whether it pays to look lines up
-        self.pay = True
+        self.lookups_pay = True
         #: where the lines of a chunk end, and their hashes
         self._buffer: U64Array = np.empty((2, 0), np.uint64)
         self.clear()
@@ -173,7 +171,7 @@ class _Lines:
     def clear(self) -> None:
         self._strings = Distinct(self._max_bytes + _CHUNK_BYTES)
         #: whether those of the current chunk are kept
-        self.kept = True
+        self.keeps_chunk = True
         #: the row of each line that is kept, chunk by chunk
         self._rows_by_chunk: list[Index] = []
         #: the row of each new line of the current chunk
@@ -186,21 +184,21 @@ class _Lines:
         bounds, hashes = self._buffer
         n_lines = find_lines(data, np.uint64(end), bounds, hashes)
         begin = self._strings.n_bytes
-        self.kept = begin < self._max_bytes
-        _, new = self._strings.add(data, bounds[: n_lines + 1], hashes, self.kept)
+        self.keeps_chunk = begin < self._max_bytes
+        _, new = self._strings.add(data, bounds[: n_lines + 1], hashes, self.keeps_chunk)
         self._rows = np.full(len(new), _NO_ROW, np.uint32)
-        if self.kept:
+        if self.keeps_chunk:
             self._rows_by_chunk.append(self._rows)
         n_bytes = int((bounds[new + np.uint32(1)] - bounds[new]).sum())
         numbers = np.append(new + np.uint32(1), np.uint32(n_lines))
         return NewLines(self._strings.arena[begin:], n_bytes, numbers)
 
-    def judge(self, n_lines: int, n_repeated: int, n_seen: int) -> None:
-        """Decide whether to continue, by the lines of a chunk and by how many repeated rows there are in all."""
-        if self.kept:
-            self.pay = self._strings.n_strings < _ROWS_ON_TRIAL or n_seen > 0
+    def weigh_lookups(self, n_lines: int, n_repeated: int, n_seen: int) -> None:
+        """Decide whether to look lines up from now on, by those of a chunk and by how many repeated rows there are."""
+        if self.keeps_chunk:
+            self.lookups_pay = self._strings.n_strings < _ROWS_ON_TRIAL or n_seen > 0
         else:
-            self.pay = n_repeated >= (1 - _MAX_DISTINCT_SHARE) * n_lines
+            self.lookups_pay = n_repeated >= (1 - _MAX_DISTINCT_SHARE) * n_lines
 
     def assign(self, lines: Index, rows: Index) -> None:
         """Note the rows that some new lines of the current chunk became, given by their numbers from 1 on."""

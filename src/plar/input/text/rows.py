@@ -133,10 +133,10 @@ class Worker:
             self.fault = Fault(chunk.number, fault_line, progress.outcome, progress.n_fields)
             return True
         if self._repeats is not None:
-            pays = self._repeats.pay()
-            if self._repeats.full or not pays:
+            is_worthwhile = self._repeats.is_worthwhile()
+            if self._repeats.full or not is_worthwhile:
                 self.finish()
-            if not pays:
+            if not is_worthwhile:
                 self._repeats = None
         return False
 
@@ -261,8 +261,9 @@ class Rows:
         """Give every column its codes; blocks are freed once they are no longer needed."""
         coded = list(columns)
 
-        def assemble(number: int, group: slice) -> int:
+        def assemble(task: tuple[int, slice]) -> int:
             """Code a group of columns, and return how many bytes that took."""
+            number, group = task
             n_values = max(len(column.values) for column in columns[group])
             codes = np.empty((group.stop - group.start, self.n_rows), _type_of(n_values))
             for (worker, block), moves in zip(self._blocks, self._moves, strict=True):
@@ -276,7 +277,7 @@ class Rows:
 
         tasks = list(enumerate(_groups_of(len(columns))))
         freed = 0
-        for size in in_threads(lambda task: assemble(*task), tasks, self.n_rows * len(columns) // len(tasks)):
+        for size in in_threads(assemble, tasks, self.n_rows * len(columns) // len(tasks)):
             freed = give_back_memory(freed + size)
         return coded
 

@@ -17,21 +17,48 @@ from plar.input.text.dictionary import META_COLUMN_SHIFT, META_LENGTH_SHIFT, SPR
 from plar.input.text.distinct import Bytes, Index, U64Array, bytes_before, eight_bytes, matches, n_bytes_in
 from plar.runtime.jit import borrowing, inlined
 
-#: roles of a byte outside quotes
-SEPARATOR, LINE_END, COMMENT, QUOTE, BLANK = np.uint8(1), np.uint8(2), np.uint8(4), np.uint8(8), np.uint8(16)
-#: bytes that end a field without quotes
+#: roles of a byte outside quotes: one bit each
+SEPARATOR = np.uint8(1)
+LINE_END = np.uint8(2)
+COMMENT = np.uint8(4)
+QUOTE = np.uint8(8)
+BLANK = np.uint8(16)
+#: bytes that end a field without quotes: the first three
 _STOP = np.uint8(7)
-#: where a byte may be: at the start of a field or after a closing quote, in a field without quotes, or in quotes
-FRESH, PLAIN, WITHIN = 0, 1, 2
-#: how `tokenize` ended: everything read, no place for another row, or a faulty row; a lone CR is found before
-DONE, FULL, RAGGED, STRAY, UNCLOSED, LONE_CR = 0, 1, 2, 3, 4, 5
+
+#: where a byte may be: at the start of a field or after a closing quote
+FRESH = 0
+#: in a field without quotes
+PLAIN = 1
+#: in quotes
+WITHIN = 2
+
+#: how `tokenize` ended: everything is read
+DONE = 0
+#: no place for another row
+FULL = 1
+#: a row with another number of fields
+RAGGED = 2
+#: text after a closing quote
+STRAY = 3
+#: a quote that is not closed
+UNCLOSED = 4
+#: a CR that ends no line, which `lone_cr` finds before
+LONE_CR = 5
+
 #: in `Tables.short`, an empty field
 EMPTY = np.uint64(256)
 #: in place of a column: a field that is not coded
 UNWANTED = np.uint32(0xFFFFFFFF)
 
-_ZERO, _ONE, _TWO, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(8)
-_LF, _CR, _PERCENT, _BACKSLASH = np.uint8(10), np.uint8(13), np.uint8(37), np.uint8(92)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+_EIGHT = np.uint64(8)
+_LF = np.uint8(ord("\n"))
+_CR = np.uint8(ord("\r"))
+_PERCENT = np.uint8(ord("%"))
+_BACKSLASH = np.uint8(ord("\\"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +221,34 @@ class Progress(NamedTuple):
     outcome: int = FULL
 
 
+class _CodedRow(NamedTuple):
+    """What `_code_row` made of a row."""
+
+    #: where its line ends
+    end: np.uint64
+    n_fields: np.uint64
+    #: line ends within its fields
+    n_breaks: np.uint64
+    #: of the dictionary
+    n_entries: np.uint64
+    n_bytes: np.uint64
+    #: DONE, or what is wrong
+    outcome: int
+
+
+class _Value(NamedTuple):
+    """A field without its quotes and escapes; one that had escapes is in the free part of the arena."""
+
+    start: np.uint64
+    length: np.uint64
+    #: its `word_of`, if that is known already
+    word: np.uint64
+    has_word: bool
+    escaped: bool
+    #: 1 for a quoted value of ARFF, which is never a missing value
+    flag: np.uint64
+
+
 @borrowing
 def tokenize(
     data: Bytes,
@@ -232,17 +287,19 @@ def tokenize(
             outcome = FULL
             break
         first = (chunk << np.uint64(32)) | line
-        row_end, n_fields, n_breaks, n_entries, n_bytes, outcome = _code_row(
-            data, position, end, first, roles, wanted, tables, n_entries, n_bytes, rows, n_rows
-        )
+        row = _code_row(data, position, end, first, roles, wanted, tables, n_entries, n_bytes, rows, n_rows)
+        n_fields = row.n_fields
+        n_entries = row.n_entries
+        n_bytes = row.n_bytes
+        outcome = row.outcome
         if outcome == DONE and n_fields != np.uint64(len(wanted)):
             outcome = RAGGED
         if outcome != DONE:
             break
         lines[n_rows] = line
         n_rows += _ONE
-        position = row_end + _ONE
-        line += n_breaks + _ONE
+        position = row.end + _ONE
+        line += row.n_breaks + _ONE
     return Progress(
         int(position),
         int(line),
@@ -267,12 +324,8 @@ def _code_row(
     n_bytes: np.uint64,
     rows: Index,
     row: np.uint64,
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64, np.uint64, int]:
-    """Code one row, whose chunk and line are `first`.
-
-    Returns where its line ends, its fields, the line ends within them, the entries and bytes of the dictionary, and
-    DONE or what is wrong.
-    """
+) -> _CodedRow:
+    """Code one row, whose chunk and line are `first`."""
     kinds, ends, runs, padded = roles
     short = tables.short
     n_wanted = np.uint64(len(wanted))
@@ -289,46 +342,45 @@ def _code_row(
                 break
         # a field of one byte, the most frequent one
         if data[i + _ONE] == separator and kinds[data[i]] == 0 and j < n_wanted and wanted[j] != UNWANTED:
-            number = short[np.uint64(data[i]), np.uint64(wanted[j])]
-            if number != 0:
-                rows[row, np.uint64(wanted[j])] = number - np.uint32(1)
+            code_plus_1 = short[np.uint64(data[i]), np.uint64(wanted[j])]
+            if code_plus_1 != 0:
+                rows[row, np.uint64(wanted[j])] = code_plus_1 - np.uint32(1)
                 j += _ONE
                 i += _TWO
                 continue
-        value = i
+        start_of_value = i
         word = _ZERO
         has_word = False
         escaped = False
         quoted = bool(kinds[data[i]] & QUOTE)
         if quoted:
-            value += _ONE
-            close, n_escapes, n_within = _closing_quote(data, value, end, data[i], runs, padded)
+            start_of_value += _ONE
+            close, n_escapes, n_within = _closing_quote(data, start_of_value, end, data[i], runs, padded)
             if close == end:
                 outcome = UNCLOSED
                 break
             n_breaks += n_within
-            length = close - value
+            length = close - start_of_value
             escaped = bool(n_escapes)
             if escaped:
-                length = _unescape(data, value, close, data[i], kinds, padded, tables.arena, n_bytes)
-                value = n_bytes
+                length = _unescape(data, start_of_value, close, data[i], kinds, padded, tables.arena, n_bytes)
+                start_of_value = n_bytes
             i = _end_after_quote(data, close + _ONE, kinds, padded)
             if kinds[data[i]] & _STOP == 0:
                 outcome = STRAY
                 break
         else:
-            i, word, has_word = _end_of_plain(data, value, kinds, ends)
-            length = i - value
+            i, word, has_word = _end_of_plain(data, start_of_value, kinds, ends)
+            length = i - start_of_value
             if data[i] == _LF:
-                while length and data[value + length - _ONE] == _CR:
+                while length and data[start_of_value + length - _ONE] == _CR:
                     length -= _ONE
                     has_word = False
         if j < n_wanted and wanted[j] != UNWANTED:
             column = np.uint64(wanted[j])
             flag = _ONE if quoted and padded else _ZERO
-            code, n_entries, n_bytes = _code_value(
-                data, value, length, word, has_word, escaped, flag, column, first, tables, n_entries, n_bytes
-            )
+            value = _Value(start_of_value, length, word, has_word, escaped, flag)
+            code, n_entries, n_bytes = _code_value(data, value, column, first, tables, n_entries, n_bytes)
             rows[row, column] = code
         j += _ONE
         if kinds[data[i]] & SEPARATOR:
@@ -336,29 +388,22 @@ def _code_row(
             continue
         i = _line_end(data, i)  # after a comment
         break
-    return i, j, n_breaks, n_entries, n_bytes, outcome
+    return _CodedRow(i, j, n_breaks, n_entries, n_bytes, outcome)
 
 
 @inlined
 def _code_value(
     data: Bytes,
-    start: np.uint64,
-    length: np.uint64,
-    word: np.uint64,
-    has_word: bool,
-    escaped: bool,
-    flag: np.uint64,
+    value: _Value,
     column: np.uint64,
     first: np.uint64,
     tables: Tables,
     n_entries: np.uint64,
     n_bytes: np.uint64,
 ) -> tuple[np.uint32, np.uint64, np.uint64]:
-    """Code of a value, and the entries and bytes of the dictionary, to which it is added if it is new.
-
-    A value that was `escaped` is in the free part of the arena, others are in the data.
-    """
+    """Code of a value, and the entries and bytes of the dictionary, to which it is added if it is new."""
     short, slots, entries, arena, n_codes = tables
+    start, length, word, has_word, escaped, flag = value
     meta = (column << META_COLUMN_SHIFT) | (length << META_LENGTH_SHIFT) | flag
     # a variable for either array would count references, which costs more than all the rest
     if escaped:
@@ -366,26 +411,29 @@ def _code_value(
     elif not has_word:
         word = word_of(data, start, length)
     is_short = length < _TWO and flag == _ZERO
+    byte = word if length else EMPTY  # of a short value
+    slot = _ZERO  # of any other
     if is_short:
-        at = word if length else EMPTY
-        number = short[at, column]
-        code = number - np.uint32(1)
+        code_plus_1 = short[byte, column]
+        is_new = code_plus_1 == 0
+        code = code_plus_1 - np.uint32(1)
     else:
         # most are found at once; a function call with all arrays would cost more
-        at = mix(word ^ (meta * SPREAD)) & (np.uint64(len(slots)) - _ONE)
-        number = slots[at]
+        slot = mix(word ^ (meta * SPREAD)) & (np.uint64(len(slots)) - _ONE)
+        entry_plus_1 = slots[slot]
         if (
-            number == 0
-            or entries[number - np.uint32(1)].word != word
-            or entries[number - np.uint32(1)].meta != meta
+            entry_plus_1 == 0
+            or entries[entry_plus_1 - np.uint32(1)].word != word
+            or entries[entry_plus_1 - np.uint32(1)].meta != meta
             or length > _EIGHT
         ):
             if escaped:
-                at, number = find_entry(arena, start, word, meta, slots, entries, arena)
+                slot, entry_plus_1 = find_entry(arena, start, word, meta, slots, entries, arena)
             else:
-                at, number = find_entry(data, start, word, meta, slots, entries, arena)
-        code = np.uint32(entries[number - np.uint32(1)].code) if number else np.uint32(0)
-    if number == 0:
+                slot, entry_plus_1 = find_entry(data, start, word, meta, slots, entries, arena)
+        is_new = entry_plus_1 == 0
+        code = np.uint32(0) if is_new else np.uint32(entries[entry_plus_1 - np.uint32(1)].code)
+    if is_new:
         if not escaped:
             for n in range(length):
                 arena[n_bytes + n] = data[start + n]
@@ -399,9 +447,9 @@ def _code_value(
         n_entries += _ONE
         n_bytes += length
         if is_short:
-            short[at, column] = n_codes[column]
+            short[byte, column] = n_codes[column]
         else:
-            slots[at] = n_entries
+            slots[slot] = n_entries
     return code, n_entries, n_bytes
 
 

@@ -195,8 +195,13 @@ def _data(reduct: Reduct, columns: list[RankedColumn]) -> str:
 
 def _first_round(columns: list[RankedColumn]) -> list[RankedColumn]:
     """The candidates of the first step, best first."""
-    candidates = [column for column in columns if column.first_gain is not None]
-    return sorted(candidates, key=lambda column: (-(column.first_gain or 0.0), column.place))
+
+    def rank(candidate: tuple[float, RankedColumn]) -> tuple[float, int]:
+        gain, column = candidate
+        return -gain, column.place
+
+    candidates = [(column.first_gain, column) for column in columns if column.first_gain is not None]
+    return [column for _, column in sorted(candidates, key=rank)]
 
 
 def _steps(reduct: Reduct) -> list[dict[str, Any]]:

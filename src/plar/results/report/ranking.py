@@ -87,13 +87,18 @@ def ranked(reduct: Reduct) -> list[RankedColumn]:
         group = core if column.part == "core" else added
         group.append(ranked_column(column.name, role, column.gain, column.gain_text))
     # what was added stays in the order of the steps, whose gains are not comparable
-    core.sort(key=lambda column: -math.inf if column.gain is None else -column.gain)
+    core.sort(key=_falling_gain)
 
     role_order = {role: place for place, role in enumerate(REASONS)}
     gains = {**reduct.core_significances, **first_gains}
     rest = [ranked_column(name, role, None, "–") for name, role in _roles_of_the_rest(reduct).items()]
     rest.sort(key=lambda column: (role_order[column.role], -gains.get(column.name, 0.0)))
     return [*core, *added, *rest]
+
+
+def _falling_gain(column: RankedColumn) -> float:
+    """What sorts columns by falling gain, those of unknown gain first."""
+    return -math.inf if column.gain is None else -column.gain
 
 
 def _roles_of_the_rest(reduct: Reduct) -> dict[str, Role]:
