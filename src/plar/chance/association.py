@@ -16,13 +16,26 @@ from plar.grouping.partition import Index, Ints, Runs
 from plar.runtime.jit import jit
 from plar.uncertainty.strata import CrossTab
 
-#: fractional bits of a fixed-point sum: those of its high word, and of its low word
-_HIGH_BITS, _LOW_BITS = 20, 52
+#: fractional bits in the high word of a fixed-point sum
+_HIGH_BITS = 20
+#: fractional bits in its low word
+_LOW_BITS = 52
 #: variances below the unit of a high word are added up apart, with this many bits more
 _TINY_BITS = 30
-#: the fixed-point sums: what W gains, what is subtracted from it, its mean, its variance, variances too small for that
-_GAINED, _SUBTRACTED, _MEAN, _VARIANCE, _TINY_VARIANCE = 0, 1, 2, 3, 4
+
+# The fixed-point sums, and where they are:
+#: what W gains
+_GAINED = 0
+#: what is subtracted from it
+_SUBTRACTED = 1
+#: its mean
+_MEAN = 2
+#: its variance
+_VARIANCE = 3
+#: variances too small for that
+_TINY_VARIANCE = 4
 _N_SUMS = 5
+
 #: classes of up to this many objects are counted without rounding
 _MAX_SMALL_CLASS = 4096
 #: 2^50 divided by each number of objects of a small class

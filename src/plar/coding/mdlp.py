@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from plar.grouping.partition import Array
+from plar.grouping.partition import Array, Ints
 from plar.runtime.jit import jit
 
-Ints: TypeAlias = NDArray[np.int64]
 #: c·ln c is looked up for counts below this
 _TABLE_SIZE = 1 << 16
 _NO_CUT = 1 << 62

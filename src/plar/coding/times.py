@@ -22,7 +22,8 @@ def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") ->
     >>> spelled_times([1500, 0], np.dtype("M8[ms]")), spelled_times([1500], np.dtype("m8[ms]"))
     (['1970-01-01T00:00:01.5', '1970-01-01T00:00:00'], ['PT1.5S'])
     """
-    ticks, (unit, step) = list(ticks), np.datetime_data(dtype)
+    ticks = list(ticks)
+    unit, step = np.datetime_data(dtype)
     if dtype.kind == "m" and (unit in _SECONDS or unit in _DIGITS):
         return [_duration(tick * step, unit) if tick != _MISSING else None for tick in ticks]
     times = np.array(ticks, np.int64).view(dtype)
@@ -57,5 +58,9 @@ def _trimmed(text: str) -> str:
 
 def _duration(ticks: int, unit: str) -> str:
     """As ISO 8601 writes seconds."""
-    whole, part = divmod(abs(ticks), 10 ** _DIGITS[unit]) if unit in _DIGITS else (abs(ticks) * _SECONDS[unit], 0)
-    return f"{'-' if ticks < 0 else ''}PT{_trimmed(f'{whole}.{part:0{_DIGITS.get(unit, 0)}}')}S"
+    sign = "-" if ticks < 0 else ""
+    if unit in _SECONDS:
+        return f"{sign}PT{abs(ticks) * _SECONDS[unit]}S"
+    n_digits = _DIGITS[unit]
+    seconds, fraction = divmod(abs(ticks), 10**n_digits)
+    return f"{sign}PT{_trimmed(f'{seconds}.{fraction:0{n_digits}}')}S"

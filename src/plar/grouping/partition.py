@@ -20,6 +20,7 @@ T = TypeVar("T")
 Array: TypeAlias = NDArray[Any]
 Index: TypeAlias = NDArray[np.uint32]
 Ints: TypeAlias = NDArray[np.int64]
+U64Array: TypeAlias = NDArray[np.uint64]
 #: dictionary codes of one column, in the smallest unsigned type that holds them
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 
@@ -302,7 +303,7 @@ def _find_runs(decisions: Index, order: Index, starts: Index, runs: Index, class
     return int(n_runs)
 
 
-def class_numbers(order: Index, starts: Index) -> NDArray[np.uint64]:
+def class_numbers(order: Index, starts: Index) -> U64Array:
     """Give every row the number of its class."""
     numbers = np.empty(len(order), np.uint64)
     numbers[order] = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))

@@ -36,8 +36,10 @@ _SUM_WORDS = 3 * LANES
 _WARP_THREADS = 32
 
 _0, _1, _2, _4, _5, _8, _31, _255 = map(U, (0, 1, 2, 4, 5, 8, 31, 255))
-#: from the counters of a value to those of the next, and from lane to lane
-_VALUE, _LANE = U(LANES * _WARP_THREADS), U(_WARP_THREADS)
+#: from the counters of a value to those of the next
+_VALUE = U(LANES * _WARP_THREADS)
+#: from the counter of a lane to that of the next
+_LANE = U(_WARP_THREADS)
 #: classes of up to this many rows are compared row by row
 _PAIRED_ROWS = 4
 #: rows of a long run fetched at a time

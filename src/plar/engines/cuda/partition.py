@@ -27,17 +27,42 @@ _32 = np.int64(32)
 
 #: blocks of `_judge`: few, since all threads add to the same addresses
 _N_JUDGES = 128
-#: what `_judge` counts: rows, classes and runs that stay, objects not settled, Θ of the classes that stay and of those
-#: that are dropped in three words each, rows of the largest class that stays
-_ROWS, _CLASSES, _RUNS, _UNSETTLED, _THETA_KEPT, _THETA_DROPPED, _LARGEST = 0, 1, 2, 3, 4, 7, 10
+
+# What `_judge` counts, and where:
+#: rows, classes and runs that stay
+_ROWS = 0
+_CLASSES = 1
+_RUNS = 2
+#: objects that are not settled
+_UNSETTLED = 3
+#: Θ of the classes that stay, in three words
+_THETA_KEPT = 4
+#: Θ of the classes that are dropped, in three words
+_THETA_DROPPED = 7
+#: rows of the largest class that stays
+_LARGEST = 10
 _N_COUNTS = 11
+
 # Several arrays are passed as one, since the time of a launch grows with the number of its arguments.
-#: the new order: its rows, where classes begin, where runs begin
-_ROW, _START, _RUN = 0, 1, 2
-#: before each place: marks of classes and runs, and objects
-_MARKS, _OBJECTS = 0, 1
-#: of each class: whether it stays, since it has several leaf keys, and whether it has several labels
-_STAYS, _IS_UNSETTLED = 0, 1
+# Rows of the array of the new order:
+#: its rows
+_ROW = 0
+#: where classes begin
+_START = 1
+#: where runs begin
+_RUN = 2
+
+# Rows of the array of sums before each place:
+#: of marks where classes and runs begin
+_MARKS = 0
+#: of objects
+_OBJECTS = 1
+
+# Rows of the array of flags of the classes:
+#: whether it stays, since it has several leaf keys
+_STAYS = 0
+#: whether it has several labels
+_IS_UNSETTLED = 1
 
 
 class DeviceCodes(NamedTuple):

@@ -14,12 +14,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.partition import Index, Ints
+from plar.grouping.partition import Index, Ints, U64Array
 from plar.runtime.jit import jit
 
 #: a sum in three words, low to high, of weights 1, 2^32 and 2^64; or several such sums, a row each
 Sum3: TypeAlias = NDArray[np.int64]
-U64Array: TypeAlias = NDArray[np.uint64]
 #: a number of 128 bits, high word first
 Pair: TypeAlias = tuple[np.uint64, np.uint64]
 #: a convex measure's f: its kind, its table, and the logarithms for beyond the table

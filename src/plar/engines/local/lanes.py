@@ -20,8 +20,7 @@ from numba import carray, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.engines.local.kernels import U64Array
-from plar.grouping.partition import Codes, Index, Ints
+from plar.grouping.partition import Codes, Index, Ints, U64Array
 from plar.runtime.jit import jit
 from plar.runtime.parallel import ThreadTeam
 

@@ -19,13 +19,16 @@ import numpy as np
 
 from plar.errors import Given, TableError
 from plar.files.find import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
-from plar.input.text.distinct import PADDING, Bytes
-from plar.input.text.tokens import FRESH, Dialect, scan_rows
+from plar.grouping.factorize import Bytes
+from plar.input.text.dialect import FRESH, Dialect, scan_rows
+from plar.input.text.distinct import PADDING
 from plar.runtime.limits import check_memory_used
 
 #: longest row in bytes: enough for a header of some million names
 MAX_LINE = 1 << 26
-_ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+#: what data compressed by zstd and by gzip begin with
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_GZIP = b"\x1f\x8b"
 #: what a frame of zstd that holds no data begins with, after one byte from 0x50 to 0x5f
 _SKIPPABLE = b"\x2a\x4d\x18"
 _CHUNK_BYTES = 1 << 20

@@ -13,8 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.factorize import mix
-from plar.input.text.distinct import Bytes, Index, eight_bytes, longer
+from plar.grouping.factorize import Bytes, mix
+from plar.grouping.partition import Index
+from plar.input.text.distinct import eight_bytes, longer
 from plar.runtime.jit import borrowing
 
 #: in the lowest bit of a meta: the field was quoted in an ARFF file
@@ -27,7 +28,9 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 #: word and meta of a field, where it is in the arena, its first chunk and line, and its code
 ENTRY = np.dtype([(name, np.uint64) for name in ("word", "meta", "place", "first", "code")])
 Entries: TypeAlias = NDArray[Any]
-_ZERO, _ONE, _EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_EIGHT = np.uint64(8)
 _MIN_SLOTS = 1 << 10
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -10,13 +10,9 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from plar.grouping.factorize import mix
+from plar.grouping.factorize import Bytes, mix
+from plar.grouping.partition import Index, U64Array
 from plar.runtime.jit import jit
-
-Bytes: TypeAlias = NDArray[np.uint8]
-Index: TypeAlias = NDArray[np.uint32]
-U64Array: TypeAlias = NDArray[np.uint64]
-Counts: TypeAlias = NDArray[np.int64]
 
 #: bytes that may be read beyond the data
 PADDING = 8
@@ -25,11 +21,22 @@ _LARGE_ARENA_BYTES = 1 << 25
 #: strings looked up together
 _STRINGS_PER_BATCH = 32
 _STEP = np.uint64(0x9E3779B97F4A7C15)
-_ZERO, _ONE, _TWO, _EIGHT, _HALF, _LOW = (np.uint64(n) for n in (0, 1, 2, 8, 32, 0xFFFFFFFF))
-_EACH, _HIGH = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
-#: a slot, of two words, is chosen by the upper half of a hash; bits of a count, with a place above them
-_HASH_SHIFT, _PLACE_SHIFT = np.uint64(31), np.uint64(34)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+_EIGHT = np.uint64(8)
+#: bits of half a word, and a mask of the lower half
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+#: the lowest and the highest bit of each byte of a word
+_EACH = np.uint64(0x0101010101010101)
+_HIGH = np.uint64(0x8080808080808080)
+#: eight line ends
 _LINE_ENDS = np.uint64(0x0A0A0A0A0A0A0A0A)
+#: how far a hash is shifted to choose a slot, of two words, by its upper half
+_HASH_SHIFT = np.uint64(31)
+#: bits of a count in the second word of a slot, with a place above them
+_PLACE_SHIFT = np.uint64(34)
 
 
 def longer(array: NDArray[Any], n: int, size: int) -> NDArray[Any]:

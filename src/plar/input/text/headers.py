@@ -17,7 +17,7 @@ from pathlib import Path
 from plar.errors import Given, TableError
 from plar.files.find import Stamp, stamp_of, suffix_of
 from plar.input.text.chunks import built_upon_ascii, open_bytes, read_head
-from plar.input.text.tokens import Dialect
+from plar.input.text.dialect import Dialect
 from plar.options import ReadOptions
 
 _BINARY = [(b"PAR1", "a Parquet", ".parquet"), (b"ARROW1", "an Arrow", ".arrow")]
@@ -180,7 +180,8 @@ def _name(declared: str, where: str) -> str:
     match = _NAME.fullmatch(declared)
     if not match or not match[2].strip():
         raise TableError(f"{where}: cannot read '@attribute {declared.strip()}'. Write @attribute name type.")
-    name, kind = _unquote(match[1]), match[2].strip()
+    name = _unquote(match[1])
+    kind = match[2].strip()
     if kind.startswith("{"):
         if "}" not in kind:
             raise TableError(f"{where}: the values of attribute {name!r} have no closing brace. Add it on that line.")
@@ -202,7 +203,8 @@ def _arff_header(head: bytes, path: Path, encoding: str, *, whole: bool) -> Head
         size += len(line) + 1
         text = decoded(line, path, number, encoding).strip()
         word, _, rest = re.sub(r"\s+", " ", text, count=1).partition(" ")
-        word, where = word.lower(), f"{str(path)!r}, line {number}"
+        word = word.lower()
+        where = f"{str(path)!r}, line {number}"
         if not text or text.startswith("%") or word in ("@relation", "@input", "@inputs"):
             continue
         if word == "@attribute":

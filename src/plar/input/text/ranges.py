@@ -16,8 +16,8 @@ import numpy as np
 
 from plar.files.find import cut_short
 from plar.input.text.chunks import open_bytes
+from plar.input.text.dialect import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows
 from plar.input.text.headers import Header
-from plar.input.text.tokens import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows
 
 
 class Scan(NamedTuple):
@@ -72,7 +72,8 @@ def scan(data: bytes, dialect: Dialect) -> Scan:
         # no quote opens or closes, so quoted text stays quoted
         last = FRESH if kinds[data[-1]] & (SEPARATOR | LINE_END) else PLAIN
         end = data.find(b"\n") + 1
-        states, ends = (last, last, WITHIN), (end, end, 0)
+        states = (last, last, WITHIN)
+        ends = (end, end, 0)
     return Scan(states, ends, tuple(data.count(b"\n", 0, end) for end in ends), data.count(b"\n"))
 
 

@@ -22,10 +22,10 @@ from plar.coding.column_names import check_names
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.errors import Given, NoRows, Part, TableError
 from plar.files.find import shown_files, suffix_of
+from plar.grouping.partition import Index
 from plar.input.text import tokens
 from plar.input.text.chunks import Chunk, Chunks, FileRange, built_upon_ascii
 from plar.input.text.dictionary import META_QUOTED, Dictionary, lengths_of, merged
-from plar.input.text.distinct import Index
 from plar.input.text.headers import LONE_CR, Header, decoded, read_header
 from plar.input.text.rows import Fault, Rows, Worker
 from plar.options import ReadOptions

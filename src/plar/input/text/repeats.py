@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.input.text.distinct import PADDING, Bytes, Distinct, Index, U64Array, find_lines, hash_rows
+from plar.grouping.factorize import Bytes
+from plar.grouping.partition import Index, Ints, U64Array
+from plar.input.text.distinct import PADDING, Distinct, find_lines, hash_rows
 
 #: among this many rows some must be equal for it to pay to look for equal ones
 _ROWS_ON_TRIAL = 1 << 14
@@ -87,7 +89,7 @@ class Repeats:
         if lines is not None:
             self._lines.assign(lines, numbers)
 
-    def take(self) -> tuple[NDArray[np.unsignedinteger], NDArray[np.int64], list[tuple[int, int, int]]]:
+    def take(self) -> tuple[NDArray[np.unsignedinteger], Ints, list[tuple[int, int, int]]]:
         """Return the distinct rows, their counts, and (chunk, first row, rows) of their first places; start over."""
         rows = self._rows.codes
         counts = self._rows.counts()

@@ -9,28 +9,37 @@ from typing import TypeAlias
 
 import numpy as np
 
+from plar.coding.assemble import Counts
 from plar.coding.codes import Column
 from plar.granules.consumable_columns import give_back_memory
-from plar.grouping.partition import Codes, smallest_codes
+from plar.grouping.factorize import Bytes
+from plar.grouping.partition import Codes, Index, Ints, U64Array, smallest_codes
 from plar.input.text import tokens
 from plar.input.text.chunks import Chunk
+from plar.input.text.dialect import ByteRoles, Dialect, lone_cr
 from plar.input.text.dictionary import Dictionary
-from plar.input.text.distinct import Bytes, Counts, Index, U64Array
 from plar.input.text.repeats import NewLines, Repeats
-from plar.input.text.tokens import FULL, ByteRoles, Dialect, Progress, Tables
+from plar.input.text.tokens import FULL, Progress, Tables
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads
 
 #: final codes of a thread's codes, column after column, and where each column begins
 Lut: TypeAlias = tuple[Index, U64Array]
 
-#: columns kept in one matrix, if there are more columns than the second number
-_COLUMNS_PER_MATRIX, _FEW_COLUMNS = 16, 64
-#: cells coded at a time, and at least so many rows
-_CELLS_PER_CALL, _MIN_ROWS_PER_CALL = 1 << 19, 64
+#: up to this many columns each has a matrix of its own
+_FEW_COLUMNS = 64
+#: columns kept in one matrix, if there are more
+_COLUMNS_PER_MATRIX = 16
+#: cells coded at a time
+_CELLS_PER_CALL = 1 << 19
+#: rows coded at a time at least, however many columns there are
+_MIN_ROWS_PER_CALL = 64
+#: cells of a block of rows
 _CELLS_PER_BLOCK = 1 << 23
-#: bytes that the distinct rows of all threads may use, and at least those of one thread, before they are stored
-_DISTINCT_BYTES, _MIN_DISTINCT_BYTES = 1 << 28, 1 << 25
+#: bytes that the distinct rows of all threads together may use before they are stored
+_DISTINCT_BYTES = 1 << 28
+#: bytes that those of one thread may use at least
+_MIN_DISTINCT_BYTES = 1 << 25
 #: bytes that a new dictionary has for values
 _ARENA_BYTES = 1 << 16
 _LOWER_HALF = np.uint64(0xFFFFFFFF)
@@ -183,7 +192,7 @@ class Worker:
 
     def _has_lone_cr(self, chunk: Chunk) -> bool:
         """Whether a CR that ends no line is in a field without quotes, which is a fault."""
-        position = tokens.lone_cr(chunk.data, chunk.end, self._dialect)
+        position = lone_cr(chunk.data, chunk.end, self._dialect)
         if position < 0:
             return False
         line = chunk.buffer.count(b"\n", 0, position) + 1
@@ -310,7 +319,7 @@ def _narrow(rows: Codes, low: int, out: Codes, at: int) -> None:
 
 
 @jit
-def _place_codes(part: Codes, moves: Counts, lut: Index, offsets: U64Array, out: Codes) -> None:
+def _place_codes(part: Codes, moves: Ints, lut: Index, offsets: U64Array, out: Codes) -> None:
     """Write runs of rows, given as (from, to, how many), where they belong, with their final codes."""
     for j in range(np.uint64(len(part))):
         low = offsets[j]

@@ -7,31 +7,27 @@ comparison.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from plar.grouping.factorize import mix
-from plar.input.text.dictionary import META_COLUMN_SHIFT, META_LENGTH_SHIFT, SPREAD, Entries, find_entry, word_of
-from plar.input.text.distinct import Bytes, Index, U64Array, bytes_before, eight_bytes, matches, n_bytes_in
+from plar.grouping.factorize import Bytes, mix
+from plar.grouping.partition import Index, U64Array
+from plar.input.text.dialect import BLANK, COMMENT, LINE_END, QUOTE, SEPARATOR, ByteRoles
+from plar.input.text.dictionary import (
+    META_COLUMN_SHIFT,
+    META_LENGTH_SHIFT,
+    META_QUOTED,
+    SPREAD,
+    Entries,
+    find_entry,
+    word_of,
+)
+from plar.input.text.distinct import bytes_before, eight_bytes, matches, n_bytes_in
 from plar.runtime.jit import borrowing, inlined
 
-#: roles of a byte outside quotes: one bit each
-SEPARATOR = np.uint8(1)
-LINE_END = np.uint8(2)
-COMMENT = np.uint8(4)
-QUOTE = np.uint8(8)
-BLANK = np.uint8(16)
-#: bytes that end a field without quotes: the first three
-_STOP = np.uint8(7)
-
-#: where a byte may be: at the start of a field or after a closing quote
-FRESH = 0
-#: in a field without quotes
-PLAIN = 1
-#: in quotes
-WITHIN = 2
+#: bytes that end a field without quotes
+_STOP = SEPARATOR | LINE_END | COMMENT
 
 #: how `tokenize` ended: everything is read
 DONE = 0
@@ -43,7 +39,7 @@ RAGGED = 2
 STRAY = 3
 #: a quote that is not closed
 UNCLOSED = 4
-#: a CR that ends no line, which `lone_cr` finds before
+#: a CR that ends no line, which `dialect.lone_cr` finds before
 LONE_CR = 5
 
 #: in `Tables.short`, an empty field
@@ -59,137 +55,6 @@ _LF = np.uint8(ord("\n"))
 _CR = np.uint8(ord("\r"))
 _PERCENT = np.uint8(ord("%"))
 _BACKSLASH = np.uint8(ord("\\"))
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """How fields are separated."""
-
-    #: one ASCII character; a blank means any run of blanks and tabs
-    separator: str
-    #: characters that may quote a value
-    quotes: str = '"'
-    #: what begins a comment, which extends to the end of the line; empty: no comments
-    comment: str = ""
-    #: as in ARFF: blanks may surround quotes, and a backslash escapes within them. Otherwise quotes are doubled
-    padded: bool = False
-    #: how a missing value is written, outside quotes
-    missing: tuple[str, ...] = ()
-    #: the role of each byte outside quotes
-    kinds: Bytes = field(init=False, repr=False, compare=False)
-    #: the bytes that end a field, each eight times in a word
-    ends: U64Array = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        """Tabulate the bytes for the kernels."""
-        kinds = np.zeros(256, np.uint8)
-        for marks, kind in [(" \t", BLANK), ("\n", LINE_END), (self.quotes, QUOTE), (self.comment, COMMENT)]:
-            kinds[list(marks.encode())] |= kind
-        if self.runs:
-            kinds[list(b" \t")] |= SEPARATOR
-            third_end = "\t"
-        else:
-            kinds[ord(self.separator)] = SEPARATOR  # even if it is a tab, which is a blank otherwise
-            third_end = self.comment or "\n"
-        ends = [ord(end) * 0x0101010101010101 for end in (self.separator, "\n", third_end)]
-        object.__setattr__(self, "kinds", kinds)
-        object.__setattr__(self, "ends", np.array(ends, np.uint64))
-
-    @property
-    def runs(self) -> bool:
-        """Whether a run of blanks counts as one separator."""
-        return self.separator == " "
-
-    @property
-    def multiline(self) -> bool:
-        """Whether a value in quotes may hold line ends."""
-        return not self.runs and not self.padded
-
-
-@borrowing
-def scan_rows(data: Bytes, end: np.uint64, kinds: Bytes, state: int) -> tuple[int, np.uint64, np.uint64]:
-    """The state at the end of data that begin in a given one, and where its first and last rows end, 0 if none does.
-
-    Within quotes, quotes are doubled.
-    """
-    i = _ZERO
-    first = _ZERO
-    last = _ZERO
-    while i < end:
-        if state == WITHIN:
-            while i < end and not kinds[data[i]] & QUOTE:
-                i += _ONE
-            if i < end:
-                state = FRESH  # a doubled quote closes and reopens
-                i += _ONE
-            continue
-        kind = kinds[data[i]]
-        i += _ONE
-        if state == FRESH and kind & QUOTE:
-            state = WITHIN
-            continue
-        state = FRESH if kind & (SEPARATOR | LINE_END) else PLAIN
-        if kind & LINE_END:
-            first = first or i
-            last = i
-    return state, first, last
-
-
-def lone_cr(data: Bytes, end: int, dialect: Dialect) -> int:
-    r"""Position of the first CR in whole rows that is neither in quotes nor part of a line end; -1 if there is none.
-
-    As in Python's csv module, several CRs may precede the LF of a line end.
-
-    >>> rows = np.frombuffer(b'1,"a\rb"\r\n2\r,x\n', np.uint8)
-    >>> lone_cr(rows, len(rows), Dialect(","))
-    10
-    """
-    # a quick look that decides for all but odd files
-    if not ((data[: end - 1] == _CR) & (data[1:end] != _LF)).any():
-        return -1
-    position = int(_find_lone_cr(data, np.uint64(end), dialect.kinds, dialect.padded, dialect.multiline))
-    return -1 if position == end else position
-
-
-@borrowing
-def _find_lone_cr(data: Bytes, end: np.uint64, kinds: Bytes, padded: bool, multiline: bool) -> np.uint64:
-    i = _ZERO
-    fresh = True
-    while i < end:
-        kind = kinds[data[i]]
-        if fresh and kind & QUOTE:
-            mark = data[i]
-            i += _ONE
-            while i < end and data[i] != mark and (multiline or data[i] != _LF):
-                i += np.uint64(2) if padded and data[i] == _BACKSLASH and data[i + _ONE] != _LF else _ONE
-            i += _ONE  # a doubled quote closes and reopens
-            continue
-        if kind & COMMENT:
-            while data[i] != _LF:
-                i += _ONE
-        if data[i] == _CR:
-            after = i
-            while data[after] == _CR:
-                after += _ONE
-            if data[after] != _LF:
-                return i
-            i = after
-            continue
-        if kind & (SEPARATOR | LINE_END | COMMENT):
-            fresh = True
-        elif not (padded and kind & BLANK):
-            fresh = False
-        i += _ONE
-    return end
-
-
-class ByteRoles(NamedTuple):
-    """A dialect as the kernels take it; see `Dialect`."""
-
-    kinds: Bytes
-    ends: U64Array
-    runs: bool
-    padded: bool
 
 
 class Tables(NamedTuple):
@@ -245,7 +110,7 @@ class _Value(NamedTuple):
     word: np.uint64
     has_word: bool
     escaped: bool
-    #: 1 for a quoted value of ARFF, which is never a missing value
+    #: META_QUOTED if it was quoted in an ARFF file, else 0
     flag: np.uint64
 
 
@@ -263,7 +128,7 @@ def tokenize(
 ) -> Progress:
     """Code the rows of a chunk until its end, until `rows` or the dictionary is full, or until a row is faulty.
 
-    The data are whole rows, each with a line end, and without a `lone_cr`. `wanted` has for each field of a
+    The data are whole rows, each with a line end, and without a lone CR. `wanted` has for each field of a
     row its place among the columns that are coded, or UNWANTED. The codes and the line of each row go into
     `rows` and `lines`.
     """
@@ -378,7 +243,7 @@ def _code_row(
                     has_word = False
         if j < n_wanted and wanted[j] != UNWANTED:
             column = np.uint64(wanted[j])
-            flag = _ONE if quoted and padded else _ZERO
+            flag = META_QUOTED if quoted and padded else _ZERO
             value = _Value(start_of_value, length, word, has_word, escaped, flag)
             code, n_entries, n_bytes = _code_value(data, value, column, first, tables, n_entries, n_bytes)
             rows[row, column] = code
@@ -411,16 +276,15 @@ def _code_value(
     elif not has_word:
         word = word_of(data, start, length)
     is_short = length < _TWO and flag == _ZERO
-    byte = word if length else EMPTY  # of a short value
-    slot = _ZERO  # of any other
     if is_short:
-        code_plus_1 = short[byte, column]
+        place = word if length else EMPTY  # in `short`
+        code_plus_1 = short[place, column]
         is_new = code_plus_1 == 0
         code = code_plus_1 - np.uint32(1)
     else:
         # most are found at once; a function call with all arrays would cost more
-        slot = mix(word ^ (meta * SPREAD)) & (np.uint64(len(slots)) - _ONE)
-        entry_plus_1 = slots[slot]
+        place = mix(word ^ (meta * SPREAD)) & (np.uint64(len(slots)) - _ONE)  # in `slots`
+        entry_plus_1 = slots[place]
         if (
             entry_plus_1 == 0
             or entries[entry_plus_1 - np.uint32(1)].word != word
@@ -428,9 +292,9 @@ def _code_value(
             or length > _EIGHT
         ):
             if escaped:
-                slot, entry_plus_1 = find_entry(arena, start, word, meta, slots, entries, arena)
+                place, entry_plus_1 = find_entry(arena, start, word, meta, slots, entries, arena)
             else:
-                slot, entry_plus_1 = find_entry(data, start, word, meta, slots, entries, arena)
+                place, entry_plus_1 = find_entry(data, start, word, meta, slots, entries, arena)
         is_new = entry_plus_1 == 0
         code = np.uint32(0) if is_new else np.uint32(entries[entry_plus_1 - np.uint32(1)].code)
     if is_new:
@@ -447,9 +311,9 @@ def _code_value(
         n_entries += _ONE
         n_bytes += length
         if is_short:
-            short[byte, column] = n_codes[column]
+            short[place, column] = n_codes[column]
         else:
-            slots[slot] = n_entries
+            slots[place] = n_entries
     return code, n_entries, n_bytes
 
 
