@@ -121,10 +121,13 @@ def _add_moments(sums: Ints, mean: float, variance: float) -> None:
 @jit
 def _product(a: int, b: int) -> tuple[float, float]:
     """Multiply numbers up to 2^40 without rounding: a float and its error."""
-    x, y = np.float64(a), np.float64(b)
+    x = np.float64(a)
+    y = np.float64(b)
     product = x * y
-    a_high, b_high = np.float64(a >> 20 << 20), np.float64(b >> 20 << 20)
-    a_low, b_low = x - a_high, y - b_high
+    a_high = np.float64(a >> 20 << 20)
+    b_high = np.float64(b >> 20 << 20)
+    a_low = x - a_high
+    b_low = y - b_high
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
@@ -143,11 +146,17 @@ def count_class(
     values: Index, weights: Ints, begins: Index, low: np.int64, high: np.int64, buffers: ClassBuffers
 ) -> tuple[int, int]:
     """Count the objects of a class, given by its runs, by value and by decision; return numbers of values, objects."""
-    by_value, cells, squares = buffers.by_value, buffers.of_decision, buffers.squares
-    present, decided = buffers.present, buffers.decided
-    n, n_values = 0, 0
+    by_value = buffers.by_value
+    cells = buffers.of_decision
+    squares = buffers.squares
+    present = buffers.present
+    decided = buffers.decided
+    n = 0
+    n_values = 0
     for run in range(low, high):
-        begin, end, before = np.int64(begins[run]), np.int64(begins[run + 1]), n
+        begin = np.int64(begins[run])
+        end = np.int64(begins[run + 1])
+        before = n
         for i in range(begin, end):
             cells[values[i]] += weights[i]
             n += weights[i]
@@ -169,17 +178,18 @@ def count_class(
 @jit
 def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
     """Add up the statistic, mean and variance of all classes."""
-    by_value, squares, present, sizes, decided = (
-        buffers.by_value,
-        buffers.squares,
-        buffers.present,
-        buffers.sizes,
-        buffers.decided,
-    )
-    weights, begins, first = runs.weights, runs.begins, runs.first
+    by_value = buffers.by_value
+    squares = buffers.squares
+    present = buffers.present
+    sizes = buffers.sizes
+    decided = buffers.decided
+    weights = runs.weights
+    begins = runs.begins
+    first = runs.first
     n_unequal_twos = 0
     for c in range(len(first) - 1):
-        low, high = np.int64(first[c]), np.int64(first[c + 1])
+        low = np.int64(first[c])
+        high = np.int64(first[c + 1])
         n_decisions = high - low
         if n_decisions < 2:
             continue
@@ -217,16 +227,22 @@ def _add_statistic(
     sums: Ints,
 ) -> None:
     # the cell of value v and decision j adds (k − s·n_j/N)²/s, and all cells of j without an object n_j²·Σs/N²
-    by_value, of_decision, decided = buffers.by_value, buffers.of_decision, buffers.decided
+    by_value = buffers.by_value
+    of_decision = buffers.of_decision
+    decided = buffers.decided
     square = np.float64(n) * np.float64(n)
     for j in range(n_decisions):
-        begin, end, n_decided, rest = np.int64(begins[low + j]), np.int64(begins[low + j + 1]), decided[j], n
+        begin = np.int64(begins[low + j])
+        end = np.int64(begins[low + j + 1])
+        n_decided = decided[j]
+        rest = n
         for i in range(begin, end):
             of_decision[values[i]] += weights[i]
         by_row = end - begin < len(of_decision)
         for at in range(begin if by_row else 0, end if by_row else len(of_decision)):
             value = np.int64(values[at]) if by_row else at
-            k, size = of_decision[value], by_value[value]
+            k = of_decision[value]
+            size = by_value[value]
             if k > 0:
                 of_decision[value] = 0
                 rest -= size
@@ -240,25 +256,35 @@ def _add_small_class(
     n_values: int, n_decisions: np.int64, n: int, buffers: ClassBuffers, inverses: Ints, sums: Ints
 ) -> None:
     """W, mean and variance of a small class, in whole numbers, which are exact in any order of summation."""
-    by_value, squares, present, decided = buffers.by_value, buffers.squares, buffers.present, buffers.decided
-    unit, inverse_sum = 2.0**-50, 0
+    by_value = buffers.by_value
+    squares = buffers.squares
+    present = buffers.present
+    decided = buffers.decided
+    unit = 2.0**-50
+    inverse_sum = 0
     for t in range(n_values):
         size = by_value[present[t]]
         inverse_sum += inverses[size]
         _add(sums, _GAINED, np.float64(squares[present[t]]) / np.float64(size))
-    pairs, triples, square = 0, 0, 0
+    pairs = 0
+    triples = 0
+    square = 0
     for j in range(n_decisions):
         n_decided = decided[j]
         square += n_decided * n_decided
         pairs += n_decided * (n_decided - 1)
         triples += n_decided * (n_decided - 1) * (n_decided - 1)
     _add(sums, _SUBTRACTED, np.float64(square) / np.float64(n))
-    count, size = np.float64(n), np.float64(n_values)
-    two, h = count * (count - 1), np.float64(inverse_sum) * unit
+    count = np.float64(n)
+    size = np.float64(n_values)
+    two = count * (count - 1)
+    h = np.float64(inverse_sum) * unit
     unequal_pairs = np.float64(n * n - square)
-    mean, variance = (size - 1) * unequal_pairs / two, 0.0
+    mean = (size - 1) * unequal_pairs / two
+    variance = 0.0
     if n > 2:
-        spread, skew = h - size * size / count, np.float64(n * triples - pairs * pairs) / count
+        spread = h - size * size / count
+        skew = np.float64(n * triples - pairs * pairs) / count
         variance = 4 * spread * skew / ((count - 1) * (count - 2) * (count - 2))
         if n > 3:
             se = (size - h) - (count - size) ** 2 / two - 2 * spread / (count - 2)
@@ -270,8 +296,12 @@ def _add_small_class(
 @jit
 def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: np.int64, n: float, sums: Ints) -> None:
     """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
-    n_values, two = np.float64(n_sizes), n * (n - 1)
-    pairs, unequal_pairs, inverse, inner = 0.0, 0.0, 0.0, 0.0
+    n_values = np.float64(n_sizes)
+    two = n * (n - 1)
+    pairs = 0.0
+    unequal_pairs = 0.0
+    inverse = 0.0
+    inner = 0.0
     for j in range(n_decisions):
         n_decided = np.float64(decided[j])
         pairs += n_decided * (n_decided - 1)
@@ -280,9 +310,11 @@ def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: np.i
         size = np.float64(sizes[t])
         inverse += 1 / size
         inner += (size - 1) / size
-    mean, variance = (n_values - 1) * unequal_pairs / two, 0.0
+    mean = (n_values - 1) * unequal_pairs / two
+    variance = 0.0
     if n > 2:
-        spread, skew = inverse - n_values * n_values / n, 0.0
+        spread = inverse - n_values * n_values / n
+        skew = 0.0
         for j in range(n_decisions):
             n_decided = np.float64(decided[j])
             skew += n_decided * (n_decided - 1 - pairs / n) ** 2
@@ -302,7 +334,8 @@ def sort_first(numbers: Ints, n: int | np.int64) -> None:
         gap = 3 * gap + 1
     while gap > 0:
         for i in range(gap, n):
-            number, at = numbers[i], np.int64(i)
+            number = numbers[i]
+            at = np.int64(i)
             while at >= gap and numbers[at - gap] > number:
                 numbers[at] = numbers[at - gap]
                 at -= gap

@@ -94,7 +94,8 @@ def _drawn(margins: _Margins, statistic: float, n_candidates: int, level: float,
         _draw(flat, least, key, numbers.start, reached)
         return reached
 
-    n_drawn = n_reached = 0
+    n_drawn = 0
+    n_reached = 0
     while n_drawn < max_draws - 1:
         end = min(n_drawn + _DRAWS_PER_TASK * usable_cores(), max_draws - 1)
         firsts = range(n_drawn, end, _DRAWS_PER_TASK)
@@ -129,11 +130,15 @@ def _gamma_tail(shape: float, x: float) -> float:
     """
     b = x + 1 - shape
     d = 1 / b
-    c, fraction, i, change = 1e300, d, 1.0, 0.0
+    c = 1e300
+    fraction = d
+    i = 1.0
+    change = 0.0
     while abs(change - 1) > 1e-15 and i < 1e7:
         numerator = i * (shape - i)
         b += 2
-        d, c = 1 / (numerator * d + b), b + numerator / c
+        d = 1 / (numerator * d + b)
+        c = b + numerator / c
         change = d * c
         fraction *= change
         i += 1
@@ -145,17 +150,19 @@ def _margins(
     values: Index, runs: Runs, buffers: ClassBuffers, flat: Ints, bounds: Index
 ) -> tuple[int, np.int64, float]:
     """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
-    by_value, squares, present, sizes, decided = (
-        buffers.by_value,
-        buffers.squares,
-        buffers.present,
-        buffers.sizes,
-        buffers.decided,
-    )
-    n_written, at, cells, expected = 0, np.int64(0), np.int64(0), np.inf
+    by_value = buffers.by_value
+    squares = buffers.squares
+    present = buffers.present
+    sizes = buffers.sizes
+    decided = buffers.decided
+    n_written = 0
+    at = np.int64(0)
+    cells = np.int64(0)
+    expected = np.inf
     bounds[0] = 0
     for c in range(len(runs.first) - 1):
-        low, high = np.int64(runs.first[c]), np.int64(runs.first[c + 1])
+        low = np.int64(runs.first[c])
+        high = np.int64(runs.first[c + 1])
         n_decisions = high - low
         n_values, n = count_class(values, runs.weights, runs.begins, low, high, buffers)
         if n_values > 1 and n_decisions > 1:
@@ -200,13 +207,17 @@ def _uniform(state: NDArray[np.uint64]) -> float:
 @jit
 def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: NDArray[np.bool_]) -> None:
     """Whether W of table number `first` and of the following ones reaches `least`; each has its own random numbers."""
-    state, left = np.empty(1, np.uint64), np.empty(len(margins), np.int64)
+    state = np.empty(1, np.uint64)
+    left = np.empty(len(margins), np.int64)
     for t in range(len(reached)):
         state[0] = mix(key + np.uint64(first + t))
-        total, at = 0.0, 0
+        total = 0.0
+        at = 0
         while at < len(margins):
-            n_values, n_decisions = margins[at], margins[at + 1]
-            values, decided = at + 2, at + 2 + n_values
+            n_values = margins[at]
+            n_decisions = margins[at + 1]
+            values = at + 2
+            decided = at + 2 + n_values
             at = decided + n_decisions
             n = 0
             for j in range(n_decisions):
@@ -215,7 +226,8 @@ def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: NDAr
             pool_all = n
             for v in range(n_values):
                 size = margins[values + v]
-                need, pool = size, pool_all
+                need = size
+                pool = pool_all
                 for j in range(n_decisions):
                     pool -= left[j]
                     k = need if pool == 0 else _hypergeometric(left[j], pool, need, state)
@@ -237,18 +249,25 @@ def _hypergeometric(good: int, bad: int, sample: int, state: NDArray[np.uint64])
     few = min(good, sample)
     if few <= 8 or (good + bad > _MAX_LOG_OBJECTS and few <= _MAX_SINGLE_OBJECTS):
         # symmetric in the goods and the sample
-        other, n, hits = max(good, sample), good + bad, 0
+        other = max(good, sample)
+        n = good + bad
+        hits = 0
         for _ in range(few):
             if _uniform(state) * np.float64(n) < np.float64(other):
                 hits += 1
                 other -= 1
             n -= 1
         return hits
-    g, b, s = np.float64(good), np.float64(bad), np.float64(sample)
+    g = np.float64(good)
+    b = np.float64(bad)
+    s = np.float64(sample)
     mode = np.floor((s + 1) * (g + 1) / (g + b + 2))
     at_mode = math.exp(_log_choose(g, mode) + _log_choose(b, s - mode) - _log_choose(g + b, s))
     left = _uniform(state) - at_mode
-    up, down, p_up, p_down = mode, mode, at_mode, at_mode
+    up = mode
+    down = mode
+    p_up = at_mode
+    p_down = at_mode
     while left >= 0 and (p_up > 0 or p_down > 0):
         p_up *= (g - up) * (s - up) / ((up + 1) * (b - s + up + 1))
         up += 1

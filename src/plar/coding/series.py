@@ -17,8 +17,10 @@ from plar.runtime.lazy_polars import pl
 
 _FEW_ROWS = 1000  # up to this many rows a dictionary is faster than a call of polars
 
-#: whether plar has used polars in this process, or in a parent it was forked from, whose threads are gone
-_used = _lost = False
+#: whether plar has used polars in this process
+_used = False
+#: whether it had in the parent that this process was forked from, whose threads are gone
+_lost = False
 
 
 def check_threads() -> None:

@@ -270,7 +270,8 @@ class LocalClauseFinder(RowClauseFinder):
 def _refined_by(column: Index, n_values: int, labels: Index, order: Index, starts: Index) -> tuple[Index, Index]:
     """What stays unsettled when one more column is known."""
     n = len(order)
-    codes, rows = np.empty(n, np.uint32), np.empty(2 * n, np.uint32)
+    codes = np.empty(n, np.uint32)
+    rows = np.empty(2 * n, np.uint32)
     for i in range(np.uint64(n)):
         codes[i] = column[order[i]]
     begins = np.empty(n + n_values + 1, np.uint32)
@@ -293,7 +294,8 @@ def _grow(
     for a in attributes:
         rows, begins = _refined_by(matrix[a], n_values[a], labels, order, starts)
         if len(rows):
-            order, starts = rows, begins
+            order = rows
+            starts = begins
         else:
             left_out[a] = True
             if first_only:

@@ -148,7 +148,8 @@ def _narrowest(of_clause: Bits, unhit: Bits, free: Bits, row: int) -> np.int64:
             clause = w * 64 + np.int64(_count_bits(bit - one))
             n = _count_common(of_clause, clause, free, row)
             if n < fewest:
-                best, fewest = clause, n
+                best = clause
+                fewest = n
     return best
 
 
@@ -167,7 +168,8 @@ def search_within(
     `unhit` and `free` have a row for each depth, of which the first is given: the clauses not hit yet, and the
     attributes that may be chosen. An attribute that was tried is not free for those tried after it.
     """
-    one, zero = np.uint64(1), np.uint64(0)
+    one = np.uint64(1)
+    zero = np.uint64(0)
     left = np.zeros_like(free)
     spent = np.zeros(len(free), np.int64)
     depth = 0

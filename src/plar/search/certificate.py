@@ -51,7 +51,8 @@ def certify(
     place_of = {a: a for a in chosen}
     of_chosen: Evaluation | None = None
     if not preserved or evaluation is None:
-        evaluation = of_chosen = open_on(chosen)
+        of_chosen = open_on(chosen)
+        evaluation = of_chosen
         place_of = {a: i for i, a in enumerate(chosen)}
     if not chosen or (preserved and all_needed):
         return Certified(chosen, preserved, [], of_chosen)

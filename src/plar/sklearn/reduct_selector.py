@@ -246,7 +246,8 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     @property
     def ranking_(self) -> NDArray[np.intp]:
         """The order in which the features were selected; see the class."""
-        core, selected = set(self.reduct_.core), self.reduct_.attributes
+        core = set(self.reduct_.core)
+        selected = self.reduct_.attributes
         later = [name for name in selected if name not in core]
         ranking = np.full(self.n_features_in_, len(later) + 2)
         ranking[self._places(core.intersection(selected))] = 1
@@ -258,8 +259,11 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        tags.target_tags.required = tags.target_tags.one_d_labels = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -13,7 +13,9 @@ from plar.grouping.partition import Array
 from plar.runtime.jit import jit
 
 U = np.uint64
-_0, _1, _2 = U(0), U(1), U(2)
+_0 = U(0)
+_1 = U(1)
+_2 = U(2)
 #: no key of a hash table
 EMPTY = U(0xFFFFFFFFFFFFFFFF)
 #: marks the key of a run, as against a class
@@ -51,12 +53,16 @@ def count_cells(
     """Count the cells of columns of many values, in a hash table for each column."""
     order, weights, class_of, run_of = rows
     slots, owners = tables
-    thread, n = U(cuda.grid(1)), U(len(order))
-    table, i = thread // n, thread % n
+    thread = U(cuda.grid(1))
+    n = U(len(order))
+    table = thread // n
+    i = thread % n
     if table >= U(len(wanted)):
         return
     code = U(codes[U(wanted[table]) * n_rows + U(order[i])])
-    w, run, first = U(weights[i]), U(run_of[i]), table * capacity
+    w = U(weights[i])
+    run = U(run_of[i])
+    first = table * capacity
     slot = _add_to_slot(U(class_of[i]) * n_values + code, w, slots, first, capacity)
     if kind == 0:
         owner = U(cuda.atomic.cas(owners, slot, _0, run + _1))
@@ -70,7 +76,8 @@ def count_cells(
 def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
     """Add θ of the cells in hash tables, and clear the tables."""
     slots, owners = tables
-    pure, sum3 = f[0] == 0, cuda.local.array(3, np.int64)
+    pure = f[0] == 0
+    sum3 = cuda.local.array(3, np.int64)
     per_table = capacity // stretch
     thread = U(cuda.grid(1))
     number = thread // per_table
@@ -80,7 +87,8 @@ def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
         sum3[k] = 0
     for j in range(stretch):
         slot = number * capacity + thread % per_table + U(j) * per_table
-        key, count = slots[_2 * slot], slots[_2 * slot + _1]
+        key = slots[_2 * slot]
+        count = slots[_2 * slot + _1]
         if key != EMPTY:
             if not pure:
                 add_f(f, U(count), -1 if key >= _RUN else 1, sum3, 0)

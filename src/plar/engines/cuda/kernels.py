@@ -80,9 +80,11 @@ def clear(values: Array, n: int, value: Any) -> None:
 @kernel
 def interleave(columns: Array, n: int, width: int, x: Array, stride: int, first: int) -> None:
     """Put columns of bytes, one after another, into lanes: words `first` and following of every row."""
-    i, words = cuda.grid(1), (width + LANES - 1) // LANES
+    i = cuda.grid(1)
+    words = (width + LANES - 1) // LANES
     if i < n * words:
-        row, word = i // words, i % words
+        row = i // words
+        word = i % words
         packed = np.uint32(0)
         # lanes without a column are zero, since kernels count them too
         for k in range(min(LANES, width - word * LANES)):
@@ -186,7 +188,8 @@ def _pair_up(
     # A class of up to four rows, each compared with those before it: a row of weight w that has weight c of equals
     # before it in the class, d of them in its run, adds f(c + w) − f(c) − f(d + w) + f(d). Absent rows
     # have weight 0.
-    rows, w = cuda.local.array(_PAIRED_ROWS, np.uint64), cuda.local.array(_PAIRED_ROWS, np.uint64)
+    rows = cuda.local.array(_PAIRED_ROWS, np.uint64)
+    w = cuda.local.array(_PAIRED_ROWS, np.uint64)
     runs = cuda.local.array(_PAIRED_ROWS, np.uint32)
     for j in range(_PAIRED_ROWS):
         at = min(start + U(j), end - _1)
@@ -200,7 +203,9 @@ def _pair_up(
             return
         weight = np.uint32(w[j])  # 32 bits are enough where f has a table
         for k in range(LANES):
-            c, d, conflict = np.uint32(0), np.uint32(0), False
+            c = np.uint32(0)
+            d = np.uint32(0)
+            conflict = False
             value = (rows[j] >> U(8 * k)) & _255
             for i in range(_PAIRED_ROWS):
                 same = (rows[i] >> U(8 * k)) & _255 == value
@@ -238,25 +243,33 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
         table = f[1]
         counts = cuda.shared.array(0, counter_type)
         sum_ = cuda.local.array(_SUM_WORDS, np.int64)
-        thread, n = U(cuda.grid(1)), U(len(order))
-        number, word = thread // n_words, thread % n_words
+        thread = U(cuda.grid(1))
+        n = U(len(order))
+        number = thread // n_words
+        word = thread % n_words
         i = _cut(number * piece, n, piece, class_of, starts)
         last = _cut((number + _1) * piece, n, piece, class_of, starts)
         if i >= last:
             return
-        lanes, t = (x, stride, word, order), U(cuda.threadIdx.x)
+        lanes = (x, stride, word, order)
+        t = U(cuda.threadIdx.x)
         # this thread's counters of the current run, and the offset to those of the class
-        mine, further = (t >> _5) * n_values * _2 * _VALUE + (t & _31), n_values * _VALUE
+        mine = (t >> _5) * n_values * _2 * _VALUE + (t & _31)
+        further = n_values * _VALUE
         for j in range(_2 * n_values * _4):
             counts[mine + j * _LANE] = zero
         for k in range(_SUM_WORDS):
             sum_[k] = 0
         # where the sums of runs begin in `cut`, after those of classes
         parts = ((n + piece - _1) // piece) * n_values * n_words * _4
-        c, r = U(class_of[i]), U(run_of[i])
+        c = U(class_of[i])
+        r = U(run_of[i])
         while i < last:
-            start, end = U(starts[c]), U(starts[c + _1])
-            is_cut, stop, first = end - start > piece, min(end, last), i
+            start = U(starts[c])
+            end = U(starts[c + _1])
+            is_cut = end - start > piece
+            stop = min(end, last)
+            first = i
             if not exact and end - start <= U(_PAIRED_ROWS):
                 _pair_up(pure, table, lanes, weights, run_of, start, end, sum_)
                 r = U(run_of[end - _1]) + _1
@@ -267,9 +280,11 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
             ahead = _fetch(lanes, i)
             while i < stop:
                 run_end = U(runs[r + _1])
-                run_stop, run_first = min(run_end, stop), i
+                run_stop = min(run_end, stop)
+                run_first = i
                 if run_stop - i == _1 and not is_cut:
-                    row, w = ahead, weights[i]
+                    row = ahead
+                    w = weights[i]
                     i += _1
                     ahead = _fetch(lanes, min(i, n - _1))
                     for k in range(LANES):
@@ -297,7 +312,8 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                 if is_cut:
                     # added up where the class or run began: of those that begin in a piece, at most one of each is cut
                     run_start = U(runs[r])
-                    place, run_place = start // piece, run_start // piece
+                    place = start // piece
+                    run_place = run_start // piece
                     run_is_cut = (run_end - _1) // piece != run_place
                     for v in range(n_values):
                         for k in range(LANES):
@@ -343,14 +359,16 @@ def merge(f: F, cut: Array, impure: Any, places: U, n_values: U, lanes: U, sums:
     """Add what `cells_kernel` has left of classes and runs that were cut."""
     sum3 = cuda.local.array(3, np.int64)
     thread = U(cuda.grid(1))
-    place, lane = thread // lanes, thread % lanes
+    place = thread // lanes
+    lane = thread % lanes
     if place >= places:
         return
     for k in range(3):
         sum3[k] = 0
     for v in range(n_values):
         cell = (place * n_values + v) * lanes + lane
-        whole, part = cut[cell], cut[places * n_values * lanes + cell]
+        whole = cut[cell]
+        part = cut[places * n_values * lanes + cell]
         if f[0] != 0:
             add_f(f, U(whole), 1, sum3, 0)
             add_f(f, U(part), -1, sum3, 0)

@@ -118,8 +118,11 @@ def _mark(
 ) -> None:
     # marks: whether a class (low half) and a run (high half) begin here
     decisions, counts = by_row
-    rows, marks, objects = layout[_ROW], marked[_MARKS], marked[_OBJECTS]
-    i, n = cuda.grid(1), len(order)
+    rows = layout[_ROW]
+    marks = marked[_MARKS]
+    objects = marked[_OBJECTS]
+    i = cuda.grid(1)
+    n = len(order)
     if i < n:
         row = order[places[i]]
         begins = i == 0 or keys[i] != keys[i - 1]
@@ -139,11 +142,16 @@ def _mark(
 @kernel
 def _find_segments(n: int, leaves: Array, labels: Array, layout: Array, marked: Array, flags: Array) -> None:
     # After the prefix sums: where classes and runs begin, which classes hold several leaf keys, which several labels.
-    rows, starts, runs, marks = layout[_ROW], layout[_START], layout[_RUN], marked[_MARKS]
+    rows = layout[_ROW]
+    starts = layout[_START]
+    runs = layout[_RUN]
+    marks = marked[_MARKS]
     i = cuda.grid(1)
     if i < n:
-        before, after = marks[i], marks[i + 1]
-        c, r = (after & _LOW) - 1, (after >> _32) - 1
+        before = marks[i]
+        after = marks[i + 1]
+        c = (after & _LOW) - 1
+        r = (after >> _32) - 1
         if (after & _LOW) > (before & _LOW):
             starts[c] = i
         else:
@@ -162,8 +170,11 @@ def _find_segments(n: int, leaves: Array, labels: Array, layout: Array, marked: 
 def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array, totals: Array) -> None:
     # Step i takes row, class and run number i. θ of a class of one run is 0, except for PR.
     kind = f[0]
-    starts, runs, stays_of = layout[_START], layout[_RUN], flags[_STAYS]
-    marks, objects = marked[_MARKS], marked[_OBJECTS]
+    starts = layout[_START]
+    runs = layout[_RUN]
+    stays_of = flags[_STAYS]
+    marks = marked[_MARKS]
+    objects = marked[_OBJECTS]
     counts = cuda.local.array(_N_COUNTS, np.int64)
     for k in range(_N_COUNTS):
         counts[k] = 0
@@ -172,16 +183,19 @@ def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array
             kept[0, i] = 0
             kept[1, i] = 0
             break
-        before, after = marks[i], marks[i + 1]
+        before = marks[i]
+        after = marks[i + 1]
         stays = np.int64(stays_of[(after & _LOW) - 1])
-        begins, decides = (after & _LOW) - (before & _LOW), (after >> _32) - (before >> _32)
+        begins = (after & _LOW) - (before & _LOW)
+        decides = (after >> _32) - (before >> _32)
         kept[0, i] = stays + ((stays * begins) << _32)
         kept[1, i] = stays * decides
         counts[_ROWS] += stays
         counts[_CLASSES] += stays * begins
         counts[_RUNS] += stays * decides
         if i < (marks[n] & _LOW):
-            low, high = np.int64(starts[i]), np.int64(starts[i + 1])
+            low = np.int64(starts[i])
+            high = np.int64(starts[i + 1])
             size = objects[high] - objects[low]
             one_run = (marks[high] >> _32) - (marks[low] >> _32) == 1
             target = _THETA_KEPT if stays_of[i] != 0 else _THETA_DROPPED
@@ -194,7 +208,8 @@ def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array
             elif kind != 0 and not one_run:
                 add_f(f, np.uint64(size), 1, counts, target)
         if kind != 0 and i < (marks[n] >> _32):
-            low, high = np.int64(runs[i]), np.int64(runs[i + 1])
+            low = np.int64(runs[i])
+            high = np.int64(runs[i + 1])
             c = (marks[low + 1] & _LOW) - 1
             target = _THETA_KEPT if stays_of[c] != 0 else _THETA_DROPPED
             if (marks[starts[c + 1]] >> _32) - (marks[starts[c]] >> _32) > 1:
@@ -208,13 +223,18 @@ def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array
 @kernel
 def _keep(n: int, layout: Array, marked: Array, kept: Array, weights: Array, memory: Array) -> None:
     # memory: order, class_of, run_of, starts and runs of the new partition, one after another
-    i, n_rows, n_classes = cuda.grid(1), len(weights), kept[0, n] >> _32
-    starts, runs = 3 * n_rows, 3 * n_rows + n_classes + 1
+    i = cuda.grid(1)
+    n_rows = len(weights)
+    n_classes = kept[0, n] >> _32
+    starts = 3 * n_rows
+    runs = 3 * n_rows + n_classes + 1
     if i < n:
-        before, after = kept[0, i], kept[0, i + 1]
+        before = kept[0, i]
+        after = kept[0, i + 1]
         place = before & _LOW
         if (after & _LOW) > place:
-            c, r = (after >> _32) - 1, kept[1, i + 1] - 1
+            c = (after >> _32) - 1
+            r = kept[1, i + 1] - 1
             memory[place] = layout[_ROW, i]
             memory[n_rows + place] = c
             memory[2 * n_rows + place] = r

@@ -24,7 +24,9 @@ _TILE_ROWS = 4 * THREADS
 @kernel
 def _sum_chunks(values: Array, n: int, chunk: int, sums: Array) -> None:
     shared = cuda.shared.array(THREADS, np.int64)
-    block, which, t = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
+    block = cuda.blockIdx.x
+    which = cuda.blockIdx.y
+    t = cuda.threadIdx.x
     total = np.int64(0)
     for i in range(block * chunk + t, min((block + 1) * chunk, n), THREADS):
         total += values[which, i]
@@ -41,7 +43,9 @@ def _scan_chunks(values: Array, n: int, chunk: int, sums: Array) -> None:
     # values[i] becomes the sum of all before it
     before = cuda.shared.array(THREADS, np.int64)
     within = cuda.shared.array(THREADS, np.int64)
-    block, which, t = cuda.blockIdx.x, cuda.blockIdx.y, cuda.threadIdx.x
+    block = cuda.blockIdx.x
+    which = cuda.blockIdx.y
+    t = cuda.threadIdx.x
     part = chunk // THREADS
     low = block * chunk + t * part
     high = min(low + part, n)
@@ -78,7 +82,8 @@ def _digit(key: np.uint64, shift: int, digits: int) -> np.int64:
 @kernel
 def _count_digits(keys: Array, n: int, shift: int, digits: int, tiles: int, counts: Array) -> None:
     seen = cuda.shared.array(_N_DIGITS, np.int32)
-    tile, t = cuda.blockIdx.x, cuda.threadIdx.x
+    tile = cuda.blockIdx.x
+    t = cuda.threadIdx.x
     for digit in range(t, digits, THREADS):
         seen[digit] = 0
     cuda.syncthreads()
@@ -96,7 +101,8 @@ def _move_by_digit(
 ) -> None:  # fmt: skip
     # the rank of a row among equals in the tile is counted one by one: a tile is small
     of_row = cuda.shared.array(_TILE_ROWS, np.int32)
-    tile, t = cuda.blockIdx.x, cuda.threadIdx.x
+    tile = cuda.blockIdx.x
+    t = cuda.threadIdx.x
     first = tile * _TILE_ROWS
     rows = min(_TILE_ROWS, n - first)
     for i in range(t, rows, THREADS):

@@ -38,7 +38,10 @@ def as_int(sum3: Sequence[int] | Sum3) -> int:
 @jit
 def multiply(a: np.uint64, b: np.uint64) -> Pair:
     """64 × 64 → 128 bits from 32-bit halves, since neither numba nor CUDA's dialect of it has wider integers."""
-    a0, a1, b0, b1 = a & _LOW, a >> _32, b & _LOW, b >> _32
+    a0 = a & _LOW
+    a1 = a >> _32
+    b0 = b & _LOW
+    b1 = b >> _32
     low = a0 * b0
     middle = a1 * b0 + (low >> _32)
     cross = a0 * b1 + (middle & _LOW)
@@ -61,7 +64,8 @@ def _times(a: Pair, b: Pair) -> Pair:
     # a·b in units of 2^-120, for factors up to 1; the error is below 2^-111
     high, low = multiply(a[0], b[0])
     middle = _plus(multiply(a[0], b[1]), multiply(a[1], b[0]))
-    eight, rest = np.uint64(8), np.uint64(56)
+    eight = np.uint64(8)
+    rest = np.uint64(56)
     shifted = (high << eight) | (low >> rest), low << eight
     return _plus(shifted, (middle[0] >> rest, (middle[0] << eight) | (middle[1] >> rest)))
 
@@ -107,7 +111,8 @@ def plain_add_f(f: F, n: np.uint64, sign: int, sum3: Sum3, first: int) -> None:
         sum3[first] += sign * np.int64(tabled & _LOW)
         sum3[first + 1] += sign * np.int64(tabled >> _32)
         return
-    s, log = np.uint64(0), _ONE
+    s = np.uint64(0)
+    log = _ONE
     if kind == 1:
         while (n >> s) >= np.uint64(1024):
             s += _ONE
@@ -134,17 +139,22 @@ def weight_of(weights: Ints, low: np.uint64, high: np.uint64) -> np.uint64:
 @jit
 def partition_theta(f: F, decisions: Index, counts: Ints, order: Index, starts: Index, sum3: Sum3) -> None:
     """Add the Θ of a partition whose classes are ordered by decision."""
-    kind, table = f[0], f[1]
-    lower = upper = np.int64(0)
+    kind = f[0]
+    table = f[1]
+    lower = np.int64(0)
+    upper = np.int64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
-        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
+        low = np.uint64(starts[c])
+        high = np.uint64(starts[c + _ONE])
         size = np.uint64(0)
         for i in range(low, high):
             size += np.uint64(counts[order[i]])
         # most classes are this small; calling add_f for each of them would take five times as long
         tabled = kind != 0 and size < np.uint64(len(table))
         theta = table[size] if tabled else np.int64(0)
-        run, pure, last = np.uint64(0), True, decisions[order[low]]
+        run = np.uint64(0)
+        pure = True
+        last = decisions[order[low]]
         for i in range(low, high):
             row = np.uint64(order[i])
             if decisions[row] != last:
@@ -152,7 +162,9 @@ def partition_theta(f: F, decisions: Index, counts: Ints, order: Index, starts: 
                     theta -= table[run]
                 elif kind:
                     add_f(f, run, -1, sum3, 0)
-                run, pure, last = np.uint64(0), False, decisions[row]
+                run = np.uint64(0)
+                pure = False
+                last = decisions[row]
             run += np.uint64(counts[row])
         if tabled:
             theta -= table[run]
@@ -172,8 +184,11 @@ def count_unsettled_objects(labels: Index, counts: Ints, order: Index, starts: I
     """Count the objects in classes of more than one label."""
     objects = np.int64(0)
     for c in range(np.uint64(len(starts)) - _ONE):
-        low, high = np.uint64(starts[c]), np.uint64(starts[c + _ONE])
-        label, size, unsettled = labels[order[low]], np.int64(0), False
+        low = np.uint64(starts[c])
+        high = np.uint64(starts[c + _ONE])
+        label = labels[order[low]]
+        size = np.int64(0)
+        unsettled = False
         for i in range(low, high):
             row = np.uint64(order[i])
             unsettled |= labels[row] != label
@@ -190,7 +205,8 @@ def add_pure(values: Index, weights: Ints, runs: Index, class_runs: Index, n_val
     impure_in = np.zeros(n_values, np.uint32)
     pure = np.int64(0)
     for c in range(np.uint64(len(class_runs)) - _ONE):
-        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        first = np.uint64(class_runs[c])
+        last = np.uint64(class_runs[c + _ONE])
         number = np.uint32(c + _ONE)
         for run in range(first, last):
             for i in range(np.uint64(runs[run]), np.uint64(runs[run + _ONE])):
@@ -214,15 +230,20 @@ def add_cells(f: F, values: Index, weights: Ints, runs: Index, class_runs: Index
     in_run = np.zeros(n_values, np.int64)
     in_class = np.zeros(n_values, np.int64)
     for c in range(np.uint64(len(class_runs)) - _ONE):
-        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
-        low, high = np.uint64(runs[first]), np.uint64(runs[last])
+        first = np.uint64(class_runs[c])
+        last = np.uint64(class_runs[c + _ONE])
+        low = np.uint64(runs[first])
+        high = np.uint64(runs[last])
         if weight_of(weights, low, high) < np.uint64(len(table)):
             theta = np.int64(0)
             for run in range(first, last):
-                start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+                start = np.uint64(runs[run])
+                end = np.uint64(runs[run + _ONE])
                 for i in range(start, end):
-                    v, w = np.uint64(values[i]), np.uint64(weights[i])
-                    d, e = np.uint64(in_run[v]), np.uint64(in_class[v])
+                    v = np.uint64(values[i])
+                    w = np.uint64(weights[i])
+                    d = np.uint64(in_run[v])
+                    e = np.uint64(in_class[v])
                     theta += table[e + w] - table[e] - table[d + w] + table[d]
                     in_run[v] = d + w
                     in_class[v] = e + w
@@ -232,7 +253,8 @@ def add_cells(f: F, values: Index, weights: Ints, runs: Index, class_runs: Index
             sum3[1] += np.int64(np.uint64(theta) >> _32)
         else:
             for run in range(first, last):
-                start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+                start = np.uint64(runs[run])
+                end = np.uint64(runs[run + _ONE])
                 for i in range(start, end):
                     in_run[np.uint64(values[i])] += weights[i]
                     in_class[np.uint64(values[i])] += weights[i]

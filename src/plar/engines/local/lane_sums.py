@@ -57,10 +57,14 @@ def _add_cells(
     wide = np.zeros((MAX_VALUES, LANES), np.int64)
     totals = np.zeros((int(MAX_PAIR_WEIGHT), LANES), np.int64)
     sums = np.zeros(LANES, np.int64)
-    single, alone = np.int64(0), np.int64(0)
-    headroom, bytes_left, top = _MAX_SUM, MAX_BYTE, _ONE
+    single = np.int64(0)
+    alone = np.int64(0)
+    headroom = _MAX_SUM
+    bytes_left = MAX_BYTE
+    top = _ONE
     for s in range(np.uint64(len(segments)) - _ONE):
-        low, high = np.uint64(segments[s]), np.uint64(segments[s + _ONE])
+        low = np.uint64(segments[s])
+        high = np.uint64(segments[s + _ONE])
         weight = weight_of(weights, low, high)
         if high - low == _ONE and weight < np.uint64(len(table)):
             # one cell, the same in every lane
@@ -72,7 +76,8 @@ def _add_cells(
         if pairs_are_cheaper(high - low, weight, n_values):
             if weight > bytes_left:
                 for t in range(_ONE, top):
-                    bin_, total = histogram[t], totals[t]
+                    bin_ = histogram[t]
+                    total = totals[t]
                     for k in range(_W):
                         total[k] += bin_[k]
                         bin_[k] = 0
@@ -108,7 +113,8 @@ def _add_cells(
                     add_f(f, np.uint64(wide[v, k]), sign, sums3[k], 0)
     _spill(sums, sign, sums3)
     for t in range(_ONE, top):
-        bin_, total = histogram[t], totals[t]
+        bin_ = histogram[t]
+        total = totals[t]
         step = np.uint64(table[t + _ONE] - table[t])
         for k in range(_W):
             high_word, low_word = multiply(np.uint64(total[k] + np.int64(bin_[k])), step)
@@ -152,11 +158,14 @@ def _add_nested(
 ) -> None:
     # Add Θ(D|R∪{a}) for each lane in one pass, for large runs: their counts add up to those of their class.
     table, (counts, in_short_class, _) = f[1], counters
-    in_run, in_class = np.zeros((MAX_VALUES, LANES), np.int64), np.zeros((MAX_VALUES, LANES), np.int64)
+    in_run = np.zeros((MAX_VALUES, LANES), np.int64)
+    in_class = np.zeros((MAX_VALUES, LANES), np.int64)
     sums = np.zeros(LANES, np.int64)
-    headroom, filled = _MAX_SUM, (np.uint64(0), np.uint64(0))
+    headroom = _MAX_SUM
+    filled = (np.uint64(0), np.uint64(0))
     for c in range(np.uint64(len(class_runs)) - _ONE):
-        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
+        first = np.uint64(class_runs[c])
+        last = np.uint64(class_runs[c + _ONE])
         weight = weight_of(weights, np.uint64(runs[first]), np.uint64(runs[last]))
         tabled = weight < np.uint64(len(table))
         if tabled:
@@ -170,12 +179,14 @@ def _add_nested(
         else:
             in_class[:n_values] = 0
         for run in range(first, last):
-            low, high = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+            low = np.uint64(runs[run])
+            high = np.uint64(runs[run + _ONE])
             if short:
                 filled = _fill(block, order, low, high, filled, x)
                 count_short(x, weights[filled[0] :], low - filled[0], high - filled[0], n_values, counts)
                 for v in range(n_values):
-                    count, whole = counts[v], in_short_class[v]
+                    count = counts[v]
+                    whole = in_short_class[v]
                     for k in range(_W):
                         whole[k] = np.uint8(whole[k] + count[k])
                     for k in range(_W):
@@ -187,7 +198,8 @@ def _add_nested(
                 filled = _fill(block, order, np.uint64(begin), end, filled, x)
                 count_long(x, weights[filled[0] :], begin - filled[0], end - filled[0], n_values, counts, in_run)
             for v in range(n_values):
-                long_count, long_whole = in_run[v], in_class[v]
+                long_count = in_run[v]
+                long_whole = in_class[v]
                 for k in range(_W):
                     long_whole[k] += long_count[k]
                 if tabled:
@@ -217,12 +229,16 @@ def _add_unmatched(
 ) -> None:
     # pure[k] += weight of the rows of a class that equal no row of another run in lane k
     zero = np.uint8(0)
-    match, total = matched[0], pure[0]
-    low, high = np.uint64(runs[first]), np.uint64(runs[last])
+    match = matched[0]
+    total = pure[0]
+    low = np.uint64(runs[first])
+    high = np.uint64(runs[last])
     for run in range(first, last):
-        start, end = np.uint64(runs[run]), np.uint64(runs[run + _ONE])
+        start = np.uint64(runs[run])
+        end = np.uint64(runs[run + _ONE])
         for i in range(start, end):
-            row, weight = x[i], np.uint8(weights[i])
+            row = x[i]
+            weight = np.uint8(weights[i])
             for k in range(_W):
                 match[k] = 0
             for j in range(low, start):
@@ -256,8 +272,10 @@ def _add_pure(
     pure[:] = 0
     bytes_left = MAX_BYTE
     for c in range(np.uint64(len(class_runs)) - _ONE):
-        first, last = np.uint64(class_runs[c]), np.uint64(class_runs[c + _ONE])
-        low, high = np.uint64(runs[first]), np.uint64(runs[last])
+        first = np.uint64(class_runs[c])
+        last = np.uint64(class_runs[c + _ONE])
+        low = np.uint64(runs[first])
+        high = np.uint64(runs[last])
         weight = weight_of(weights, low, high)
         if weight > MAX_BYTE:
             in_class[:n_values] = 0
@@ -282,7 +300,8 @@ def _add_pure(
         for run in range(first, last):
             count_short(x, weights, np.uint64(runs[run]), np.uint64(runs[run + _ONE]), n_values, counts)
             for v in range(n_values):
-                count, whole = counts[v], in_short_class[v]
+                count = counts[v]
+                whole = in_short_class[v]
                 for k in range(_W):
                     total[k] = np.uint8(total[k] + (count[k] if count[k] == whole[k] else zero))
     _spill(pure[0], -1, sums3)
@@ -303,14 +322,16 @@ def add_block(
     buffer: LaneMatrix,
 ) -> None:
     """Add Θ(D|R∪{a}) for each lane, over the classes from `starts`; the rows of a block are in any order."""
-    values, n_classes = np.uint64(n_values), np.uint64(len(starts)) - _ONE
+    values = np.uint64(n_values)
+    n_classes = np.uint64(len(starts)) - _ONE
     run_rows = np.uint64(len(order) // max(len(runs) - 1, 1))  # on average
     if f[0] != PURE and not pairs_are_cheaper(run_rows, run_rows, values):
         _add_nested(f, block, order[: starts[n_classes]], weights, runs, class_runs, values, sums3, counters, buffer)
         return
     first = np.uint64(0)
     while first < n_classes:  # as many classes as fit a chunk, at least one
-        low, last = starts[first], first + _ONE
+        low = starts[first]
+        last = first + _ONE
         while last < n_classes and starts[last + _ONE] - low <= np.uint32(CHUNK):
             last += _ONE
         permute_words(block.view(np.uint64), order[low : starts[last]], buffer.view(np.uint64))

@@ -85,7 +85,8 @@ def _interleave(addresses: U64Array, strides: U64Array, rows: U64Array) -> None:
     rows_at_once = np.uint64(512)
     tile = np.zeros((LANES, 576), np.uint8)
     words = tile.view(np.uint64)
-    turned, eight = np.empty(8, np.uint64), np.uint64(8)
+    turned = np.empty(8, np.uint64)
+    eight = np.uint64(8)
     n = np.uint64(len(rows))
     for begin in range(np.uint64(0), n, rows_at_once):
         m = min(rows_at_once, n - begin)
@@ -160,7 +161,8 @@ def permute_words(words: U64Array, perm: Index, out: U64Array) -> None:
     """Copy row perm[i] of a block to place i of another, both seen as words."""
     # All loads before all stores, in words: only then does the compiler move a row with one instruction.
     for i in range(np.uint64(len(perm))):
-        source, target = words[np.uint64(perm[i])], out[i]
+        source = words[np.uint64(perm[i])]
+        target = out[i]
         a, b, c, d = source[0], source[1], source[2], source[3]
         e, f, g, h = source[4], source[5], source[6], source[7]
         target[0], target[1], target[2], target[3] = a, b, c, d
@@ -181,11 +183,17 @@ def count_short(
             count[k] = 0
     i = low
     while i + _FOUR <= high:
-        x0, x1, x2, x3 = x[i], x[i + _ONE], x[i + np.uint64(2)], x[i + np.uint64(3)]
-        w0, w1 = np.uint8(weights[i]), np.uint8(weights[i + _ONE])
-        w2, w3 = np.uint8(weights[i + np.uint64(2)]), np.uint8(weights[i + np.uint64(3)])
+        x0 = x[i]
+        x1 = x[i + _ONE]
+        x2 = x[i + np.uint64(2)]
+        x3 = x[i + np.uint64(3)]
+        w0 = np.uint8(weights[i])
+        w1 = np.uint8(weights[i + _ONE])
+        w2 = np.uint8(weights[i + np.uint64(2)])
+        w3 = np.uint8(weights[i + np.uint64(3)])
         for v in range(n_values):
-            value, count = np.uint8(v), counts[v]
+            value = np.uint8(v)
+            count = counts[v]
             for k in range(_W):
                 n = count[k]
                 n = np.uint8(n + (w0 if x0[k] == value else zero))
@@ -195,9 +203,11 @@ def count_short(
                 count[k] = n
         i += _FOUR
     while i < high:
-        x0, w0 = x[i], np.uint8(weights[i])
+        x0 = x[i]
+        w0 = np.uint8(weights[i])
         for v in range(n_values):
-            value, count = np.uint8(v), counts[v]
+            value = np.uint8(v)
+            count = counts[v]
             for k in range(_W):
                 count[k] = np.uint8(count[k] + (w0 if x0[k] == value else zero))
         i += _ONE
@@ -210,7 +220,8 @@ def count_long(
     """Add counts as `count_short` makes them, for any weight: in stretches that fit a byte, heavy rows one by one."""
     i = low
     while i < high:
-        weight, end = np.uint64(0), i
+        weight = np.uint64(0)
+        end = i
         while end < high and weight + np.uint64(weights[end]) <= MAX_BYTE:
             weight += np.uint64(weights[end])
             end += _ONE
@@ -222,7 +233,8 @@ def count_long(
             continue
         count_short(x, weights, i, end, n_values, counts)
         for v in range(n_values):
-            count, sums = counts[v], wide[v]
+            count = counts[v]
+            sums = wide[v]
             for k in range(_W):
                 sums[k] += count[k]
         i = end
@@ -233,7 +245,8 @@ def count_pairs(
     x: LaneMatrix, weights: Ints, low: np.uint64, high: np.uint64, before_row: LaneMatrix, histogram: LaneMatrix
 ) -> None:
     """Count by lane how many units of weight have t ≥ 1 equals before them."""
-    zero, unit = np.uint8(0), np.uint8(1)
+    zero = np.uint8(0)
+    unit = np.uint8(1)
     before = np.uint64(weights[low])
     for t in range(_ONE, before):
         bin_ = histogram[t]
@@ -241,14 +254,21 @@ def count_pairs(
             bin_[k] += unit
     equals = before_row[0]
     for i in range(low + _ONE, high):
-        row, other, w0 = x[i], x[low], np.uint8(weights[low])
+        row = x[i]
+        other = x[low]
+        w0 = np.uint8(weights[low])
         for k in range(_W):
             equals[k] = w0 if row[k] == other[k] else zero
         j = low + _ONE
         while j + _FOUR <= i:
-            x0, x1, x2, x3 = x[j], x[j + _ONE], x[j + np.uint64(2)], x[j + np.uint64(3)]
-            w0, w1 = np.uint8(weights[j]), np.uint8(weights[j + _ONE])
-            w2, w3 = np.uint8(weights[j + np.uint64(2)]), np.uint8(weights[j + np.uint64(3)])
+            x0 = x[j]
+            x1 = x[j + _ONE]
+            x2 = x[j + np.uint64(2)]
+            x3 = x[j + np.uint64(3)]
+            w0 = np.uint8(weights[j])
+            w1 = np.uint8(weights[j + _ONE])
+            w2 = np.uint8(weights[j + np.uint64(2)])
+            w3 = np.uint8(weights[j + np.uint64(3)])
             for k in range(_W):
                 n = equals[k]
                 n = np.uint8(n + (w0 if x0[k] == row[k] else zero))
@@ -258,7 +278,8 @@ def count_pairs(
                 equals[k] = n
             j += _FOUR
         while j < i:
-            other, w0 = x[j], np.uint8(weights[j])
+            other = x[j]
+            w0 = np.uint8(weights[j])
             for k in range(_W):
                 equals[k] = np.uint8(equals[k] + (w0 if row[k] == other[k] else zero))
             j += _ONE
@@ -266,12 +287,14 @@ def count_pairs(
         after = before + np.uint64(weight)
         if weight == unit:
             for t in range(_ONE, after):
-                bin_, level = histogram[t], np.uint8(t)
+                bin_ = histogram[t]
+                level = np.uint8(t)
                 for k in range(_W):
                     bin_[k] += np.uint8(equals[k] == level)
         else:
             for t in range(_ONE, after):
-                bin_, level = histogram[t], np.uint8(t)
+                bin_ = histogram[t]
+                level = np.uint8(t)
                 for k in range(_W):
                     bin_[k] += np.uint8(np.uint8(level - equals[k]) < weight)
         before = after

@@ -43,7 +43,8 @@ class Scorer:
 
     def total_of_all(self, granules: Granules, labels: Labels) -> int:
         """Θ(D|C); for the pure classes, each a single granule, the four measures know θ in advance."""
-        decision_codes, counts = granules.decision_codes, granules.counts
+        decision_codes = granules.decision_codes
+        counts = granules.counts
         if self.own_kernel is not None:
             return self.total(decision_codes, counts, labels.order, labels.starts)
         n_pure = labels.n_pure
