@@ -80,8 +80,8 @@ def reducts(
     Examples
     --------
     >>> import plar
-    >>> found = plar.reducts({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 1, 2, 3]}, "d")
-    >>> [one.attributes for one in found], found.complete
+    >>> listed = plar.reducts({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 1, 0], "d": [0, 1, 2, 3]}, "d")
+    >>> [reduct.attributes for reduct in listed], listed.complete
     ([('a', 'b'), ('a', 'c'), ('b', 'c')], True)
     """
     read = ReadOptions.of(reducts, decision, y, reading)

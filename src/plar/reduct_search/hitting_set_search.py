@@ -20,6 +20,9 @@ from plar.runtime.jit import inlined, jit
 
 Bits: TypeAlias = NDArray[np.uint64]
 
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+
 #: sets per batch
 _BATCH = 1 << 11
 #: nodes after which a search gives up, or returns a batch as it is
@@ -123,13 +126,12 @@ def _count_common(sets: Bits, row: int | np.int64, others: Bits, other_row: int 
 def _take_first(sets: Bits, row: int) -> np.int64:
     """Remove the smallest number from the set in a row, and return it; -1 if the set is empty."""
     first = np.int64(-1)
-    one = np.uint64(1)
     for w in range(sets.shape[1]):
         word = sets[row, w]
         if word:
-            bit = word & (~word + one)
+            bit = word & (~word + _ONE)
             sets[row, w] ^= bit
-            first = w * 64 + np.int64(_count_bits(bit - one))
+            first = w * 64 + np.int64(_count_bits(bit - _ONE))
             break
     return first
 
@@ -139,13 +141,12 @@ def _narrowest(of_clause: Bits, unhit: Bits, free: Bits, row: int) -> np.int64:
     """Of the clauses not hit yet, the first with the fewest free attributes; -1 if all are hit."""
     best = np.int64(-1)
     fewest = np.uint64(0xFFFFFFFF)
-    one = np.uint64(1)
     for w in range(unhit.shape[1]):
         word = unhit[row, w]
         while word:
-            bit = word & (~word + one)
+            bit = word & (~word + _ONE)
             word ^= bit
-            clause = w * 64 + np.int64(_count_bits(bit - one))
+            clause = w * 64 + np.int64(_count_bits(bit - _ONE))
             n = _count_common(of_clause, clause, free, row)
             if n < fewest:
                 best = clause
@@ -168,8 +169,6 @@ def search_within(
     `unhit` and `free` have a row for each depth, of which the first is given: the clauses not hit yet, and the
     attributes that may be chosen. An attribute that was tried is not free for those tried after it.
     """
-    one = np.uint64(1)
-    zero = np.uint64(0)
     left = np.zeros_like(free)
     spent = np.zeros(len(free), np.int64)
     depth = 0
@@ -190,19 +189,19 @@ def search_within(
             for v in range(free.shape[1]):
                 word = free[depth, v]
                 while word and not pays:
-                    bit = word & (~word + one)
+                    bit = word & (~word + _ONE)
                     word ^= bit
-                    a = v * 64 + np.int64(_count_bits(bit - one))
+                    a = v * 64 + np.int64(_count_bits(bit - _ONE))
                     hits = np.int64(_count_common(unhit, depth, of_attribute, a))
                     pays = costs[a] <= rest and hits * rest >= n_unhit * costs[a]
             for v in range(free.shape[1]):
-                left[depth, v] = of_clause[best, v] & free[depth, v] if pays else zero
+                left[depth, v] = of_clause[best, v] & free[depth, v] if pays else _ZERO
             entered = True
         a = _take_first(left, depth)
         if a < 0:
             depth -= 1
             continue
-        free[depth, a >> 6] &= ~(one << np.uint64(a & 63))
+        free[depth, a >> 6] &= ~(_ONE << np.uint64(a & 63))
         if spent[depth] + costs[a] > budget:
             continue
         chosen[depth] = a
@@ -244,8 +243,6 @@ def _next_sets(
     free = search.free
     untried = search.untried
     chosen = search.chosen
-    one = np.uint64(1)
-    zero = np.uint64(0)
     depth = search.position[_DEPTH]
     entered = search.position[_ENTERED] == 1
     n_sets = 0
@@ -272,17 +269,17 @@ def _next_sets(
             depth -= 1
             if depth >= 0:
                 a = chosen[depth]
-                free[depth, a >> 6] |= one << np.uint64(a & 63)
+                free[depth, a >> 6] |= _ONE << np.uint64(a & 63)
             continue
         below = depth + 1
         minimal = True
         for i in range(depth):
-            still_critical = zero
+            still_critical = _ZERO
             for w in range(unhit.shape[1]):
                 rest = critical[depth, i, w] & ~of_attribute[a, w]
                 critical[below, i, w] = rest
                 still_critical |= rest
-            if still_critical == zero:
+            if still_critical == _ZERO:
                 minimal = False
                 break
         if not minimal:

@@ -35,8 +35,8 @@ def _from_pandas(name: str, column: pd.Series[Any]) -> pl.Series:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return pl.Series(name, column.to_numpy(), nan_to_null=True)
     try:
-        known: Any = pl.from_pandas(column)
-        return pl.Series(name, known)
+        converted: Any = pl.from_pandas(column)
+        return pl.Series(name, converted)
     except (*_REFUSED, pl.exceptions.PolarsError):  # there is no pyarrow, or it does not know the values
         series = _series(name, column.tolist())
     return series.cast(pl.Categorical) if hasattr(column, "cat") and series.dtype == pl.String else series

@@ -200,9 +200,12 @@ class ReductSelectorModel(_ReductParams, Model):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         options = ReadOptions(na=self.reduct.settings.get("na"))
-        kept: DataFrame = select_columns(dataset, self._kept(dataset.columns), cuts=self._cuts(), options=options)
+        names = self._kept(dataset.columns)
+        selected: DataFrame = select_columns(dataset, names, cuts=self._cuts(), options=options)
         output = self._value("outputCol")
-        return VectorAssembler(inputCols=list(self.selected), outputCol=output).transform(kept) if output else kept
+        if not output:
+            return selected
+        return VectorAssembler(inputCols=list(self.selected), outputCol=output).transform(selected)
 
     def _cuts(self) -> dict[str, Cuts]:
         cuts = self.reduct.cuts if wants_bins(self._value("output")) else {}

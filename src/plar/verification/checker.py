@@ -88,8 +88,7 @@ def as_for_proof(proof: Proof, data: Any, reading: ReadOptions) -> ReadOptions:
 
 def _check_table(proof: Proof, granules: GranuleSet) -> None:
     for what, name in {"conditions": "conditions", "decision": "decision", "objects": "n_objects"}.items():
-        there = getattr(proof, name)
-        here = getattr(granules, name)
+        there, here = getattr(proof, name), getattr(granules, name)
         if there != here:
             raise ProofError(f"The proof is of another table: its {what} are {there!r}, here {here!r}.")
     if dict(proof.cuts) != dict(granules.cuts):

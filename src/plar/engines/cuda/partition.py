@@ -167,7 +167,7 @@ def _find_segments(n: int, leaves: Array, labels: Array, layout: Array, marked: 
 
 
 @kernel
-def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array, totals: Array) -> None:
+def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept_marks: Array, totals: Array) -> None:
     # Step i takes row, class and run number i. θ of a class of one run is 0, except for PR.
     kind = f[0]
     starts = layout[_START]
@@ -180,16 +180,16 @@ def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array
         counts[k] = 0
     for i in range(cuda.grid(1), n + 1, cuda.gridsize(1)):
         if i == n:
-            kept[0, i] = 0
-            kept[1, i] = 0
+            kept_marks[0, i] = 0
+            kept_marks[1, i] = 0
             break
         before = marks[i]
         after = marks[i + 1]
         stays = np.int64(stays_of[(after & _LOW) - 1])
         begins = (after & _LOW) - (before & _LOW)
         decides = (after >> _32) - (before >> _32)
-        kept[0, i] = stays + ((stays * begins) << _32)
-        kept[1, i] = stays * decides
+        kept_marks[0, i] = stays + ((stays * begins) << _32)
+        kept_marks[1, i] = stays * decides
         counts[_ROWS] += stays
         counts[_CLASSES] += stays * begins
         counts[_RUNS] += stays * decides
@@ -221,31 +221,31 @@ def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept: Array
 
 
 @kernel
-def _keep(n: int, layout: Array, marked: Array, kept: Array, weights: Array, memory: Array) -> None:
+def _keep(n: int, layout: Array, marked: Array, kept_sums: Array, weights: Array, memory: Array) -> None:
     # memory: order, class_of, run_of, starts and runs of the new partition, one after another
     i = cuda.grid(1)
     n_rows = len(weights)
-    n_classes = kept[0, n] >> _32
+    n_classes = kept_sums[0, n] >> _32
     starts = 3 * n_rows
     runs = 3 * n_rows + n_classes + 1
     if i < n:
-        before = kept[0, i]
-        after = kept[0, i + 1]
+        before = kept_sums[0, i]
+        after = kept_sums[0, i + 1]
         place = before & _LOW
         if (after & _LOW) > place:
             c = (after >> _32) - 1
-            r = kept[1, i + 1] - 1
+            r = kept_sums[1, i + 1] - 1
             memory[place] = layout[_ROW, i]
             memory[n_rows + place] = c
             memory[2 * n_rows + place] = r
             weights[place] = marked[_OBJECTS, i + 1] - marked[_OBJECTS, i]
             if (after >> _32) > (before >> _32):
                 memory[starts + c] = place
-            if kept[1, i + 1] > kept[1, i]:
+            if kept_sums[1, i + 1] > kept_sums[1, i]:
                 memory[runs + r] = place
     elif i == n:
         memory[starts + n_classes] = n_rows
-        memory[runs + kept[1, n]] = n_rows
+        memory[runs + kept_sums[1, n]] = n_rows
 
 
 class Refinery:
