@@ -64,14 +64,14 @@ def reduce(
     proof: Annotated[Text, shell_option(_PROOF, metavar="FILE")] = None,
 ) -> None:
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
+    from plar.api import find_reduct
+    from plar.measures import as_measure
+
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")
     options = search_options(searching, smallest, search=search, alpha=alpha, equivalent=report is not None)
 
     def find(session: Session) -> plar.Reduct:
-        from plar.api import find_reduct
-        from plar.measures import as_measure
-
         return find_reduct(session, as_measure(computing.measure), options)
 
     def write_pages(reduct: plar.Reduct) -> None:
@@ -99,12 +99,12 @@ def relevant(
     writing: Writing,
 ) -> None:
     """Find all columns that say more about the decision than chance, in layers."""
+    from plar.measures import as_measure
+    from plar.search.relevance import Relevance
+
     options = search_options(searching, alpha=alpha)
 
     def find(session: Session) -> plar.Relevant:
-        from plar.measures import as_measure
-        from plar.search.relevance import Relevance
-
         return Relevance(session, as_measure(computing.measure), options).run()
 
     _find_and_print(find, table, computing, messages, long_run, Targets(as_json, writing))

@@ -2,6 +2,7 @@
 
 In what numba's dispatcher calls, an exception becomes a SystemError; in a `__del__` it is printed and
 forgotten; and an interrupted import of numba cannot be repeated.
+What happens then is the searches' part: they turn it into `plar.Interrupted`, with the result so far.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Limits of time and memory, and how much memory this process has and uses."""
+"""Limits of time and memory, and how much memory this process has and uses.
+
+Limits of memory are enforced here. A limit of time is the session's `deadline`: the searches look at it after every
+step, and hand over what they have.
+"""
 
 from __future__ import annotations
 

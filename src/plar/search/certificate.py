@@ -1,4 +1,8 @@
-"""The certificate of a set of attributes R: whether it preserves Θ, and which of its attributes are redundant."""
+"""The certificate of a set of attributes R: whether it preserves Θ, and which of its attributes are redundant.
+
+Computed by the engine. What others can check without the search is a proof (`plar.results.proof`), which only the
+search for the smallest reduct writes.
+"""
 
 from __future__ import annotations
 

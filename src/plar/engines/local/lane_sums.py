@@ -57,8 +57,9 @@ def _add_cells(
     wide = np.zeros((MAX_VALUES, LANES), np.int64)
     totals = np.zeros((int(MAX_PAIR_WEIGHT), LANES), np.int64)
     sums = np.zeros(LANES, np.int64)
-    single = np.int64(0)
-    alone = np.int64(0)
+    # cells of one weight that are the same in every lane, in two words
+    single_low = np.int64(0)
+    single_high = np.int64(0)
     headroom = _MAX_SUM
     bytes_left = MAX_BYTE
     top = _ONE
@@ -68,10 +69,10 @@ def _add_cells(
         weight = weight_of(weights, low, high)
         if high - low == _ONE and weight < np.uint64(len(table)):
             # one cell, the same in every lane
-            single += table[weight]
-            if single > _MAX_SUM:
-                alone += single >> np.int64(32)
-                single &= np.int64(_LOW)
+            single_low += table[weight]
+            if single_low > _MAX_SUM:
+                single_high += single_low >> np.int64(32)
+                single_low &= np.int64(_LOW)
             continue
         if pairs_are_cheaper(high - low, weight, n_values):
             if weight > bytes_left:
@@ -122,8 +123,8 @@ def _add_cells(
             sums3[k, 1] += sign * np.int64(low_word >> _32)
             sums3[k, 2] += sign * np.int64(high_word)
     for k in range(_W):
-        sums3[k, 0] += sign * (single & np.int64(_LOW))
-        sums3[k, 1] += sign * (alone + (single >> np.int64(32)))
+        sums3[k, 0] += sign * (single_low & np.int64(_LOW))
+        sums3[k, 1] += sign * (single_high + (single_low >> np.int64(32)))
 
 
 @jit

@@ -2,7 +2,7 @@
 
 The driver refines U/R and broadcasts its classes; every task scores its columns with the local kernels, and
 depends on (block, U/R) alone. `shipped_columns` makes blocks from granules on this machine, `columns_layout` from
-those on a cluster; `exchange` is what driver and tasks send each other in a step.
+those on a cluster; `columns_exchange` is what driver and tasks send each other in a step.
 """
 
 from __future__ import annotations

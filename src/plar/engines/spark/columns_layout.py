@@ -17,8 +17,8 @@ from plar.engines.local.scoring import Scorer
 from plar.engines.spark.block_files import StoredBlock, store
 from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Share
+from plar.engines.spark.columns_exchange import SentPartition, fetched, score_candidates
 from plar.engines.spark.core import leave_one_out, rows_to_move
-from plar.engines.spark.exchange import SentPartition, fetched, score_candidates
 from plar.engines.spark.part_granules import remove_files
 from plar.engines.spark.pieces import Cardinalities, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained

@@ -1,10 +1,10 @@
 """The rows layout: a piece is some granules with all columns, for tables with too many class ids to broadcast.
 
 Classes of U/R that are whole in one piece are evaluated there, and their Θ is summed. For classes *spread*
-over pieces, every piece sends its counts of (class, value, decision) to a task that sums them. At first
-everything is spread; once a class has no more rows than a task's share, its rows are moved to one piece and
-never move again, since classes only split. The classes that are still spread are few, and the driver knows
-them.
+over pieces, every piece sends its counts of (class, value, decision) to a task that sums them: `rows_exchange`.
+At first everything is spread; once a class has no more rows than a task's share, its rows are moved to one
+piece and never move again, since classes only split. The classes that are still spread are few, and the driver
+knows them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from operator import add
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,26 @@ from plar.engines.local.scoring import Scorer
 from plar.engines.spark.core import leave_one_out
 from plar.engines.spark.pieces import (
     Cardinalities,
-    Hashes,
     Piece,
     as_granules,
-    bucket_rows,
     concat_buckets,
     hashes,
     split_by_hash,
 )
+from plar.engines.spark.rows_exchange import (
+    Key,
+    SettledTheta,
+    SplitClasses,
+    TaskState,
+    by_candidate,
+    counted_cells,
+    described,
+    merge_spread,
+    partition_counts,
+    scores_of_cells,
+)
 from plar.engines.spark.session import explained, run_watched
-from plar.grouping.factorize import factorized
-from plar.grouping.partition import Array, Codes, Index, Ints, class_numbers, distinct, smallest_codes
-from plar.measures import ENTROPY, OWN, PURE, Measure
+from plar.measures import ENTROPY, OWN, Measure
 from plar.runtime.spark_calls import spark_call
 from plar.uncertainty.labels import label_granules
 from plar.uncertainty.strata import CrossTab
@@ -48,29 +56,6 @@ if TYPE_CHECKING:
 
 #: buckets, by hash of the class, in which rows are counted to find the classes that are too large to move
 _BUCKETS = 1 << 14
-#: a candidate with at most this many spread cells is summed in one task
-_MAX_CELLS_IN_ONE_TASK = 1 << 14
-
-#: the values of a class of U/R on R
-Key: TypeAlias = tuple[int, ...]
-#: a label that is valid in all pieces
-Label: TypeAlias = int | bytes | tuple[int, int]
-
-
-class TaskState(NamedTuple):
-    """What a task needs to know besides its piece."""
-
-    coding: Cardinalities
-    measure: Measure
-    n_objects: int
-    #: R
-    selected: tuple[int, ...]
-    #: a number for each spread class of U/R
-    numbers: dict[Key, int]
-
-    def scorer(self) -> Scorer:
-        """The scorer that sums θ."""
-        return Scorer(self.measure, self.n_objects, self.coding.n_decisions)
 
 
 class PieceTheta(NamedTuple):
@@ -79,38 +64,6 @@ class PieceTheta(NamedTuple):
     theta: int
     is_consistent: bool
     entropy: list[float]
-
-
-class SettledTheta(NamedTuple):
-    """Θ(D|R) of classes of U/R, and how many objects are in those that are not settled."""
-
-    theta: int
-    unsettled_objects: int
-
-
-class SplitClasses(NamedTuple):
-    """The classes of U/R in one piece."""
-
-    #: by class; None is the label of a class with several
-    keys: list[Key]
-    labels: list[Label | None]
-    #: counts by class and decision
-    class_of: Hashes
-    decisions: Index
-    counts: Ints
-
-
-class Cells(NamedTuple):
-    """Counts of a candidate by class, value and decision."""
-
-    classes: Codes
-    values: Index
-    decisions: Index
-    counts: Ints
-
-    def rows(self, rows: Index) -> Cells:
-        """Select counts by position."""
-        return Cells(self.classes[rows], self.values[rows], self.decisions[rows], self.counts[rows])
 
 
 class RowsEvaluation:
@@ -176,8 +129,8 @@ class RowsEvaluation:
         for rdd in self._whole:
             parts.append(rdd.flatMap(partial(_scores, state=state, candidates=wanted)))
         for rdd in self._spread:
-            cells = rdd.mapPartitionsWithIndex(partial(_cells, state=state, candidates=wanted, n=n))
-            summed = cells.partitionBy(n, int).values().mapPartitions(partial(_scores_of_cells, state=state))
+            cells = rdd.mapPartitionsWithIndex(partial(counted_cells, state=state, candidates=wanted, n=n))
+            summed = cells.partitionBy(n, int).values().mapPartitions(partial(scores_of_cells, state=state))
             parts.append(summed)
         job = self._granules.pieces.context.union(parts)
         with explained("score the candidates"):
@@ -190,14 +143,14 @@ class RowsEvaluation:
     @spark_call
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """Cross-tabulate each candidate with the decisions, on the cluster, in one job."""
-        count = partial(_cells, state=self._state, candidates=tuple(candidates), n=1)
+        count = partial(counted_cells, state=self._state, candidates=tuple(candidates), n=1)
         job = self._granules.pieces.context.union([*self._whole, *self._spread]).mapPartitionsWithIndex(count)
         with explained("test the candidates"):
-            cells_of = dict(_by_candidate(job.values().collect()))
+            cells_of = dict(by_candidate(job.values().collect()))
         tables = []
         for a in candidates:
             cells = cells_of[a]
-            order, starts = _partition(cells.decisions, cells.classes)
+            order, starts = partition_counts(cells.decisions, cells.classes)
             n_values = self._state.coding.cardinalities[a]
             tables.append(CrossTab.of(cells.values, cells.decisions, cells.counts, order, starts, n_values))
         return tables
@@ -214,14 +167,14 @@ class RowsEvaluation:
         """Compute Θ(D|R), the number of unsettled objects, and the spread classes."""
         state = self._state
         parts: list[RDD[Any]] = [rdd.map(partial(_settled_theta, state=state)) for rdd in self._whole]
-        parts += [rdd.mapPartitionsWithIndex(partial(_describe, state=state)) for rdd in self._spread]
+        parts += [rdd.mapPartitionsWithIndex(partial(described, state=state)) for rdd in self._spread]
         with explained("refine the classes"):
             results = self._granules.pieces.context.union(parts).collect()
         settled = [result for result in results if isinstance(result, SettledTheta)]
         spread = [result for result in results if isinstance(result, SplitClasses)]
         numbers: dict[Key, int] = {}
         if spread:
-            of_spread, numbers = _merge_spread(spread, state)
+            of_spread, numbers = merge_spread(spread, state)
             settled.append(of_spread)
         self._state = state._replace(numbers=numbers)
         self.theta: int = sum(part.theta for part in settled)
@@ -285,133 +238,6 @@ def _settled_theta(piece: Piece, state: TaskState) -> SettledTheta:
 
 def _scores(piece: Piece, state: TaskState, candidates: tuple[int, ...]) -> Iterable[tuple[int, int]]:
     return zip(candidates, _evaluation(piece, state).with_each(candidates), strict=True)
-
-
-# -- tasks on spread classes -------------------------------------------------------------------------------
-
-
-def _describe(number: int, pieces: Iterable[Piece], state: TaskState) -> Iterator[SplitClasses]:
-    """Describe the classes of a piece to the driver."""
-    for piece in pieces:
-        class_of, keys = _classes(piece, state)
-        labels = _class_labels(number, piece, state, class_of, len(keys))
-        first, counts = _counted(piece, state, class_of)
-        yield SplitClasses(keys, labels, class_of[first], piece.decision_codes[first], counts)
-
-
-def _classes(piece: Piece, state: TaskState) -> tuple[Hashes, list[Key]]:
-    """U/R in a piece: the class of every row, and the values of every class."""
-    order, starts = distinct(piece.coded(state.coding, state.selected), piece.n_rows)
-    class_of = class_numbers(order, starts)
-    if not state.selected:
-        return class_of, [()] * (len(starts) - 1)
-    first = order[starts[:-1]]
-    values = [piece.column(state.coding, a)[first].tolist() for a in state.selected]
-    return class_of, list(zip(*values, strict=True))
-
-
-def _class_labels(number: int, piece: Piece, state: TaskState, class_of: Hashes, n: int) -> list[Label | None]:
-    """The label of each class, valid in all pieces; None for a class with several."""
-    labels = label_granules(as_granules(piece, state.coding), state.measure)
-    least = np.full(n, np.iinfo(np.uint32).max, np.uint32)
-    largest = np.zeros(n, np.uint32)
-    np.minimum.at(least, class_of, labels.labels)
-    np.maximum.at(largest, class_of, labels.labels)
-    n_decisions = state.coding.n_decisions
-
-    def in_all_pieces(label: int) -> Label:
-        if label < n_decisions or state.measure.kind == PURE:
-            return label
-        if state.measure.kind == ENTROPY:
-            return labels.proportions[label - n_decisions]
-        return number, label  # a class of U/C is never in two pieces
-
-    return [in_all_pieces(a) if a == b else None for a, b in zip(least.tolist(), largest.tolist(), strict=True)]
-
-
-def _counted(piece: Piece, state: TaskState, class_of: Array) -> tuple[Index, Ints]:
-    """The first row of every decision in every class, and the number of objects."""
-    keys = class_of.astype(np.uint64) * np.uint64(state.coding.n_decisions) + piece.decision_codes
-    cells, first = factorized(keys)
-    return first, np.bincount(cells, piece.counts, len(first)).astype(np.int64)
-
-
-def _merge_spread(parts: Sequence[SplitClasses], state: TaskState) -> tuple[SettledTheta, dict[Key, int]]:
-    """Θ of the spread classes and their unsettled objects, and a number for each class."""
-    numbers: dict[Key, int] = {}
-    labels_of: dict[int, set[Label | None]] = {}
-    classes = []
-    for part in parts:
-        number_of = np.array([numbers.setdefault(key, len(numbers)) for key in part.keys], np.uint32)
-        classes.append(number_of[part.class_of])
-        for number, label in zip(number_of.tolist(), part.labels, strict=True):
-            labels_of.setdefault(number, set()).add(label)
-    class_of = np.concatenate(classes)
-    decisions = np.concatenate([part.decisions for part in parts])
-    counts = np.concatenate([part.counts for part in parts])
-    objects = np.zeros(len(numbers), np.int64)
-    np.add.at(objects, class_of, counts)
-    unsettled = [number for number, labels in labels_of.items() if len(labels) > 1 or None in labels]
-    theta = state.scorer().total(decisions, counts, *_partition(decisions, class_of))
-    return SettledTheta(theta, sum(int(objects[number]) for number in unsettled)), numbers
-
-
-def _partition(decisions: Index, *cells: Array) -> tuple[Index, Index]:
-    """Partition counts that come in parts: `cells` together identify the class, which is ordered by decision."""
-    order = np.lexsort((decisions, *cells))
-    begins = np.zeros(len(order), np.bool_)
-    begins[:1] = True
-    for cell in cells:
-        begins[1:] |= np.diff(cell[order].astype(np.int64)) != 0
-    return order.astype(np.uint32), np.append(np.flatnonzero(begins), len(order)).astype(np.uint32)
-
-
-def _cells(
-    number: int, pieces: Iterable[Piece], state: TaskState, candidates: tuple[int, ...], n: int
-) -> Iterator[tuple[int, tuple[int, Cells]]]:
-    """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
-    coding = state.coding
-    for piece in pieces:
-        class_of, keys = _classes(piece, state)
-        numbers = _numbers_in_all_pieces(number, keys, state)
-        for a in candidates:
-            codes = piece.column(coding, a)
-            n_values = coding.cardinalities[a]
-            pairs, _ = factorized(class_of * np.uint64(n_values) + codes)
-            first, counts = _counted(piece, state, pairs)
-            classes = numbers[class_of[first]]
-            values = codes[first].astype(np.uint32)
-            cells = Cells(classes, values, piece.decision_codes[first], counts)
-            if len(state.numbers) * n_values * coding.n_decisions <= _MAX_CELLS_IN_ONE_TASK:
-                yield a % n, (a, cells)
-                continue
-            pair_hashes: Hashes = classes.astype(np.uint64) * np.uint64(n_values) + values + np.uint64(a)
-            for bucket, rows in bucket_rows(pair_hashes, n):
-                yield bucket, (a, cells.rows(rows))
-
-
-def _numbers_in_all_pieces(number: int, keys: list[Key], state: TaskState) -> Codes:
-    """The number of each class; the classes of this piece alone get numbers that no other piece uses."""
-    of_piece = (number + 1) << 32
-    numbers = np.array([state.numbers.get(key, of_piece + i) for i, key in enumerate(keys)], np.uint64)
-    return smallest_codes(numbers, int(numbers.max()) + 1)
-
-
-def _by_candidate(cells: Iterable[tuple[int, Cells]]) -> Iterator[tuple[int, Cells]]:
-    """Concatenate the cells of every candidate."""
-    parts: dict[int, list[Cells]] = {}
-    for a, part in cells:
-        parts.setdefault(a, []).append(part)
-    for a, of_candidate in parts.items():
-        yield a, Cells(*(np.concatenate(column) for column in zip(*of_candidate, strict=True)))
-
-
-def _scores_of_cells(cells: Iterable[tuple[int, Cells]], state: TaskState) -> Iterator[tuple[int, int]]:
-    """Sum the counts of every candidate, and compute its Θ."""
-    scorer = state.scorer()
-    for a, summed in _by_candidate(cells):
-        partition = _partition(summed.decisions, summed.values, summed.classes)
-        yield a, scorer.total(summed.decisions, summed.counts, *partition)
 
 
 # -- moving ------------------------------------------------------------------------------------------------

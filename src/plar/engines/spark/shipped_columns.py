@@ -16,7 +16,7 @@ from plar.engines.local.scoring import Scorer
 from plar.engines.spark.block_files import StoredBlock, store, write
 from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Group
-from plar.engines.spark.exchange import SentPartition, score_candidates
+from plar.engines.spark.columns_exchange import SentPartition, score_candidates
 from plar.engines.spark.pieces import Cardinalities
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array

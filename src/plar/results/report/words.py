@@ -1,4 +1,7 @@
-"""Names, numbers and sentences for people: what the report, the picture, the terminal and a notebook have in common."""
+"""Names, numbers and sentences for people: what the report, the picture, the terminal and a notebook have in common.
+
+What only the report says stands in its templates, `*.html.j2` beside this file.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A step is one job, U/R one way and Θ of each candidate back: the classes of U/R that can still be split are broadcast,
 every task scores the columns of its blocks with the local kernels, and answers with a few numbers, and with the column
 of its best candidate where columns are small.
-The rows layout, for tables with too many rows to send, has its exchange in `rows_layout`.
+The rows layout, for tables with too many rows to send, has its own in `rows_exchange`.
 """
 
 from __future__ import annotations
