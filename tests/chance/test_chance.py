@@ -44,6 +44,7 @@ from support.law_of_w import (
     law_by_margins,
     law_by_permutations,
     law_of_sum,
+    law_that_counts,
     moments,
     tables_of,
     textbook,
@@ -110,12 +111,14 @@ def test_moments_over_all_permutations(seed: int) -> None:
     pick = random.Random(seed)
     for _ in range(10):
         classes = [random_class(pick, 6) for _ in range(pick.randint(1, 3))]
-        law = reduce(law_of_sum, map(law_by_permutations, classes))
-        expected = float(sum(map(gain, classes))), *map(float, moments(law))
+        laws = [law_by_permutations(cells) for cells in classes]
+        law = reduce(law_of_sum, map(law_that_counts, laws))
+        counted = [gain(cells) for cells, of_class in zip(classes, laws, strict=True) if len(of_class) > 1]
+        expected = float(sum(counted)), *map(float, moments(law))
         assert tuple(association(as_table(classes, pick))) == pytest.approx(expected, rel=1e-12, abs=1e-12)
-        for cells in classes:
-            assert law_by_margins(cells) == law_by_permutations(cells)
-            assert textbook(cells)[1:] == moments(law_by_permutations(cells))
+        for cells, of_class in zip(classes, laws, strict=True):
+            assert law_by_margins(cells) == of_class
+            assert textbook(cells)[1:] == moments(law_that_counts(of_class))
 
 
 #: numbers of objects around which the kernels change, and the largest
@@ -260,7 +263,7 @@ def test_draws_follow_the_exact_law(
     """At every W that is possible, those that equal it counted."""
     monkeypatch.setattr(chance, "_MIN_DRAWS", 10_000)
     classes = [next(iter(as_cells(*one))) for one in each]
-    law = reduce(law_of_sum, map(law_by_margins, classes))
+    law = reduce(law_of_sum, [law_that_counts(law_by_margins(cells)) for cells in classes])
     table = as_table(classes)
     possible = sorted(law)
     for statistic in possible[:: 1 + len(possible) // 40] + possible[-3:]:

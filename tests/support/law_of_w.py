@@ -78,6 +78,11 @@ def law_of_sum(first: Law, second: Law) -> Law:
     return law
 
 
+def law_that_counts(law: Law) -> Law:
+    """The law of what a class adds to the test: nothing, if its W is the same however it is matched."""
+    return law if len(law) > 1 else {Fraction(0): Fraction(1)}
+
+
 def moments(law: Law) -> tuple[Fraction, Fraction]:
     """Mean and variance."""
     mean = sum((w * p for w, p in law.items()), Fraction(0))
@@ -85,7 +90,7 @@ def moments(law: Law) -> tuple[Fraction, Fraction]:
 
 
 def textbook(cells: Cells) -> tuple[Fraction, Fraction, Fraction]:
-    """W, mean and variance of one class by the closed form, which is exact in fractions only."""
+    """W, mean and variance of one class by the closed form, which is exact in fractions only; 0 if W cannot vary."""
     sizes, decided = margins(cells)
     N, V = sum(sizes), len(sizes)
     if V < 2 or len(decided) < 2:
@@ -99,4 +104,6 @@ def textbook(cells: Cells) -> tuple[Fraction, Fraction, Fraction]:
         variance += 4 * a3 * Fraction(b3, N3)
     if N > 3:
         variance += (a1 * a1 - 2 * a2 - 4 * a3) * Fraction(b2 * b2 - 2 * b2 - 4 * b3, N4)
+    if variance == 0:
+        return Fraction(0), Fraction(0), Fraction(0)
     return gain(cells), (V - 1) * (1 - Fraction(b2, N2)), variance

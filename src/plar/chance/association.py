@@ -2,6 +2,9 @@
 
 W is the gain in Gini impurity (Goodman and Kruskal's τ, unnormalised). No result depends on the order of
 rows, values, decisions or classes, to the last bit.
+
+A class whose W is the same however values and decisions are matched counts nothing: it would add one constant to W
+and to the mean, and the gamma distribution that stands for W has no room for a constant.
 """
 
 from __future__ import annotations
@@ -176,6 +179,27 @@ def count_class(
 
 
 @jit
+def varies(n_values: int, n_decisions: np.int64, n: int, buffers: ClassBuffers) -> bool:
+    """Whether W of a class depends on how its values and decisions are matched."""
+    by_value = buffers.by_value
+    present = buffers.present
+    decided = buffers.decided
+    if n_values in (1, n) or n_decisions in (1, n) or n == 2:
+        return False
+    if n_decisions == 2 and min(decided[0], decided[1]) == 1:  # an object of its own, among values of one size
+        n_of_first_size = 0
+        for t in range(n_values):
+            n_of_first_size += by_value[present[t]] == by_value[present[0]]
+        return bool(n_of_first_size < n_values)
+    if n_values == 2 and min(by_value[present[0]], by_value[present[1]]) == 1:  # the same the other way round
+        n_of_first_number = 0
+        for j in range(n_decisions):
+            n_of_first_number += decided[j] == decided[0]
+        return bool(n_of_first_number < n_decisions)
+    return True
+
+
+@jit
 def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
     """Add up the statistic, mean and variance of all classes."""
     by_value = buffers.by_value
@@ -186,7 +210,6 @@ def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, s
     weights = runs.weights
     begins = runs.begins
     first = runs.first
-    n_unequal_twos = 0
     for c in range(len(first) - 1):
         low = np.int64(first[c])
         high = np.int64(first[c + 1])
@@ -195,13 +218,13 @@ def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, s
             continue
         begin = np.int64(begins[low])
         if np.int64(begins[high]) - begin == 2 and weights[begin] + weights[begin + 1] == 2:
-            # by far the most common class: two objects of two decisions, with W 1 or 0 however they are matched
-            n_unequal_twos += values[begin] != values[begin + 1]
+            # by far the most common class: two objects of two decisions, whose W cannot vary
             continue
         n_values, n = count_class(values, weights, begins, low, high, buffers)
-        if n_values > 1 and n < len(inverses):
+        w_varies = varies(n_values, n_decisions, n, buffers)
+        if w_varies and n < len(inverses):
             _add_small_class(n_values, n_decisions, n, buffers, inverses, sums)
-        elif n_values > 1:
+        elif w_varies:
             for t in range(n_values):
                 sizes[t] = by_value[present[t]]
             _add_statistic(values, weights, begins, low, n_decisions, n, buffers, sums)
@@ -211,8 +234,6 @@ def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, s
         for t in range(n_values):
             by_value[present[t]] = 0
             squares[present[t]] = 0
-    _add(sums, _GAINED, np.float64(n_unequal_twos))
-    _add(sums, _MEAN, np.float64(n_unequal_twos))
 
 
 @jit

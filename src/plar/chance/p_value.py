@@ -18,7 +18,15 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.chance.association import ClassBuffers, association, class_buffers, count_class, deviation_of, sort_first
+from plar.chance.association import (
+    ClassBuffers,
+    association,
+    class_buffers,
+    count_class,
+    deviation_of,
+    sort_first,
+    varies,
+)
 from plar.grouping.factorize import mix
 from plar.grouping.partition import Index, Ints, Runs
 from plar.options import DEFAULT_ALPHA
@@ -149,7 +157,7 @@ def _gamma_tail(shape: float, x: float) -> float:
 def _margins(
     values: Index, runs: Runs, buffers: ClassBuffers, flat: Ints, bounds: Index
 ) -> tuple[int, np.int64, float]:
-    """Write the margins of the classes with several values and decisions; return how many, cost, fewest expected."""
+    """Write the margins of the classes whose W varies; return how many, the cost of a draw, and the fewest expected."""
     by_value = buffers.by_value
     squares = buffers.squares
     present = buffers.present
@@ -165,7 +173,7 @@ def _margins(
         high = np.int64(runs.first[c + 1])
         n_decisions = high - low
         n_values, n = count_class(values, runs.weights, runs.begins, low, high, buffers)
-        if n_values > 1 and n_decisions > 1:
+        if varies(n_values, n_decisions, n, buffers):
             for t in range(n_values):
                 sizes[t] = by_value[present[t]]
             sort_first(sizes, n_values)
