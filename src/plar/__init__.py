@@ -25,7 +25,7 @@ from plar.runtime.interrupts import SafeInterrupts
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
-    from plar.api import core, granulate, read_table, reduce, relevant, significance, theta
+    from plar.api import core, granulate, read_table, reduce, relevant, select, significance, theta
     from plar.granules.granules import Granules
     from plar.input.tables import DecisionTable
     from plar.measures import Measure
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from plar.results.reduct import Certificate, Reduct, Step, load
     from plar.results.reduct_list import Reducts
     from plar.results.relevant import Relevant
+    from plar.results.selection import Selection
     from plar.verification.checker import verify
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "Reduct",
     "Reducts",
     "Relevant",
+    "Selection",
     "Step",
     "TableError",
     "UnknownNameError",
@@ -67,6 +69,7 @@ __all__ = [
     "reduce",
     "reducts",
     "relevant",
+    "select",
     "significance",
     "theta",
     "verify",
@@ -86,6 +89,8 @@ _HOMES = {
     "load": "results.reduct",
     "Relevant": "results.relevant",
     "relevant": "api",
+    "select": "api",
+    "Selection": "results.selection",
     "Proof": "results.proof",
     "verify": "verification.checker",
     "Reducts": "results.reduct_list",

@@ -14,17 +14,19 @@ from plar.errors import Given, NoDecision, ParameterError, TableError
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
-from plar.options import DEFAULT_ALPHA, Columns, ReadingKwargs, ReadOptions, RunOptions, SearchOptions
+from plar.options import DEFAULT_ALPHA, Columns, ReadingKwargs, ReadOptions, RunOptions, SearchOptions, SelectOptions
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
+from plar.results.selection import Selection
 from plar.search.core import CoreSearch
 from plar.search.greedy import GreedySearch
 from plar.search.relevance import Relevance
+from plar.search.selection import SelectionSearch
 from plar.session.progress import reporting
 from plar.session.reporter import OnStep, Progress
 from plar.session.session import Session
 
-__all__ = ["core", "granulate", "read_table", "reduce", "relevant", "significance", "theta"]
+__all__ = ["core", "granulate", "read_table", "reduce", "relevant", "select", "significance", "theta"]
 
 
 def reduce(
@@ -288,6 +290,79 @@ def relevant(
     chosen_measure = as_measure(measure)
     with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
         return Relevance(session, chosen_measure, options).run()
+
+
+def select(
+    data: Any,
+    target: ColumnName | Sequence[ColumnName] | None = None,
+    y: Any = None,
+    *,
+    alpha: float = DEFAULT_ALPHA,
+    given: str = "each",
+    max_columns: int | None = None,
+    include: Columns = (),
+    exclude: Columns = (),
+    keep: Columns = (),
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    time_limit: float | str | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    on_step: OnStep | None = None,
+    **reading: Unpack[ReadingKwargs],
+) -> Selection:
+    """Select the columns that predict the target, the best first.
+
+    Columns that only number or name the rows are left out, numbers of many values are compared in bins, and rows
+    without a target are dropped. There is nothing random in it, and no number of columns to choose.
+
+    Parameters
+    ----------
+    data : any table that `reduce` takes
+    target : str, int or list of them, optional
+        The column to predict, by name or position; several are taken together.
+    y : (n,) array_like, optional
+        The target beside the data.
+    alpha : float
+        The level of the tests: a table of pure noise gives any column at all in at most this share of cases.
+    given : {"each", "all"}
+        "all" takes columns that say something beside all selected ones together, which ends early, when hardly two rows
+        agree in these. "each" then goes on with columns that say something beside each single one that is selected.
+    max_columns : int, optional
+        Select at most this many columns.
+    include, exclude : list of str or int
+        Columns to always include, without a test, and to never select.
+    keep : list of str or int
+        Columns to consider although they seem only to number or name the rows.
+    engine, n_jobs, memory_limit, time_limit, verbose, progress
+        As for `reduce`. The phase "select" tells how many columns are selected, and how many candidates are left.
+    on_step : function of a SelectionStep, optional
+        Called after every column.
+    **reading
+        The options of `reduce` that say how a table is read. Other defaults here: ``bins="auto"``,
+        ``missing_decision="drop"``.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C: a KeyboardInterrupt with the selection so far as its `reduct`.
+
+    Examples
+    --------
+    >>> import plar
+    >>> bits = [[i >> j & 1 for i in range(256)] for j in range(3)]
+    >>> plar.select({"a": bits[0], "copy": bits[0], "noise": bits[2], "t": bits[0]}, "t").columns
+    ('a',)
+    """
+    defaults: ReadingKwargs = {"bins": "auto", "missing_decision": "drop"}
+    read = ReadOptions.of(select, target, y, {**defaults, **reading})
+    options = SelectOptions(
+        alpha=alpha, given=given, max_columns=max_columns, include=include, exclude=exclude, keep=keep
+    )
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
+    with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
+        return SelectionSearch(session, options).run()
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

@@ -10,14 +10,17 @@ and to the mean, and the gamma distribution that stands for W has no room for a 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.partition import Index, Ints, Runs
+from plar.grouping.partition import Codes, Index, Ints, Runs, take_in_order
 from plar.runtime.jit import jit
-from plar.uncertainty.strata import CrossTab
+from plar.runtime.parallel import in_threads
+from plar.uncertainty.strata import CrossTab, StratifiedRows
 
 #: fractional bits in the high word of a fixed-point sum
 _HIGH_BITS = 20
@@ -39,6 +42,8 @@ _VARIANCE = 3
 _TINY_VARIANCE = 4
 _N_SUMS = 5
 
+#: cells of several candidates that are measured in one go
+_CELLS_TOGETHER = 1 << 18
 #: classes of up to this many objects are counted without rounding
 _MAX_SMALL_CLASS = 4096
 #: 2^50 divided by each number of objects of a small class
@@ -64,13 +69,46 @@ def association(table: CrossTab) -> Association:
     Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
     """
     sums = np.zeros((_N_SUMS, 2), np.int64)
-    _moments(table.values, table.runs, class_buffers(table), _INVERSES, sums)
-    gained, subtracted, mean, variance, tiny_variance = ((int(high) << _LOW_BITS) + int(low) for high, low in sums)
+    _moments(table.values, table.runs, class_buffers(table.runs, table.n_values), _INVERSES, sums)
+    return _association_of(sums)
+
+
+def associations(columns: Sequence[tuple[Codes, int]], rows: StratifiedRows) -> list[Association]:
+    """Measure how each of several candidates goes with the decision; several at a time, in threads.
+
+    Candidates are given by their codes, and how many of these there may be.
+    """
+    order, runs = rows
+    n_together = max(1, _CELLS_TOGETHER // max(1, len(order)))
+    batches = [columns[first : first + n_together] for first in range(0, len(columns), n_together)]
+
+    def of_batch(batch: Sequence[tuple[Codes, int]]) -> list[Association]:
+        values = np.empty((len(batch), len(order)), np.uint32)
+        for i, (codes, _) in enumerate(batch):
+            take_in_order(codes, order, values[i])
+        sums = np.zeros((len(batch), _N_SUMS, 2), np.int64)
+        most_values = max(n_values for _, n_values in batch)
+        _moments_of_each(values, runs, class_buffers(runs, most_values), _INVERSES, sums)
+        return [_association_of(of_candidate) for of_candidate in sums]
+
+    return list(chain.from_iterable(in_threads(of_batch, batches, len(columns) * len(order))))
+
+
+def _association_of(sums: Ints) -> Association:
+    """The numbers in fixed-point sums."""
+    gained, subtracted, mean, variance, tiny_variance = ((high << _LOW_BITS) + low for high, low in sums.tolist())
     return Association(
         statistic=_as_float(max(gained - subtracted, 0) << _TINY_BITS),
         mean=_as_float(mean << _TINY_BITS),
         variance=_as_float((variance << _TINY_BITS) + tiny_variance),
     )
+
+
+def impurity(runs: Runs) -> float:
+    """Gini impurity of the decisions within classes, times the number of objects: the largest W of any candidate."""
+    sums = np.zeros((_N_SUMS, 2), np.int64)
+    _add_impurity(runs.weights, runs.begins, runs.first, sums)
+    return _association_of(sums).statistic
 
 
 def _as_float(number: int) -> float:
@@ -91,10 +129,10 @@ class ClassBuffers(NamedTuple):
     decided: Ints
 
 
-def class_buffers(table: CrossTab) -> ClassBuffers:
+def class_buffers(runs: Runs, n_values: int) -> ClassBuffers:
     """Allocate for the largest class of a table."""
-    largest = int(np.diff(table.runs.begins[table.runs.first]).max(initial=0)) + 1
-    by_value, of_decision, squares = np.zeros((3, table.n_values), np.int64)
+    largest = int(np.diff(runs.begins[runs.first]).max(initial=0)) + 1
+    by_value, of_decision, squares = np.zeros((3, n_values), np.int64)
     sizes, decided = np.empty((2, largest), np.int64)
     return ClassBuffers(by_value, of_decision, squares, np.empty(largest, np.uint32), sizes, decided)
 
@@ -176,6 +214,25 @@ def count_class(
                 by_value[value] += k
                 squares[value] += k * k
     return n_values, n
+
+
+@jit
+def _add_impurity(weights: Ints, begins: Index, first: Index, sums: Ints) -> None:
+    """Add Σ n_j·(N − n_j)/N of every class, whose decisions have n_j objects each."""
+    for c in range(len(first) - 1):
+        low = np.int64(first[c])
+        high = np.int64(first[c + 1])
+        n = weights[begins[low] : begins[high]].sum()
+        for run in range(low, high):
+            n_decided = weights[begins[run] : begins[run + 1]].sum()
+            _add(sums, _GAINED, np.float64(n_decided) * (np.float64(n - n_decided) / np.float64(n)))
+
+
+@jit
+def _moments_of_each(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
+    """Add up the moments of candidates whose values are the rows of an array."""
+    for i in range(len(values)):
+        _moments(values[i], runs, buffers, inverses, sums[i])
 
 
 @jit

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.chance.association import (
+    Association,
     ClassBuffers,
     association,
     class_buffers,
@@ -69,14 +70,12 @@ def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) ->
     bound that holds for any margins may decide at once. Otherwise tables with the same margins are drawn
     until the answer is clear.
     """
-    statistic, mean, variance = association(table)
-    excess = statistic - mean
-    if variance <= 0 or excess <= 1e-9 * mean:  # rounding
-        return 1.0
-    rate = mean / variance
-    screened = n_candidates * _gamma_tail(mean * rate, statistic * rate)
+    measured = association(table)
+    screened = n_candidates * screened_p_value(measured)
     if screened > level:
         return min(screened, 1.0)
+    statistic, mean, variance = measured
+    excess = statistic - mean
     bound = n_candidates * math.exp(-(excess**2) / (2 * (variance + excess)))
     if bound <= level:
         return bound
@@ -84,6 +83,18 @@ def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) ->
     if margins.expected >= _DENSE_CELL_OBJECTS:
         return screened
     return min(_drawn(margins, statistic, n_candidates, level, bound), 1.0)
+
+
+def screened_p_value(measured: Association) -> float:
+    """How likely a candidate reaches its W by chance, if W has the gamma distribution of that mean and variance.
+
+    Right where it is large; too small, far in the tail, where rare values meet rare decisions.
+    """
+    statistic, mean, variance = measured
+    if variance <= 0 or statistic - mean <= 1e-9 * mean:  # rounding
+        return 1.0
+    rate = mean / variance
+    return float(min(_gamma_tail(mean * rate, statistic * rate), 1.0))
 
 
 def _drawn(margins: _Margins, statistic: float, n_candidates: int, level: float, bound: float) -> float:
@@ -122,7 +133,7 @@ def _margins_of(table: CrossTab) -> _Margins:
     first = table.runs.first
     flat = np.empty(2 * (len(table.values) + len(first)), np.int64)
     bounds = np.empty_like(first)
-    n, cells, expected = _margins(table.values, table.runs, class_buffers(table), flat, bounds)
+    n, cells, expected = _margins(table.values, table.runs, class_buffers(table.runs, table.n_values), flat, bounds)
     classes = [flat[bounds[c] : bounds[c + 1]].tolist() for c in range(n)]
     return _Margins(classes, int(cells), float(expected))
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from plar.engines.clauses import ClauseFinder, LocalClauseFinder
 from plar.engines.job_progress import Watch
+from plar.engines.stratification import LocalStratification, Stratification
 from plar.granules.granule_set import GranuleSet as GranuleSet
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
@@ -81,6 +82,10 @@ class Engine(ABC):
     def clause_finder(self, granules: Any, measure: Measure) -> ClauseFinder:
         """Prepare to answer which sets of attributes preserve Θ, by default on this machine."""
         return LocalClauseFinder(granules, measure)
+
+    def stratify(self, granules: Any) -> Stratification:
+        """Prepare to say how candidates go with the decision within classes, by default on this machine."""
+        return LocalStratification(granules)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source | None:
         """Read a path where the engine runs; None if plar is to read it on this machine."""

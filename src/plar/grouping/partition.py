@@ -104,12 +104,13 @@ def in_order(column: Array, order: Index, dtype: Any = np.uint32) -> Array:
     [9, 7]
     """
     taken = np.empty(len(order), dtype)
-    _gather(column, order, taken)
+    take_in_order(column, order, taken)
     return taken
 
 
 @jit
-def _gather(column: Array, order: Index, taken: Array) -> None:
+def take_in_order(column: Array, order: Index, taken: Array) -> None:
+    """Write a column into an array, in the order of the rows of a partition."""
     for i in range(np.uint64(len(order))):
         taken[i] = column[order[i]]
 

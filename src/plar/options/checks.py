@@ -115,6 +115,14 @@ def check_alpha(name: str, value: Any) -> float | None:
     return level
 
 
+def check_level(name: str, value: Any) -> float:
+    """A level of significance."""
+    level = check_alpha(name, value)
+    if level is None:
+        raise invalid(name, "between 0 and 1", value)
+    return level
+
+
 def check_start(name: str, value: Any) -> Any:
     """None, or what the search begins with."""
     if value not in (None, "core", "empty"):

@@ -25,6 +25,7 @@ from plar.options.checks import (
     check_decimal,
     check_encoding,
     check_flag,
+    check_level,
     check_memory,
     check_n_jobs,
     check_search,
@@ -248,6 +249,59 @@ class SearchOptions:
         return "core" if self.alpha is None else "empty"
 
 
+@dataclass(frozen=True, slots=True)
+class SelectOptions:
+    """Which columns are selected; see `plar.select`."""
+
+    alpha: float = option(DEFAULT_ALPHA, "How rarely a table of noise may give any column at all.", check_level)
+    given: str = option(
+        "each",
+        "What a column must add to: 'each' selected column, or 'all' of them together, which ends early.",
+        one_of("each", "all"),
+        choices=("each", "all"),
+    )
+    max_columns: int | None = option(None, "Select at most this many columns.", check_count)
+    include: Any = option((), "Columns to always include, without a test.", check_columns)
+    exclude: Any = option((), "Columns to never select.", check_columns)
+    keep: Any = option((), "Columns to consider although they seem only to number or name the rows.", check_columns)
+
+    def __post_init__(self) -> None:
+        """Refuse what is invalid for any table."""
+        is_list = not isinstance(self.include, tuple)
+        keep_checked(self)
+        if is_list:
+            self.check_limit(self.include)
+
+    def check_limit(self, include: Sequence[Any]) -> None:
+        """Refuse more columns to include than may be selected."""
+        n_included = len(include)
+        limit = self.max_columns
+        if limit is not None and limit < n_included:
+            raise ParameterError(
+                Parameter("max_columns"), f" is {limit}, but ", Given("include"),
+                f" alone has {n_included} columns. Raise the limit or include fewer.",
+            )  # fmt: skip
+
+    def check_columns(self) -> None:
+        """Refuse columns, once they have their names, that are both to be included and never to be selected."""
+        both = [name for name in self.include if name in self.exclude]
+        if both:
+            raise ParameterError(
+                f"Column {both[0]!r} is in ", Given("include"), " and in ", Given("exclude"), ". Take it out of one."
+            )
+
+    def settings(self) -> dict[str, Any]:
+        """The options as JSON has them, once columns have their names."""
+        return {
+            "alpha": self.alpha,
+            "given": self.given,
+            "max_columns": self.max_columns,
+            "include": list(self.include),
+            "exclude": list(self.exclude),
+            "keep": list(self.keep),
+        }
+
+
 #: options that the search for the smallest set does not take
 _GREEDY_ONLY: Final = ("epsilon", "tolerance", "max_attributes", "minimal", "alpha", "start")
 
@@ -296,7 +350,7 @@ def _declared(*kinds: type) -> dict[str, Option]:
 
 
 #: every option by its name
-OPTIONS: Final = _declared(ReadOptions, SearchOptions, ListOptions, RunOptions)
+OPTIONS: Final = _declared(SelectOptions, ReadOptions, SearchOptions, ListOptions, RunOptions)
 
 
 def shell_flag(name: str) -> str:

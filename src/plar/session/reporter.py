@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from plar.engines.job_progress import JobProgress
 from plar.errors import Parameter, ParameterError
 from plar.results.reduct import Step
+from plar.results.selection import SelectionStep
 
 #: called with the phase, how much of it is done, and out of how much
 Progress: TypeAlias = Callable[[str, int, int], None]
-#: called after every greedy step
-OnStep: TypeAlias = Callable[[Step], None]
+#: called after every greedy step, or column that is selected
+OnStep: TypeAlias = Callable[[Any], None]
 
 
 class MemoryNeed(NamedTuple):
@@ -45,6 +46,9 @@ class Reporter:
     def step(self, step: Step) -> None:
         """A greedy step is done."""
 
+    def selected(self, step: SelectionStep) -> None:
+        """A column is selected."""
+
 
 #: for calls that nobody follows
 SILENT = Reporter()
@@ -70,6 +74,11 @@ class Callbacks(Reporter):
         self.phase("resume", n_steps, 0)
 
     def step(self, step: Step) -> None:
+        """Pass a step on."""
+        if self._on_step is not None:
+            self._on_step(step)
+
+    def selected(self, step: SelectionStep) -> None:
         """Pass a step on."""
         if self._on_step is not None:
             self._on_step(step)
@@ -107,3 +116,8 @@ class Reporters(Reporter):
         """Pass a step on."""
         for reporter in self._reporters:
             reporter.step(step)
+
+    def selected(self, step: SelectionStep) -> None:
+        """Pass a column on."""
+        for reporter in self._reporters:
+            reporter.selected(step)

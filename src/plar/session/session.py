@@ -20,7 +20,7 @@ from plar.granules.granule_files import holds_granules
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.input.tables.table import with_roles
-from plar.options import ReadOptions, RunOptions, SearchOptions
+from plar.options import ReadOptions, RunOptions, SearchOptions, SelectOptions
 from plar.runtime.interrupts import SafeInterrupts
 from plar.runtime.limits import check_memory, memory_limited, shown_bytes
 from plar.runtime.parallel import threads
@@ -160,6 +160,19 @@ class Session:
             exclude=self.table.columns(options.exclude),
             costs=_costs_by_name(self.table, options.costs),
         )
+
+    def named_to_select(self, options: SelectOptions) -> SelectOptions:
+        """The same for the options of `plar.select`."""
+        include = self.table.columns(options.include)
+        options.check_limit(include)
+        named = replace(
+            options,
+            include=include,
+            exclude=self.table.columns(options.exclude),
+            keep=self.table.columns(options.keep),
+        )
+        named.check_columns()
+        return named
 
     def _close_engine(self) -> None:
         if self._owns_engine:

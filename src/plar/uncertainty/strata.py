@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index, Ints, Runs, byte_groups, find_runs, in_order, smallest_codes, split
 from plar.measures import LCE
 from plar.uncertainty.labels import Labels, label_granules
+
+#: rows, and where classes begin among them
+Partition: TypeAlias = tuple[Index, Index]
 
 
 def by_decision(decisions: Index) -> Index:
@@ -33,10 +36,23 @@ class CrossTab(NamedTuple):
         return CrossTab(in_order(values, order), n_values, find_runs(decisions, counts, order, starts))
 
 
+class StratifiedRows(NamedTuple):
+    """Rows of the classes of a partition, by class and then by decision."""
+
+    order: Index
+    runs: Runs
+
+
 class Strata:
     """The classes of U/R for a growing R that another attribute can still split, without those of a single decision.
 
-    A class of U/C that is not pure cannot be split further. Nothing is computed until a table is asked for.
+    Nothing is computed until a table is asked for.
+
+    Parameters
+    ----------
+    granules : Granules
+    labels : Labels, optional
+        Those of U/C: with them, classes that no attribute can split are left out too.
 
     Examples
     --------
@@ -46,41 +62,68 @@ class Strata:
     >>> strata.select(0)
     >>> [table.values.tolist() for table in strata.cross_tabs([1])]
     [[0, 1]]
+    >>> [table.values.tolist() for table in strata.cross_tabs([0], within=[1])]
+    [[1, 0]]
     """
 
-    def __init__(self, granules: Granules, labels: Labels) -> None:
+    def __init__(self, granules: Granules, labels: Labels | None = None) -> None:
         self._granules = granules
-        self._by_all_conditions = (labels.order, labels.starts)
-        self._partition: tuple[Index, Index] | None = None
+        #: rows of U/C and where its classes begin
+        self._by_all_conditions = None if labels is None else (labels.order, labels.starts)
+        #: by row: a class all of whose rows have one key cannot be split, or has one decision
+        self._keys: Index | None = None if labels is not None else granules.decision_codes
+        self._root: Partition | None = None
+        self._partition: Partition | None = None
         self._new: list[int] = []
 
     def select(self, *attributes: int) -> None:
         """R ← R ∪ {a, …}."""
         self._new += attributes
 
-    def cross_tabs(self, candidates: Iterable[int]) -> Iterator[CrossTab]:
-        """How the values of each candidate meet the decisions."""
-        order, starts = self._refined()
+    def rows(self, within: Sequence[int] | None = None) -> StratifiedRows:
+        """The rows of the classes of U/R, or of U/`within`."""
+        if within is None:
+            order, starts = self._refined_by_new()
+        else:
+            order, starts = self._refined(self._undivided(), within)
         runs = find_runs(self._granules.decision_codes, self._granules.counts, order, starts)
+        return StratifiedRows(order, runs)
+
+    def cross_tabs(self, candidates: Iterable[int], within: Sequence[int] | None = None) -> Iterator[CrossTab]:
+        """How the values of each candidate meet the decisions, within the classes of U/R, or of U/`within`."""
+        order, runs = self.rows(within)
         for a in candidates:
-            values, n_values = self._column(a)
+            values, n_values = self.column(a)
             yield CrossTab(in_order(values, order), n_values, runs)
 
-    def _refined(self) -> tuple[Index, Index]:
-        if self._partition is None:
-            # every impure class of U/C has its own label under LCE
-            self._labels = label_granules(self._granules, LCE, self._by_all_conditions).labels
-            order = by_decision(self._granules.decision_codes)
-            if (self._labels != self._labels[0]).any():
-                self._partition = order, np.array([0, len(order)], np.uint32)
-            else:  # no attribute can split the only class
-                self._partition = order[:0], np.array([0], np.uint32)
-        for group in byte_groups(map(self._column, self._new)):
-            order, starts = self._partition
-            if len(order):
-                self._partition = split(group, self._labels, order, starts)[:2]
+    def column(self, attribute: int) -> tuple[Codes, int]:
+        """The codes of an attribute, and how many there may be."""
+        return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
+
+    def _refined_by_new(self) -> Partition:
+        """U/R; what was selected since the last call refines it."""
+        partition = self._undivided() if self._partition is None else self._partition
+        self._partition = self._refined(partition, self._new)
         self._new = []
         return self._partition
 
-    def _column(self, attribute: int) -> tuple[Codes, int]:
-        return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
+    def _undivided(self) -> Partition:
+        """U/∅, empty if no attribute can split its only class."""
+        if self._root is None:
+            if self._keys is None:
+                # every impure class of U/C has its own label under LCE
+                self._keys = label_granules(self._granules, LCE, self._by_all_conditions).labels
+            order = by_decision(self._granules.decision_codes)
+            if (self._keys != self._keys[:1]).any():
+                self._root = order, np.array([0, len(order)], np.uint32)
+            else:
+                self._root = order[:0], np.array([0], np.uint32)
+        return self._root
+
+    def _refined(self, partition: Partition, attributes: Sequence[int]) -> Partition:
+        assert self._keys is not None
+        for group in byte_groups(map(self.column, attributes)):
+            order, starts = partition
+            if len(order):
+                partition = split(group, self._keys, order, starts)[:2]
+        return partition

@@ -1,0 +1,257 @@
+"""The columns that predict the target: what `plar.select` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from plar.errors import printable
+from plar.runtime.interrupts import SafeInterrupts
+from plar.runtime.lazy_polars import pl
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Rejection", "Selection", "SelectionStep"]
+
+#: columns that a line names before it says how many more there are
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionStep:
+    """One column that was selected, and why.
+
+    Parameters
+    ----------
+    column : str
+    excess : float
+        How much it says about the target beyond chance: its gain in Gini impurity, summed over the rows, minus the gain
+        that a shuffled target would give; the least over the sets that were compared.
+    share : float
+        The excess as a share of what was left to say there, from 0 to 1.
+    p_value : float
+        How likely it would say as much by chance: the largest over the sets.
+    adjusted : float
+        The p-value that decided: times the number of candidates left; in the second part that without any other
+        column, times the number of all candidates. At most `alpha`.
+    given : tuple of str
+        The selected columns that were held fixed where the p-value is largest; empty where none was.
+    seconds : float
+    """
+
+    column: str
+    excess: float
+    share: float
+    p_value: float
+    adjusted: float
+    given: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a candidate was not selected.
+
+    Parameters
+    ----------
+    p_value : float
+        How likely it would say as much by chance.
+    given : tuple of str
+        The selected columns beside which it says nothing more; empty if it says nothing by itself.
+    """
+
+    p_value: float
+    given: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection:
+    """The columns that predict the target, the best first; what `plar.select` returns.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The selected columns: those of `include`, then as they were selected.
+    included : tuple of str
+        Those that were included without a test.
+    steps : tuple of SelectionStep
+        The others, in their order.
+    rejected : mapping of str to Rejection
+        The candidates that were decided against. Those neither here nor selected were not decided: the search stopped
+        at `max_columns` or a limit, or looks only at all selected columns together (``given="all"``).
+    left_out : mapping of str to str
+        Columns that were no candidates, each with the reason.
+    shares : mapping of str to float
+        What each candidate says by itself, as a share of what there is to say about the target.
+    conditions, target : tuple of str
+        The columns to choose from, and the target.
+    alpha : float
+    given : {"each", "all"}
+    complete : bool
+        False if the time limit was reached, or Ctrl-C stopped the search.
+    n_rows : int
+        Rows with a target, counted with their weights.
+    n_classes : int
+    missing : mapping of str to int
+        Rows without a value, for columns where there are some.
+    cuts : mapping of str to tuple of float
+        Cut points of the numbers that were compared in bins: value x is in the bin of the first cut point ≥ x.
+    engine : str
+    source : str or None
+        The path of the table, if it was read from one.
+    settings : mapping of str to object
+        The options that the result depends on.
+    seconds : mapping of str to float
+        By phase: read, granulate, select.
+
+    Examples
+    --------
+    >>> import plar
+    >>> bits = [[i >> j & 1 for i in range(256)] for j in range(3)]
+    >>> target = [a + 2 * b for a, b in zip(bits[0], bits[1])]
+    >>> s = plar.select({"a": bits[0], "b": bits[1], "copy": bits[1], "noise": bits[2], "t": target}, "t")
+    >>> s.columns, s.rejected["copy"].given, s.rejected["noise"].given
+    (('a', 'b'), ('a', 'b'), ())
+    """
+
+    columns: tuple[str, ...]
+    included: tuple[str, ...]
+    steps: tuple[SelectionStep, ...]
+    rejected: Mapping[str, Rejection]
+    left_out: Mapping[str, str]
+    shares: Mapping[str, float]
+    conditions: tuple[str, ...]
+    target: tuple[str, ...]
+    alpha: float
+    given: str
+    complete: bool
+    n_rows: int
+    n_classes: int
+    missing: Mapping[str, int]
+    cuts: Mapping[str, tuple[float, ...]]
+    engine: str
+    source: str | None
+    settings: Mapping[str, Any]
+    seconds: Mapping[str, float]
+
+    def __repr__(self) -> str:
+        return f"<Selection: {len(self.columns)} of {len(self.conditions)} columns>"
+
+    def __str__(self) -> str:
+        """A summary for people."""
+        target = ", ".join(map(printable, self.target))
+        head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r}"
+        if not self.complete:
+            head += "; stopped before all columns were decided"
+        lines = [head, "", *self._step_lines(), *self._reason_lines()]
+        return "\n".join(lines)
+
+    def _step_lines(self) -> list[str]:
+        """A table of the selected columns."""
+        if not self.columns:
+            return [f"No column says more about it than chance, at {self.alpha:g}."]
+        width = max(len("column"), *(len(printable(name)) for name in self.columns))
+        lines = [f"  {'column':<{width}}  share  p-value  beside"]
+        lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
+        for step in self.steps:
+            beside = ", ".join(map(printable, step.given)) or "nothing"
+            lines.append(
+                f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  {beside}"
+            )
+        return lines
+
+    def _reason_lines(self) -> list[str]:
+        """What was not selected, by its reason."""
+        alone = [name for name, rejection in self.rejected.items() if not rejection.given]
+        redundant = [name for name, rejection in self.rejected.items() if rejection.given]
+        undecided = [
+            name
+            for name in self.conditions
+            if name not in self.columns and name not in self.rejected and name not in self.left_out
+        ]
+        groups = {"no better than chance": alone, "nothing beside others": redundant, "not decided": undecided}
+        for name, reason in self.left_out.items():
+            groups.setdefault(reason, []).append(name)
+        lines = [f"  {reason:<24}  {_listed(names)}" for reason, names in groups.items() if names]
+        return ["", f"  {'not selected':<24}  columns", *lines] if lines else []
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
+        return {"kind": "selection", **asdict(self)}
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row for each column of the table, as a polars frame.
+
+        Columns: ``column``, ``rank`` from 1 on for the selected ones, ``role`` (selected, included, rejected,
+        left out, undecided), ``share`` of what there is to say that it says by itself, ``least_share`` at its step,
+        ``p_value``, and ``reason`` in words. Unknown numbers are null.
+        """
+        step_of = {step.column: step for step in self.steps}
+        rows = []
+        for name in self.conditions:
+            step = step_of.get(name)
+            rejection = self.rejected.get(name)
+            p_value = None
+            if step is not None:
+                p_value = step.p_value
+            elif rejection is not None:
+                p_value = rejection.p_value
+            rows.append(
+                {
+                    "column": name,
+                    "rank": self.columns.index(name) + 1 if name in self.columns else None,
+                    "role": self._role(name),
+                    "share": self.shares.get(name),
+                    "least_share": None if step is None else step.share,
+                    "p_value": p_value,
+                    "reason": self._reason(name),
+                }
+            )
+        kinds = [pl.String, pl.Int64, pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String]
+        names = ["column", "rank", "role", "share", "least_share", "p_value", "reason"]
+        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)))
+
+    def _role(self, name: str) -> str:
+        """What became of a column."""
+        if name in self.included:
+            return "included"
+        if name in self.columns:
+            return "selected"
+        if name in self.rejected:
+            return "rejected"
+        return "left out" if name in self.left_out else "undecided"
+
+    def _reason(self, name: str) -> str:
+        """Why that became of a column."""
+        if name in self.included:
+            return "included without a test"
+        if name in self.columns:
+            return "says more than chance"
+        rejection = self.rejected.get(name)
+        if rejection is None:
+            return self.left_out.get(name, "the search stopped before")
+        if rejection.given:
+            return f"says nothing more beside {', '.join(rejection.given)}"
+        return "says nothing by itself"
+
+    def transform(self, data: Any, *, output: str = "values") -> Any:
+        """Take the selected columns of a table that has them, and the target if it is there; see `Reduct.transform`."""
+        from plar.input.tables.table import select_columns
+        from plar.options import ReadOptions, wants_bins
+
+        reading = ("header", "separator", "decimal", "encoding", "na")
+        options = ReadOptions(**{name: self.settings[name] for name in reading if name in self.settings})
+        cuts = self.cuts if wants_bins(output) else {}
+        with SafeInterrupts():
+            return select_columns(data, self.columns, self.target, cuts, options)
+
+
+def _shown_p(p_value: float) -> str:
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def _listed(names: list[str]) -> str:
+    listed = ", ".join(map(printable, names[:_SHOWN]))
+    return f"{listed} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else listed
