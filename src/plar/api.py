@@ -106,11 +106,11 @@ def reduce(
         their own, with a warning.
     weights : str or int, optional
         Column of whole numbers: how often each row counts; 0 drops it.
-    bins : "quantile:k", "width:k", "mdlp" or mapping, optional
-        Cut numbers into bins: k bins of equally many rows, k bins of equal width, or as many as separate the
-        decision (MDLP, Fayyad and Irani). A mapping names columns, each with one of these or with a list of
-        cut points; otherwise all columns of numbers are cut, in text those with nothing but numbers. Default:
-        every number is a value of its own.
+    bins : "auto", "quantile:k", "width:k", "mdlp" or mapping, optional
+        Cut numbers into bins: at the quartiles where there are more than 12 different ones ("auto"), k bins of
+        equally many rows, k bins of equal width, or as many as separate the decision (MDLP, Fayyad and Irani).
+        A mapping names columns, each with one of these or with a list of cut points; otherwise all columns of
+        numbers are cut, in text those with nothing but numbers. Default: every number is a value of its own.
     decision_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a decision of numbers into classes, as `bins` cuts columns.
     measure : {"SCE", "PR", "LCE", "CCE"} or Measure

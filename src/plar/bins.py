@@ -36,8 +36,16 @@ Spec: TypeAlias = str | Mapping[Any, str | Sequence[float] | None]
 Cuts: TypeAlias = tuple[float, ...]
 Floats: TypeAlias = NDArray[np.float64]
 
-_METHODS = ("quantile:k", "width:k", "mdlp")
+_METHODS = ("auto", "quantile:k", "width:k", "mdlp")
+_DECISION_METHODS = ("quantile:k", "width:k")
+#: methods that cut no decision, and what is said of them
+_WHY_NO_DECISION = {
+    "mdlp": "would cut the decision by itself",
+    "auto": "cuts only the columns that predict the decision",
+}
 _MAX_BINS = 1 << 16
+#: `auto` takes at most this many different numbers for categories, and leaves them uncut
+_MOST_CATEGORIES = 12
 #: more different numbers are a quantity, unless they are codes from 0 or 1 on
 MOST_DECISIONS = 20
 _MAX_CODES = 100
@@ -117,16 +125,16 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
 
 
 def parse_decision_bins(spec: Any) -> Rule | None:
-    """Parse the `decision_bins` option; MDLP is refused, because it would need another decision.
+    """Parse the `decision_bins` option; MDLP, which would need another decision, and `auto` are refused.
 
     >>> parse_decision_bins("quantile:4"), parse_decision_bins([1, 2.5])
     (Rule(method='quantile', k=4, cuts=()), Rule(method='cuts', k=0, cuts=(1.0, 2.5)))
     """
-    rule = None if spec is None else _rule(spec, "decision_bins", _METHODS[:2])
-    if rule is not None and rule.method == "mdlp":
+    rule = None if spec is None else _rule(spec, "decision_bins", _DECISION_METHODS)
+    if rule is not None and rule.method in _WHY_NO_DECISION:
         raise ParameterError(
-            Given("decision_bins", "mdlp"),
-            " would cut the decision by itself. Choose quantile:k, width:k or a list of cut points.",
+            Given("decision_bins", rule.method),
+            f" {_WHY_NO_DECISION[rule.method]}. Choose quantile:k, width:k or a list of cut points.",
         )
     return rule
 
@@ -136,7 +144,7 @@ def _rule(spec: Any, option: str = "bins", methods: Sequence[str] = _METHODS) ->
     if not isinstance(spec, str):
         return Rule("cuts", cuts=_cut_points(spec, methods))
     method, _, number = spec.strip().partition(":")
-    if method == "mdlp" and not number:
+    if method in ("auto", "mdlp") and not number:
         return Rule(method)
     if method not in ("quantile", "width"):
         raise unknown_name("bins", spec, methods)
@@ -311,8 +319,9 @@ def cut_columns(
     """Cut those columns that are to be cut and hold numbers, one by one; cut points go into `cuts`.
 
     Columns that have cut points already are left as they are, and so are constant ones, unless a rule names
-    them. Columns of text that look like numbers but are not cut go into `left`, each with a value that is not
-    a number; by default there is a warning about them. `decision_codes` and `counts` are those of every row.
+    them, and those that `auto` does not cut. Columns of text that look like numbers but are not cut go into `left`,
+    each with a value that is not a number; by default there is a warning about them. `decision_codes` and `counts` are
+    those of every row.
     """
     not_cut: dict[str, str] = {} if left is None else left
     for name, column in columns:
@@ -320,7 +329,8 @@ def cut_columns(
         if rule is not None and name not in cuts:
             try:
                 binned, points = bin_column(column, name, rule, decision_codes, counts, decimal)
-                if points or name in bins.columns or not _is_constant(column, counts):
+                may_have_no_cut = rule.method != "auto" and (name in bins.columns or not _is_constant(column, counts))
+                if points or may_have_no_cut:
                     column = binned
                     cuts[name] = points
             except NoNumber:
@@ -330,7 +340,9 @@ def cut_columns(
                     raise NoNumber(least, name) from None
                 others = int(counts[np.isin(column.codes, odd)].sum())
                 lacking = int(counts[column.codes == column.missing].sum()) if column.missing is not None else 0
-                if decimal and (2 * others <= int(counts.sum()) - lacking or _is_comma_number(least)):
+                looks_numeric = 2 * others <= int(counts.sum()) - lacking or _is_comma_number(least)
+                are_categories = rule.method == "auto" and _n_written_numbers(column, counts) <= _MOST_CATEGORIES
+                if decimal and looks_numeric and not are_categories:
                     not_cut[name] = least
         yield column
     if left is None:
@@ -339,6 +351,12 @@ def cut_columns(
 
 def _is_constant(column: Column, counts: Counts) -> bool:
     return len(np.unique(column.codes[counts > 0])) < 2
+
+
+def _n_written_numbers(column: Column, counts: Counts) -> int:
+    """How many values of a column are numbers, with a decimal point or a comma, as they are written."""
+    present = np.unique(column.codes[counts > 0])
+    return sum(_is_or_writes_number(column.values[code]) for code in present)
 
 
 def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None) -> tuple[Column, Cuts]:
@@ -419,21 +437,47 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, decision_codes: Array
     if len(values) < 2:
         return ()
     if rule.method == "width":
-        low = float(values[0])
-        high = float(values[-1])
-        scale = 2.0 if math.isinf(high - low) else 1.0
-        points = np.linspace(low / scale, high / scale, rule.k + 1)[1:-1] * scale
-    elif rule.method == "quantile":
-        # for j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF
-        upto = np.cumsum(np.bincount(ranks, weights).astype(np.int64))
-        n = int(upto[-1])
-        k = min(rule.k, n)  # from k = n on every value has its own bin
-        points = values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
-    else:
+        points = _width_points(values, rule.k)
+    elif rule.method == "mdlp":
         decisions = np.zeros(len(ranks), np.int64) if decision_codes is None else decision_codes[counted]
-        splits = mdlp_splits(ranks, decisions, weights)
-        below = values[splits]
-        above = values[splits + 1]
-        middle = below / 2 + above / 2
-        points = np.where(middle < above, middle, below)
+        points = _mdlp_points(values, mdlp_splits(ranks, decisions, weights))
+    else:
+        sizes = np.bincount(ranks, weights).astype(np.int64)
+        points = _auto_points(values, sizes) if rule.method == "auto" else _quantile_points(values, sizes, rule.k)
     return tuple(np.unique(points[points < values[-1]]).tolist())
+
+
+def _width_points(values: Floats, k: int) -> Floats:
+    low = float(values[0])
+    high = float(values[-1])
+    scale = 2.0 if math.isinf(high - low) else 1.0
+    return np.linspace(low / scale, high / scale, k + 1)[1:-1] * scale
+
+
+def _quantile_points(values: Floats, sizes: Counts, k: int) -> Floats:
+    """For j = 1 … k-1 the smallest value that at least j·n/k objects do not exceed: the inverse of the CDF."""
+    upto = np.cumsum(sizes)
+    n = int(upto[-1])
+    k = min(k, n)  # from k = n on every value has its own bin
+    return values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
+
+
+def _auto_points(values: Floats, sizes: Counts) -> Floats:
+    """None for few values; else the quartiles, and what gives each value of more than a quarter of the objects a bin.
+
+    Without such a value the quartiles differ, so there are 4 bins. Such a value is itself a quartile, unless it is the
+    largest, so it adds at most one bin, by the cut point below it. There can be three, so there are at most 7 bins.
+    """
+    if len(values) <= _MOST_CATEGORIES:
+        return values[:0]
+    frequent = np.flatnonzero(4 * sizes > sizes.sum())
+    below = frequent[frequent > 0] - 1
+    return np.concatenate([_quantile_points(values, sizes, 4), values[frequent], values[below]])
+
+
+def _mdlp_points(values: Floats, splits: NDArray[np.int64]) -> Floats:
+    """Midway between the values at these ranks and the next; the value itself if there is no number between them."""
+    below = values[splits]
+    above = values[splits + 1]
+    middle = below / 2 + above / 2
+    return np.where(middle < above, middle, below)

@@ -190,12 +190,12 @@ TABLE = {"a": [0.5, 1.5, 2.5, 3.5], "t": ["x", "x", "y", "y"], "d": [0, 0, 1, 1]
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("kmeans", "Unknown bins 'kmeans'. Choose one of: quantile:k, width:k, mdlp."),
+        ("kmeans", "Unknown bins 'kmeans'. Choose one of: auto, quantile:k, width:k, mdlp."),
         ("quantile", "needs a number of bins from 2 to 65536, such as 'quantile:10'"),
         ("width:1", "needs a number of bins from 2 to 65536, such as 'width:10'"),
         ("width:2.5", "needs a number of bins"),
         ("mdlp:3", "Unknown bins 'mdlp:3'"),
-        (2.5, "The 'bins' parameter must be one of quantile:k, width:k, mdlp, or a mapping"),
+        (2.5, "The 'bins' parameter must be one of auto, quantile:k, width:k, mdlp, or a mapping"),
         (4, "bins=4 does not say how to cut. For 4 bins of about equally many rows, pass 'quantile:4'; for"),
         ("4", "bins='4' does not say how to cut. For 4 bins of about equally many rows, pass 'quantile:4'; for"),
         (1, "bins=1 does not say how to cut. For 10 bins"),
@@ -284,7 +284,7 @@ def numeric_tables(draw: st.DrawFn) -> dict[str, list[Any]]:
     return {**floats, "n": whole, "t": ["x", *text[1:]], "d": decision}
 
 
-specs = st.sampled_from(["mdlp", "quantile:3", "quantile:10", "width:4", {"a0": "mdlp", "n": [2, 5]}])
+specs = st.sampled_from(["auto", "mdlp", "quantile:3", "quantile:10", "width:4", {"a0": "mdlp", "n": [2, 5]}])
 
 
 def kinds(table: dict[str, list[Any]], folder: Path) -> dict[str, Any]:
@@ -646,7 +646,7 @@ def test_spark_takes_many_cuts_and_warns(spark: Any) -> None:
         plar.reduce(frame, "d", engine=engine)
 
 
-@pytest.mark.parametrize("spec", ["mdlp", "quantile:10", "width:10"])
+@pytest.mark.parametrize("spec", ["auto", "mdlp", "quantile:10", "width:10"])
 @pytest.mark.parametrize("name", ["wine", pytest.param("shuttle", marks=paper)])
 def test_real_numbers(name: str, spec: str, tmp_path: Path) -> None:
     if name == "wine":

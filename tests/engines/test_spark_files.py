@@ -92,6 +92,7 @@ def test_options_of_reading(spark: Any, tmp_path: Path) -> None:
     for options in (
         {"bins": "quantile:3", "na": "?", "decision_bins": "quantile:3"},
         {"bins": "mdlp", "decision_bins": "quantile:2", "missing": "drop", "na": "?"},
+        {"bins": "auto", "decision_bins": "quantile:2", "missing": "drop", "na": "?"},
         {"bins": {"x": [0.0, 1.0]}, "decision_bins": [0.5], "weights": "w"},
         {"bins": {"x": "width:4"}, "decision_bins": "width:3", "weights": "w", "drop": "a"},
     ):

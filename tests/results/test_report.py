@@ -150,6 +150,7 @@ def test_results_of_earlier_versions_say_nothing_of_chance() -> None:
     ("bins", "words"),
     [
         ("quantile:2", "The p-values are for the binned columns."),
+        ("auto", "The p-values are for the binned columns."),
         ("mdlp", "too small, since mdlp chose the cut points by the target."),
         ({"c0": "mdlp"}, "and too small, since mdlp"),
     ],

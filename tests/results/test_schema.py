@@ -76,7 +76,9 @@ def test_options_fit(options: dict[str, Any]) -> None:
     VALIDATOR.validate(as_read(plar.reduce(TABLE, "x_wins", **options)))
 
 
-@pytest.mark.parametrize("bins", ["mdlp", "width:2", {"a": "quantile:2", "b": [0.5, 1.5]}])
+@pytest.mark.parametrize(
+    "bins", ["auto", "mdlp", "width:2", {"a": "quantile:2", "b": [0.5, 1.5]}, {"a": "auto", "b": "mdlp"}]
+)
 def test_bins_fit(bins: Any) -> None:
     numbers = np.random.default_rng(3).normal(size=(60, 2))
     data = {"a": numbers[:, 0], "b": numbers[:, 1], "d": (numbers.sum(axis=1) > 0).astype(int)}

@@ -394,6 +394,7 @@ def test_decision_bins_come_before_mdlp_and_count_with_missing(tmp_path: Path) -
     ("options", "said"),
     [
         ({"decision_bins": "mdlp"}, "decision_bins='mdlp' would cut the decision by itself"),
+        ({"decision_bins": "auto"}, "decision_bins='auto' cuts only the columns that predict the decision. Choose q"),
         (
             {"decision_bins": 4},
             "decision_bins=4 does not say how to cut.*pass 'quantile:4'; .* 'width:4'[.] A cut",

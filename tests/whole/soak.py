@@ -139,7 +139,7 @@ def case_of(seed: int, number: int, engines: tuple[str, ...]) -> Case:
     if pick.random() < 0.2:
         case.reading["na"] = "?"
     if pick.random() < 0.2:
-        case.reading["bins"] = pick.choice(["width:3", "width:10", "quantile:4", "mdlp"])
+        case.reading["bins"] = pick.choice(["width:3", "width:10", "quantile:4", "mdlp", "auto"])
     if pick.random() < 0.15:
         case.stop_after = pick.randint(1, 3)
     if case.engine == "cuda" and case.measure == "own":  # which it does not compute

@@ -110,7 +110,9 @@ class ReadOptions:
     )
     weights: ColumnName | None = option(None, "Column of whole-number row counts.", param="weightCol")
     bins: Spec | None = option(
-        None, "Cut numbers into bins: quantile:10, width:10 or mdlp.", choices=("mdlp", "quantile:10", "width:10")
+        None,
+        "Cut numbers into bins: auto, quantile:10, width:10 or mdlp.",
+        choices=("auto", "mdlp", "quantile:10", "width:10"),
     )
     decision_bins: str | Sequence[float] | None = option(
         None,

@@ -89,8 +89,8 @@ def warn_supervised_bins(session: Session) -> None:
         warn(
             "The cut points of ",
             Given("bins", "mdlp"),
-            " depend on the decision, so p-values are too small and alpha is too lenient. Cut by quantile or width, or "
-            "at points of your own (",
+            " depend on the decision, so p-values are too small and alpha is too lenient. Cut by auto, quantile or "
+            "width, or at points of your own (",
             Given("bins", "quantile:5"),
             ").",
         )

@@ -58,7 +58,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         What is preserved.
     missing : {"value", "drop", "error"}
         Missing is a value of its own, or rows with missing values are ignored in the fit, or they are an error.
-    bins : "quantile:k", "width:k", "mdlp" or mapping, optional
+    bins : "auto", "quantile:k", "width:k", "mdlp" or mapping, optional
         How numbers become bins.
     decision_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a y of numbers into classes.

@@ -255,10 +255,11 @@ def _check_values(
     refused = {name: n_objects for name, n_objects in n_missing.items() if policies[name] == "error"}
     if refused:
         raise missing_values(refused, "missing" if roles.missing == "error" else "missing_decision")
-    if text and roles.bins is None:
+    if text:
         spellings: dict[str, Sequence[Any]] = {}
+        numeric_names = {*roles.numeric, *cuts_of(roles)}
         for name, of_column in zip(roles.conditions, values, strict=False):
-            if of_column is not None and name not in roles.numeric:
+            if of_column is not None and name not in numeric_names:
                 spellings[name] = of_column
         warn_of_spellings(spellings)
 

@@ -57,9 +57,14 @@ class TextSource(RowSource):
                 while conditions:
                     yield conditions.popleft()  # so that each can be freed when it is replaced
 
-        return assemble_granules(
+        granules = assemble_granules(
             roles, next_condition, decision_and_weights, rows.counts, decimal=roles.decimal, grouped=is_distinct
         )
+        if roles.bins is not None:
+            values_of = zip(granules.conditions, granules.dictionaries, strict=True)
+            numeric_names = {*roles.numeric, *granules.cuts}
+            warn_of_spellings({name: values for name, values in values_of if name not in numeric_names})
+        return granules
 
     def select(self, selection: Selection) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""
