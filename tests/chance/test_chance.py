@@ -8,7 +8,7 @@ import math
 import random
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +28,6 @@ from plar.chance import p_value as chance
 from plar.chance.association import association
 from plar.chance.p_value import _drawn, _margins_of, p_value
 from plar.engines import LocalEngine
-from plar.grouping.partition import smallest_codes
 from plar.measures import as_measure
 from plar.search.ties import best_first
 from plar.uncertainty.strata import CrossTab
@@ -36,6 +35,7 @@ from support import oracle
 from support.checkpoints import begun
 from support.checkpoints import table as text_table
 from support.comparing import facts
+from support.cross_tabs import as_table, table_of
 from support.environment import TURNS, nightly, with_support
 from support.law_of_w import (
     Cells,
@@ -56,45 +56,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*different in nearly every row:plar.PlarWarning"),
     pytest.mark.filterwarnings("ignore:The decision .* different numbers:plar.PlarWarning"),
 ]
-
-
-def as_table(classes: Iterable[Cells], pick: random.Random | None = None) -> CrossTab:
-    """Rows as an engine would have them; with `pick` cells come in pieces, and all orders and codes are random."""
-    each = [[(v, d, n) for (v, d), n in cells.items() if n] for cells in classes]
-    values, decisions = ({row[i]: 0 for rows in each for row in rows} for i in (0, 1))
-    for codes in (values, decisions):
-        numbers = list(range(len(codes)))
-        if pick:
-            pick.shuffle(numbers)
-        codes.update(zip(codes, numbers, strict=True))
-    if pick:
-        pick.shuffle(each)
-        each = [[part for row in rows for part in in_pieces(row, pick)] for rows in each]
-    coded = [[(values[v], decisions[d], n) for v, d, n in rows] for rows in each]
-    places = list(range(sum(map(len, coded))))
-    if pick:
-        pick.shuffle(places)
-    cells = np.zeros((len(places), 3), np.int64)
-    order: list[int] = []
-    for rows in coded:
-        mine = [places.pop() for _ in rows]
-        cells[mine] = rows
-        order += sorted(mine, key=lambda place: cells[place, 1])
-    starts = np.cumsum([0, *map(len, coded)])
-    return CrossTab.of(
-        smallest_codes(cells[:, 0], len(values)),
-        cells[:, 1].astype(np.uint32),
-        cells[:, 2].copy(),
-        np.array(order, np.uint32),
-        starts.astype(np.uint32),
-        max(len(values), 1),
-    )
-
-
-def in_pieces(row: tuple[Any, Any, int], pick: random.Random) -> list[tuple[Any, Any, int]]:
-    value, decision, n = row
-    first = pick.randint(1, n)
-    return [(value, decision, part) for part in (first, n - first) if part]
 
 
 def random_class(pick: random.Random, most: int) -> Cells:
@@ -450,15 +411,6 @@ class Chosen:
     p_values: list[float]
     rejected: dict[str, float]
     complete: bool
-
-
-def table_of(table: oracle.Table, chosen: Sequence[str], candidate: str) -> CrossTab:
-    """How a candidate meets the decision within the classes of U/R, all of them."""
-    places, place = [table.conditions.index(a) for a in chosen], table.conditions.index(candidate)
-    classes: dict[Any, Counter[Any]] = defaultdict(Counter)
-    for row, decision, weight in zip(table.rows, table.decisions, table.weights, strict=True):
-        classes[tuple(row[j] for j in places)][row[place], decision] += weight
-    return as_table(classes.values())
 
 
 def chosen_by_the_rule(

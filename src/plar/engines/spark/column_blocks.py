@@ -44,6 +44,7 @@ class ColumnBlocks(ABC):
 
     def __init__(self, context: SparkContext, coding: Cardinalities, n_rows: int) -> None:
         self.context = context
+        self.coding = coding
         #: names of the blocks' files begin with it
         self.token = uuid4().hex
         cores = context.defaultParallelism

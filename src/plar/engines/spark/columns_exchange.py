@@ -72,10 +72,11 @@ def fetched(
     """Yield the columns of some attributes; of a divided group, the first task does."""
     for share, arrays in blocks:
         if share.low == 0:
-            yield from _columns(share.group, arrays, attributes)
+            yield from columns_of(share.group, arrays, attributes)
 
 
-def _columns(group: Group, arrays: Sequence[Array], attributes: Collection[int]) -> Iterator[tuple[int, Codes]]:
+def columns_of(group: Group, arrays: Sequence[Array], attributes: Collection[int]) -> Iterator[tuple[int, Codes]]:
+    """The columns of some attributes of a block."""
     for k, a in enumerate(group.attributes):
         if a in attributes:
             yield a, np.ascontiguousarray(arrays[0][:, k] if group.in_lanes else arrays[k])
@@ -114,10 +115,10 @@ def _scores(
             scores = [(a, theta) for a, theta in zip(group.attributes, thetas, strict=False) if a in wanted]
         else:
             n_values = dict(zip(group.attributes, group.n_values, strict=True))
-            columns = _columns(group, arrays, wanted)
+            columns = columns_of(group, arrays, wanted)
             scores = [(a, scoring.column(codes, n_values[a], classes)) for a, codes in columns]
         offered: list[tuple[int, Codes]] = []
         if offer and scores:
             best, _ = min(scores, key=lambda score: (score[1], score[0]))
-            offered = list(_columns(group, arrays, [best]))
+            offered = list(columns_of(group, arrays, [best]))
         yield scores, offered

@@ -22,6 +22,8 @@ from plar.engines.spark.core import leave_one_out, rows_to_move
 from plar.engines.spark.part_granules import remove_files
 from plar.engines.spark.pieces import Cardinalities, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
+from plar.engines.spark.stratification import ColumnsStratification
+from plar.granules.granules import Granules
 from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
 from plar.runtime.spark_calls import spark_call
@@ -56,14 +58,19 @@ class GatheredBlocks(ColumnBlocks):
         #: rows of each piece that may become equal to others when a column of either half is left out
         keys = [np.concatenate([report.keys[half] for report in reports]) for half in (0, 1)]
         self.rows_to_move = rows_to_move(keys, self.partition, self.sizes)
-        self.columns = _FetchedColumns(self)
+        self.columns = FetchedColumns(self)
+
+    def as_granules(self) -> Granules:
+        """The granules, whose columns are fetched when they are looked up."""
+        columns = cast(Sequence[Codes], self.columns)  # only ever looked up by attribute
+        return bare_granules(columns, self.decision_codes, self.counts, self.coding)
 
     def remade(self) -> RDD[Any]:
         """Blocks from the pieces."""
         return self._blocks
 
 
-class _FetchedColumns(dict[int, Codes]):
+class FetchedColumns(dict[int, Codes]):
     """Columns by attribute, fetched on first use and kept, as they are those of R."""
 
     def __init__(self, blocks: GatheredBlocks) -> None:
@@ -84,19 +91,31 @@ class _FetchedColumns(dict[int, Codes]):
         return self[attribute]
 
 
+def laid_out(granules: SparkGranules) -> GatheredBlocks:
+    """The columns layout of granules on a cluster, which is made once."""
+    if granules.blocks is None:
+        granules.blocks = GatheredBlocks(granules.pieces, granules.coding, len(granules))
+    return granules.blocks
+
+
+@spark_call
+def stratified_columns(granules: SparkGranules) -> ColumnsStratification:
+    """The classes of granules on a cluster, in the columns layout."""
+    blocks = laid_out(granules)
+    return ColumnsStratification(blocks.as_granules(), blocks, blocks.columns)
+
+
 class ColumnsEvaluation(LocalEvaluation):
     """U/R on the driver, candidates on the cluster; see `plar.engines.base.Evaluation`."""
 
     @spark_call
     def __init__(self, granules: SparkGranules, measure: Measure, watch: Watch | None) -> None:
-        if granules.blocks is None:
-            granules.blocks = GatheredBlocks(granules.pieces, granules.coding, len(granules))
+        blocks = laid_out(granules)
         self._on_cluster = granules
-        self._blocks_on_cluster = granules.blocks
-        self._fetched = granules.blocks.columns
-        columns = cast(Sequence[Codes], self._fetched)  # only ever looked up by attribute
-        here = bare_granules(columns, granules.blocks.decision_codes, granules.blocks.counts, granules.coding)
-        labels = label_granules(here, measure, granules.blocks.partition)
+        self._blocks_on_cluster = blocks
+        self._fetched = blocks.columns
+        here = blocks.as_granules()
+        labels = label_granules(here, measure, blocks.partition)
         super().__init__(here, measure, labels=labels, watch=watch)
 
     @spark_call

@@ -21,7 +21,7 @@ from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEngine
 from plar.engines.spark.clauses import SparkClauseFinder
-from plar.engines.spark.columns_layout import ColumnsEvaluation
+from plar.engines.spark.columns_layout import ColumnsEvaluation, stratified_columns
 from plar.engines.spark.cut_points import with_cut_points
 from plar.engines.spark.distributed_tables import DistributedFiles, DistributedFrame, DistributedTable
 from plar.engines.spark.file_parts import open_files, parts_of, write_parts
@@ -37,7 +37,9 @@ from plar.engines.spark.session import (
 )
 from plar.engines.spark.shipped_columns import ShippedBlocks, ShippedEvaluation
 from plar.engines.spark.spark_granules import SparkGranules
+from plar.engines.spark.stratification import ColumnsStratification, RowsStratification
 from plar.engines.spark.warm import warm_workers
+from plar.engines.stratification import Stratification
 from plar.errors import ParameterError, invalid, unknown_name
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable
@@ -224,6 +226,21 @@ class SparkEngine(Engine):
         if by_columns:
             return ShippedEvaluation(granules, self._shipped_blocks(granules, context), measure, watch)
         return RowsEvaluation(self._shipped_granules(granules, context), measure, watch)
+
+    def stratify(self, granules: Granules | SparkGranules) -> Stratification:
+        """Prepare to say how candidates go with the decision; granules on this machine are shipped unless small."""
+        if isinstance(granules, SparkGranules):
+            granules.check_usable()
+        context = self.spark().sparkContext
+        if isinstance(granules, Granules) and self._stays(granules):
+            return super().stratify(granules)
+        by_columns = self.layout == "columns" or (self.layout == "auto" and len(granules) <= _MAX_ROWS_TO_BROADCAST)
+        if not by_columns:
+            on_cluster = granules if isinstance(granules, SparkGranules) else self._shipped_granules(granules, context)
+            return RowsStratification(on_cluster)
+        if isinstance(granules, SparkGranules):
+            return stratified_columns(granules)
+        return ColumnsStratification(granules, self._shipped_blocks(granules, context))
 
     def clause_finder(self, granules: Granules | SparkGranules, measure: Measure) -> ClauseFinder:
         """Prepare the granules for questions about sets of attributes; those on this machine are queried here."""

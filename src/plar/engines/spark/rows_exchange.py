@@ -86,13 +86,13 @@ class Cells(NamedTuple):
 def described(number: int, pieces: Iterable[Piece], state: TaskState) -> Iterator[SplitClasses]:
     """Describe the classes of a piece to the driver."""
     for piece in pieces:
-        class_of, keys = _classes(piece, state)
+        class_of, keys = classes_in(piece, state)
         labels = _class_labels(number, piece, state, class_of, len(keys))
-        first, counts = _counted(piece, state, class_of)
+        first, counts = counted(piece, state, class_of)
         yield SplitClasses(keys, labels, class_of[first], piece.decision_codes[first], counts)
 
 
-def _classes(piece: Piece, state: TaskState) -> tuple[Hashes, list[Key]]:
+def classes_in(piece: Piece, state: TaskState) -> tuple[Hashes, list[Key]]:
     """U/R in a piece: the class of every row, and the values of every class."""
     order, starts = distinct(piece.coded(state.coding, state.selected), piece.n_rows)
     class_of = class_numbers(order, starts)
@@ -122,7 +122,7 @@ def _class_labels(number: int, piece: Piece, state: TaskState, class_of: Hashes,
     return [in_all_pieces(a) if a == b else None for a, b in zip(least.tolist(), largest.tolist(), strict=True)]
 
 
-def _counted(piece: Piece, state: TaskState, class_of: Array) -> tuple[Index, Ints]:
+def counted(piece: Piece, state: TaskState, class_of: Array) -> tuple[Index, Ints]:
     """The first row of every decision in every class, and the number of objects."""
     keys = class_of.astype(np.uint64) * np.uint64(state.coding.n_decisions) + piece.decision_codes
     cells, first = factorized(keys)
@@ -165,13 +165,13 @@ def counted_cells(
     """Count (class, value, decision) for every candidate, and send the counts to the task that sums them."""
     coding = state.coding
     for piece in pieces:
-        class_of, keys = _classes(piece, state)
+        class_of, keys = classes_in(piece, state)
         numbers = _numbers_in_all_pieces(number, keys, state)
         for a in candidates:
             codes = piece.column(coding, a)
             n_values = coding.cardinalities[a]
             pairs, _ = factorized(class_of * np.uint64(n_values) + codes)
-            first, counts = _counted(piece, state, pairs)
+            first, counts = counted(piece, state, pairs)
             classes = numbers[class_of[first]]
             values = codes[first].astype(np.uint32)
             cells = Cells(classes, values, piece.decision_codes[first], counts)

@@ -1,0 +1,207 @@
+"""How candidates go with the decision within classes, on a cluster; see `plar.engines.stratification`.
+
+In the columns layout the driver orders the rows by class and sends that order; every task measures the columns of its
+blocks and answers with a few numbers each: one job, no shuffle. In the rows layout the pieces count (class, value,
+decision), and the driver adds up their counts and measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from pyspark import Broadcast
+
+from plar.chance.association import Association, association, associations, impurity
+from plar.engines.spark.column_blocks import ColumnBlocks
+from plar.engines.spark.column_groups import Share
+from plar.engines.spark.columns_exchange import columns_of
+from plar.engines.spark.pieces import Piece
+from plar.engines.spark.rows_exchange import Cells, Key, TaskState, classes_in, counted, partition_counts
+from plar.engines.spark.session import explained
+from plar.granules.granules import Granules
+from plar.grouping.factorize import factorized
+from plar.grouping.partition import Array, Codes, Index, Runs, find_runs, weights_in_order
+from plar.measures import LCE
+from plar.runtime.parallel import threads
+from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.strata import CrossTab, Strata, StratifiedRows
+
+if TYPE_CHECKING:
+    from plar.engines.spark.columns_layout import FetchedColumns
+    from plar.engines.spark.spark_granules import SparkGranules
+
+#: cells, of all candidates and pieces, that the driver takes at a time
+_MAX_CELLS_AT_ONCE = 1 << 24
+
+
+class SentRows(NamedTuple):
+    """Rows in the order of the classes, and their runs, as tasks get them; they have the weights of the rows."""
+
+    order: Index
+    run_begins: Index
+    first_runs: Index
+
+
+class ColumnsStratification:
+    """Classes on the driver, candidates on the cluster.
+
+    Parameters
+    ----------
+    granules : Granules
+        With decisions and counts; the columns are looked up when classes are refined by them.
+    blocks : ColumnBlocks
+    columns : FetchedColumns, optional
+        The columns of `granules`, if they are fetched from the cluster.
+    """
+
+    def __init__(self, granules: Granules, blocks: ColumnBlocks, columns: FetchedColumns | None = None) -> None:
+        self._strata = Strata(granules)
+        self._blocks = blocks
+        self._columns = columns
+
+    @spark_call
+    def select(self, *attributes: int) -> None:
+        """R ← R ∪ {a, …}."""
+        self._fetch(attributes)
+        self._strata.select(*attributes)
+
+    @spark_call
+    def associations(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> list[Association]:
+        """How strongly each candidate is associated with the decision, in one job."""
+        if not candidates:
+            return []
+        self._fetch(within or ())
+        rows = self._strata.rows(within)
+        sent = self._blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first))
+        counts = self._blocks.decisions_and_counts
+        task = partial(_associations, decisions_and_counts=counts, rows=sent, wanted=frozenset(candidates))
+        try:
+            measured = dict(self._blocks.run(task, candidates, "measure the candidates"))
+        finally:
+            sent.destroy()
+        return [measured[a] for a in candidates]
+
+    @spark_call
+    def cross_tabs(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> Iterable[CrossTab]:
+        """A table of each candidate's values against the decisions; a job fetches the columns that are missing here."""
+        self._fetch([*candidates, *(within or ())])
+        return list(self._strata.cross_tabs(candidates, within))
+
+    def impurity(self, within: Sequence[int] | None = None) -> float:
+        """The most that a candidate's statistic could be."""
+        self._fetch(within or ())
+        return impurity(self._strata.rows(within).runs)
+
+    def _fetch(self, attributes: Sequence[int]) -> None:
+        """Fetch columns that are not on the driver, in one job."""
+        if self._columns is not None:
+            self._columns.fetch(attributes)
+
+
+class RowsStratification:
+    """Classes and candidates on the cluster."""
+
+    def __init__(self, granules: SparkGranules) -> None:
+        self._granules = granules
+        self._selected: tuple[int, ...] = ()
+
+    def select(self, *attributes: int) -> None:
+        """R ← R ∪ {a, …}."""
+        self._selected = (*self._selected, *attributes)
+
+    @spark_call
+    def associations(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> list[Association]:
+        """How strongly each candidate is associated with the decision; a job for every so many cells."""
+        n_together = max(1, _MAX_CELLS_AT_ONCE // max(1, len(self._granules)))
+        measured: list[Association] = []
+        for first in range(0, len(candidates), n_together):
+            measured += map(association, self.cross_tabs(candidates[first : first + n_together], within))
+        return measured
+
+    @spark_call
+    def cross_tabs(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> Iterable[CrossTab]:
+        """A table of each candidate's values against the decisions, in one job."""
+        counts = self._counts(candidates, within)
+        tables = []
+        for a in candidates:
+            cells = counts.pop(a)
+            order, starts = partition_counts(cells.decisions, cells.classes)
+            n_values = self._granules.coding.cardinalities[a]
+            tables.append(CrossTab.of(cells.values, cells.decisions, cells.counts, order, starts, n_values))
+        return tables
+
+    @spark_call
+    def impurity(self, within: Sequence[int] | None = None) -> float:
+        """The most that a candidate's statistic could be."""
+        cells = self._counts([], within)[_NO_CANDIDATE]
+        order, starts = partition_counts(cells.decisions, cells.classes)
+        return impurity(find_runs(cells.decisions, cells.counts, order, starts))
+
+    def _counts(self, candidates: Sequence[int], within: Sequence[int] | None) -> dict[int, Cells]:
+        """Counts of each candidate by class, value and decision; without candidates, by class and decision."""
+        attributes = self._selected if within is None else tuple(within)
+        granules = self._granules
+        state = TaskState(granules.coding, LCE, granules.n_objects, attributes, {})
+        task = partial(_counts_in, state=state, candidates=tuple(candidates))
+        with explained("measure the candidates"):
+            pieces = granules.pieces.filter(lambda piece: piece.n_rows > 0).map(task).collect()
+        numbers: dict[Key, int] = {}
+        parts: dict[int, list[Cells]] = {}
+        for keys, counts in pieces:
+            number_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.uint32)
+            for a, cells in counts:
+                parts.setdefault(a, []).append(cells._replace(classes=number_of[cells.classes]))
+        return {
+            a: Cells(*(np.concatenate(column) for column in zip(*of_candidate, strict=True)))
+            for a, of_candidate in parts.items()
+        }
+
+
+#: stands for the candidate where only classes and decisions are counted
+_NO_CANDIDATE = -1
+
+# -- tasks -------------------------------------------------------------------------------------------------
+
+
+def _associations(
+    blocks: Iterable[tuple[Share, Sequence[Array]]],
+    decisions_and_counts: Broadcast[tuple[Index, Array]],
+    rows: Broadcast[SentRows],
+    wanted: frozenset[int],
+) -> Iterator[tuple[int, Association]]:
+    """Measure each block's candidates; of a group that several tasks hold, each measures a part of the columns."""
+    _, counts = decisions_and_counts.value
+    order, run_begins, first_runs = rows.value
+    stratified = StratifiedRows(order, Runs(weights_in_order(counts, order), run_begins, first_runs))
+    for share, arrays in blocks:
+        group = share.group
+        n_columns = len(group.attributes)
+        mine = group.attributes[n_columns * share.low // share.of : n_columns * share.high // share.of]
+        n_values = dict(zip(group.attributes, group.n_values, strict=True))
+        columns: dict[int, Codes] = dict(columns_of(group, arrays, wanted.intersection(mine)))
+        with threads(1):
+            measured = associations([(codes, n_values[a]) for a, codes in columns.items()], stratified)
+        yield from zip(columns, measured, strict=True)
+
+
+def _counts_in(
+    piece: Piece, state: TaskState, candidates: tuple[int, ...]
+) -> tuple[list[Key], list[tuple[int, Cells]]]:
+    """The classes of a piece, given by their values, and the counts of each candidate within them."""
+    class_of, keys = classes_in(piece, state)
+    counts = []
+    for a in candidates or (_NO_CANDIDATE,):
+        if a == _NO_CANDIDATE:
+            codes: Codes = np.zeros(piece.n_rows, np.uint8)
+            n_values = 1
+        else:
+            codes = piece.column(state.coding, a)
+            n_values = state.coding.cardinalities[a]
+        pairs, _ = factorized(class_of * np.uint64(n_values) + codes)
+        first, n_objects = counted(piece, state, pairs)
+        classes = class_of[first].astype(np.uint32)
+        counts.append((a, Cells(classes, codes[first].astype(np.uint32), piece.decision_codes[first], n_objects)))
+    return keys, counts
