@@ -39,5 +39,5 @@ def command_reference() -> str:
 def help_of(*command: str) -> str:
     """The output of ``plar COMMAND --help``."""
     words = [str(Path(sys.executable).with_name("plar")), *command, "--help"]
-    plain = {**os.environ, "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
+    plain = {**os.environ, "COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
     return subprocess.run(words, env=plain, capture_output=True, text=True, check=True).stdout.strip()

@@ -119,7 +119,7 @@ def reduce(
     engine : {"auto", "local", "spark", "cuda"} or Engine
         Where to compute; "auto" is Spark for a Spark DataFrame, otherwise this machine. The result is the same.
     include : list of str or int
-        Columns that the reduct must hold.
+        Columns to always include.
     epsilon : float
         The core holds the columns whose loss would raise Θ by more than this (their inner significance).
     tolerance : float
@@ -127,7 +127,7 @@ def reduce(
     max_attributes : int, optional
         Stop at this many columns. If the core is larger, the part with the largest gains is taken.
     minimal : bool
-        In the end, remove columns that are individually removable, the last first. `include` stays.
+        At the end, remove columns that can go without a loss, one by one, the last first. `include` stays.
     alpha : float, optional
         Take only columns that beat chance at this level, 0.05 for example: each candidate is tested against
         shuffled decisions among the rows that the chosen columns do not separate, and its p-value is
@@ -144,7 +144,7 @@ def reduce(
         with the fewest columns is chosen, then the first by position; after a time limit it may be another
         one.
     exclude : list of str or int
-        Columns that the reduct must not hold, with ``search="smallest"``. They stay in the table: what is
+        Columns to never include, with ``search="smallest"``. They stay in the table: what is
         preserved is the information that all columns have about the decision.
     equivalent : bool
         Also find the columns that carry the same information, for `Reduct.equivalent` and the report.

@@ -216,7 +216,7 @@ BAD = [
     (("theta", "good.csv", "-d", "d", "-a", "color"), ["'color'", "colour"]),
     (("granulate", "good.csv", "-d", "d", "-o", "g.csv"), ["g.csv", ".parquet"]),
     (("reduce", "good.csv", "--what"), ["--what", "See 'plar reduce --help'."]),
-    (("reduce",), ["file", "See 'plar reduce --help'."]),
+    (("reduce",), ["FILE", "See 'plar reduce --help'."]),
     (("core", "good.csv", "-d", "d", "--epsilon", "x"), ["--epsilon", "See 'plar core --help'."]),
     (("reduce", "good.csv", "-d", "d", "--costs", "colour=2"), ["--costs goes with --search smallest."]),
     (

@@ -176,10 +176,32 @@ def test_what_was_not_tested() -> None:
     assert "2 core columns and 1 asked for were included without a test." in told(plar.reduce(pair, "d", include=["c"]))
     nothing = plar.reduce(pair, "d", alpha=0.05)
     assert "None of the 3 columns beats chance at 0.05." in str(nothing)
-    for words in ("No column beats chance", "The search did not begin with them.", "core, left out"):
+    for words in ("No column beats chance", "The search did not begin with the core, since", "core, left out"):
         assert words in told(nothing)
     asked = plar.reduce(pair, "d", alpha=0.05, include=["a"])
     assert "1 column asked for was included without a test." in told(asked)
+
+
+def test_a_core_that_is_left_out_is_not_called_irreplaceable() -> None:
+    pair = {"a": [0, 0, 1, 1] * 9, "b": [0, 1, 0, 1] * 9, "d": [0, 1, 1, 0] * 9}
+    share = "says something about d that all other columns together do not, however little."
+    whole = plar.reduce(pair, "d")
+    assert "core    a, b\nreduct  a, b\n" in str(whole)
+    assert "2 columns that nothing can replace" in told(whole)
+    nothing = plar.reduce(pair, "d", alpha=0.05)
+    half = plar.reduce(pair, "d", max_attributes=1)
+    for reduct, words, card in (
+        (nothing, "Both core columns are left out: each", "2 columns, 2 left out"),
+        (half, "1 of 2 core columns is left out: it", "2 columns, 1 left out"),
+        (replace(nothing, core=("a",)), "The only core column is left out: it", "1 column, left out"),
+    ):
+        assert reduct.core
+        assert "\ncore  " not in str(reduct)
+        assert f"{words} {share}" in str(reduct)
+        assert f"{words} {share}" in told(reduct)
+        assert card in told(reduct)
+        assert "nothing can replace" not in told(reduct)
+    assert "this one loses some of it" in told(half)
 
 
 def test_what_chance_would_do_as_well_is_passed_over() -> None:

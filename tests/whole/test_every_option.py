@@ -217,6 +217,8 @@ COMMANDS = {name: command.params for name, command in typer.main.get_command(app
 PRINTED = {"as_json", "quiet", "verbose", "output", "output_format", "output_bins", "report", "proof", "format", "file"}
 SPARK_ONLY = {"master", "conf"}
 TESTED_BELOW = BESIDE | PRINTED | SPARK_ONLY | {"attributes"}
+#: options that the shell switches off, by what it calls that
+SWITCHED_OFF = {"no_header": "header"}
 
 
 def _words(options: Options) -> Iterator[str]:
@@ -256,7 +258,12 @@ SHELL = ("reduce", "relevant", "reducts", "core", "theta", "granulate")
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
 @pytest.mark.parametrize(
     ("entry", "option"),
-    [(entry, name) for entry in SHELL for parameter in COMMANDS[entry] if (name := parameter.name) not in TESTED_BELOW],
+    [
+        (entry, SWITCHED_OFF.get(parameter.name, parameter.name))
+        for entry in SHELL
+        for parameter in COMMANDS[entry]
+        if parameter.name not in TESTED_BELOW
+    ],
 )
 def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     case = _case(entry, option)

@@ -74,6 +74,7 @@ def test_unknown_options_are_refused_as_python_does() -> None:
 
 def test_the_shell_has_the_options_of_reading() -> None:
     known = {field.name: field.default for field in fields(TableOptions)}
+    known["header"] = not known.pop("no_header")
     assert known.keys() - {"file", "format"} == READING.keys() - {"y"}
     assert {key: known[key] or None for key in known if key in READING} == {
         key: value or None for key, value in READING.items() if key != "y"

@@ -17,7 +17,8 @@ from typing import Annotated, Any
 import typer
 
 import plar
-from plar.cli.commands import COMMANDS
+from plar.cli.commands import COMMANDS, reduce
+from plar.cli.help import Command, Program
 from plar.cli.options import expand_groups
 from plar.cli.shell_words import in_shell
 from plar.errors import (
@@ -31,13 +32,26 @@ from plar.errors import (
 )
 from plar.runtime.interrupts import SafeInterrupts
 
+#: a line of help is not longer, however wide the terminal is
+_WIDEST_HELP = 100
+
+
+def _example(command: str) -> str:
+    """A command line under the help, which stays one line."""
+    return f"\b\nExample: {command}"
+
+
 app = typer.Typer(
     help="Feature selection by rough sets: find columns that say as much about a decision as all of them.",
+    epilog=f"'plar COMMAND --help' lists the options of a command.\n\n{_example(COMMANDS[reduce].example)}",
+    cls=Program,
+    context_settings={"max_content_width": _WIDEST_HELP},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command, _example in COMMANDS.items():
-    app.command(epilog=f"Example: {_example}")(expand_groups(_command))
+for _command, _words in COMMANDS.items():
+    _register = app.command(cls=Command, short_help=_words.summary, epilog=_example(_words.example))
+    _register(expand_groups(_command))
 
 
 @app.callback(invoke_without_command=True)

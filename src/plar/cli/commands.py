@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar, cast
 
 import typer
 
@@ -36,12 +36,15 @@ from plar.cli.options import (
 )
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, unknown_name
-from plar.options import DEFAULT_ALPHA, ListOptions
+from plar.options import DEFAULT_ALPHA, Heading, ListOptions
 
 if TYPE_CHECKING:
     from plar.session.session import Session
 
 _WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
+_ALPHA = "Take columns that beat chance at this level: how rarely an uninformative one may be taken."
+_KNOWN = "The columns that are known (B). As a,b,c. Repeatable."
+_GRANULES = "The Parquet file to write; - is stdout."
 _REPORT = "Write an HTML page that explains the result; - is stdout."
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
 _REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
@@ -49,19 +52,19 @@ Result = TypeVar("Result", "plar.Reduct", "plar.Relevant")
 
 
 def reduce(
+    *,
     table: TableOptions,
     computing: Computing,
-    messages: Messages,
-    long_run: LongRun,
+    alpha: Annotated[float | None, library_option("alpha", metavar="LEVEL")] = None,
     searching: Searching,
+    search: Annotated[str, library_option("search", metavar="KIND")] = "greedy",
     smallest: Smallest,
-    *,
-    alpha: Annotated[float | None, library_option("alpha")] = None,
-    search: Annotated[str, library_option("search")] = "greedy",
     as_json: Json = False,
+    report: Annotated[Text, shell_option(Heading.OUTPUT, _REPORT, metavar="FILE")] = None,
     writing: Writing,
-    report: Annotated[Text, shell_option(_REPORT, metavar="FILE")] = None,
-    proof: Annotated[Text, shell_option(_PROOF, metavar="FILE")] = None,
+    proof: Annotated[Text, shell_option(Heading.OUTPUT, _PROOF, metavar="FILE")] = None,
+    long_run: LongRun,
+    messages: Messages,
 ) -> None:
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
     from plar.api import find_reduct
@@ -88,15 +91,15 @@ def reduce(
 
 
 def relevant(
+    *,
     table: TableOptions,
     computing: Computing,
-    messages: Messages,
-    long_run: LongRun,
+    alpha: Annotated[float, shell_option(Heading.SEARCH, _ALPHA, metavar="LEVEL")] = DEFAULT_ALPHA,
     searching: Searching,
-    *,
-    alpha: Annotated[float, shell_option("How rarely an uninformative column may be taken.")] = DEFAULT_ALPHA,
     as_json: Json = False,
     writing: Writing,
+    long_run: LongRun,
+    messages: Messages,
 ) -> None:
     """Find all columns that say more about the decision than chance, in layers."""
     from plar.measures import as_measure
@@ -111,17 +114,18 @@ def relevant(
 
 
 def reducts(
+    *,
     table: TableOptions,
     computing: Computing,
-    messages: Messages,
-    smallest: Smallest,
     limit: Annotated[int, library_option("limit", metavar="N")] = 1_000_000,
     max_size: Annotated[int | None, library_option("max_size", metavar="N")] = None,
     include: Annotated[ColumnList, library_columns("include")] = None,
+    smallest: Smallest,
+    as_json: Json = False,
+    report: Annotated[Text, shell_option(Heading.OUTPUT, _REDUCTS_REPORT, metavar="FILE")] = None,
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
-    as_json: Json = False,
-    report: Annotated[Text, shell_option(_REDUCTS_REPORT, metavar="FILE")] = None,
+    messages: Messages,
 ) -> None:
     """List all reducts of a table, the smallest first."""
     from plar.measures import as_measure
@@ -152,7 +156,9 @@ def verify(
     table: TableOptions,
     computing: Computing,
     messages: Messages,
-    measure: Annotated[Text, measure_option("What the proof must be of: PR, SCE, LCE or CCE. Default: any.")] = None,
+    measure: Annotated[
+        Text, measure_option("Accept only a proof of this measure: PR, SCE, LCE or CCE. Default: any.")
+    ] = None,
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Check the proof of a smallest reduct against its table; exit 0 if every line of it holds."""
@@ -270,14 +276,13 @@ def core(
 
 
 def theta(
+    *,
+    attributes: Annotated[list[ShellColumn], columns_option(Heading.COLUMNS, _KNOWN, "--attributes", "-a")],
     table: TableOptions,
     computing: Computing,
-    messages: Messages,
-    attributes: Annotated[
-        list[ShellColumn], columns_option("The columns B, as a,b,c. Repeatable.", "--attributes", "-a")
-    ],
-    memory_limit: MemoryLimit = None,
     as_json: Json = False,
+    memory_limit: MemoryLimit = None,
+    messages: Messages,
 ) -> None:
     """Compute Θ(D|B), the uncertainty left when only some columns are known."""
     from plar.api import theta_in
@@ -296,7 +301,7 @@ def theta(
 def granulate(
     table: TableOptions,
     messages: Messages,
-    output: Annotated[str, shell_option("The Parquet file to write; - is stdout.", "--output", "-o")],
+    output: Annotated[str, shell_option(Heading.OUTPUT, _GRANULES, "--output", "-o", metavar="FILE")],
     memory_limit: MemoryLimit = None,
 ) -> None:
     """Write the distinct rows with their counts; every command takes this file in place of the table."""
@@ -341,17 +346,51 @@ def schema(
     print(json.dumps({"$schema": whole["$schema"], **schema_of[command]}, ensure_ascii=False, indent=1))
 
 
-#: every command, with an example of its use
-COMMANDS: dict[Callable[..., None], str] = {
-    reduce: "plar reduce examples/tic_tac_toe.csv --decision x_wins",
-    relevant: "plar relevant examples/tic_tac_toe.csv --decision x_wins",
-    reducts: "plar reducts examples/tic_tac_toe.csv --decision x_wins",
-    verify: "plar verify proof.json examples/tic_tac_toe.csv",
-    core: "plar core examples/tic_tac_toe.csv --decision x_wins --measure PR",
-    theta: "plar theta examples/tic_tac_toe.csv --decision x_wins --attributes top_left,top_right",
-    granulate: "plar granulate examples/tic_tac_toe.csv --decision x_wins -o granules.parquet",
-    engines: "plar engines",
-    schema: "plar schema > reduct.schema.json",
+class HelpWords(NamedTuple):
+    """What help says of a command: a line in the list of all commands, and an example at the end of its own help."""
+
+    summary: str
+    example: str
+
+
+#: every command, in the order of the help
+COMMANDS: dict[Callable[..., None], HelpWords] = {
+    reduce: HelpWords(
+        "Find columns that say as much as all of them: a reduct.",
+        "plar reduce titanic.csv -d survived",
+    ),
+    relevant: HelpWords(
+        "Find all columns that say more than chance.",
+        "plar relevant titanic.csv -d survived",
+    ),
+    reducts: HelpWords(
+        "List all reducts, the smallest first.",
+        "plar reducts titanic.csv -d survived",
+    ),
+    core: HelpWords(
+        "Find the core: the columns that are in every reduct.",
+        "plar core titanic.csv -d survived",
+    ),
+    theta: HelpWords(
+        "Compute the uncertainty left when some columns are known.",
+        "plar theta titanic.csv -d survived -a sex,pclass",
+    ),
+    verify: HelpWords(
+        "Check the proof of a smallest reduct.",
+        "plar verify proof.json titanic.csv",
+    ),
+    granulate: HelpWords(
+        "Write the distinct rows with their counts.",
+        "plar granulate titanic.csv -d survived -o granules.parquet",
+    ),
+    engines: HelpWords(
+        "List the engines, and why some cannot be used here.",
+        "plar engines",
+    ),
+    schema: HelpWords(
+        "Print the JSON Schema of what --json prints.",
+        "plar schema > reduct.schema.json",
+    ),
 }
 
 

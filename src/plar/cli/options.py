@@ -19,7 +19,7 @@ import typer
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError
 from plar.files.write import WRITTEN
-from plar.options import NO_NA, OPTIONS, ReadOptions, SearchOptions
+from plar.options import NO_NA, OPTIONS, Heading, ReadOptions, SearchOptions, shell_flag
 
 if TYPE_CHECKING:
     from plar.session.reporter import Reporter
@@ -52,55 +52,71 @@ def _names(context: typer.Context) -> tuple[str, ...]:
         given = context.params
         # an option without its value, as here, keeps click from assigning the arguments
         file = Path(given["file"] or context.args[0])
-        options = ReadOptions(header=given.get("header", True), separator=given.get("separator"))
+        options = ReadOptions(header=not given.get("no_header"), separator=given.get("separator"))
         if "json" not in format_of(file, as_text=True):  # its columns are known only when all is read
             return open_source(file, options).names
     return ()
 
 
-def shell_option(help: str, *names: str, choices: tuple[str, ...] = (), metavar: str | None = None) -> Any:
+def shell_option(
+    heading: Heading | None, help: str, *names: str, choices: tuple[str, ...] = (), metavar: str | None = None
+) -> Any:
     """An option of the shell alone, with values that Tab offers."""
 
     def matching_choices(incomplete: str) -> list[str]:
         return [word for word in choices if word.lower().startswith(incomplete.lower())]
 
     completion = matching_choices if choices else None
-    return typer.Option(*names, help=help, metavar=metavar, autocompletion=completion)
+    return typer.Option(*names, help=help, metavar=metavar, autocompletion=completion, rich_help_panel=heading)
 
 
 def library_option(name: str, more: str = "", metavar: str | None = None) -> Any:
     """An option of the library; `more`: what only the shell has to say."""
     declared = OPTIONS[name]
     help = f"{declared.help} {more}" if more else declared.help
-    return shell_option(help, *declared.flags, choices=declared.choices, metavar=metavar)
+    return shell_option(declared.heading, help, *declared.flags, choices=declared.choices, metavar=metavar)
+
+
+def library_flag(name: str) -> Any:
+    """An option of the library that takes no value."""
+    declared = OPTIONS[name]
+    return shell_option(declared.heading, declared.help, shell_flag(name))
 
 
 def library_columns(name: str, more: str = "As a,b,c. Repeatable.", metavar: str = "NAMES") -> Any:
     """An option of the library that names columns, which are looked up when the table is open."""
     declared = OPTIONS[name]
-    return columns_option(f"{declared.help} {more}", *declared.flags, metavar=metavar)
+    return columns_option(declared.heading, f"{declared.help} {more}", *declared.flags, metavar=metavar)
 
 
-def columns_option(help: str, *names: str, metavar: str = "NAMES") -> Any:
+def columns_option(heading: Heading | None, help: str, *names: str, metavar: str = "NAMES") -> Any:
     """An option that names columns, which are looked up when the table is open."""
-    return typer.Option(*names, help=help, metavar=metavar, autocompletion=columns, parser=ShellColumn)
+    return typer.Option(
+        *names, help=help, metavar=metavar, autocompletion=columns, parser=ShellColumn, rich_help_panel=heading
+    )
 
 
 def measure_option(help: str) -> Any:
     """An option that names a measure."""
-    return shell_option(help, "--measure", "-m", choices=("PR", "SCE", "LCE", "CCE"))
+    choices = ("PR", "SCE", "LCE", "CCE")
+    return shell_option(Heading.SEARCH, help, "--measure", "-m", choices=choices, metavar="NAME")
 
 
-Json = Annotated[bool, shell_option("Print the result as JSON; 'plar schema' describes it.", "--json")]
+Json = Annotated[bool, shell_option(Heading.OUTPUT, "Print the result as JSON; 'plar schema' describes it.", "--json")]
 MemoryLimit = Annotated[Text, library_option("memory_limit", metavar="SIZE")]
 TimeLimit = Annotated[Text, library_option("time_limit", metavar="TIME")]
-Epsilon = Annotated[float, library_option("epsilon")]
+Epsilon = Annotated[float, library_option("epsilon", metavar="X")]
 
 _FILE = "A table, a glob of tables, a folder of tables, or - for stdin: .csv .tsv .parquet .arff …"
 _FORMATS = ("csv", "tsv", "ndjson", "json", "parquet", "arff", "arrow", "xlsx")
 _FORMAT = f"What stdin holds: {', '.join(_FORMATS)}. Default: csv."
 _NO_HEADER = "The first line is data; columns are x0, x1, …"
+_BINS_BY_COLUMN = "Or by column: age=quantile:10, income=9,50. Repeatable."
+_COSTS = "A CSV file of names and whole numbers, or name=3. Repeatable."
+_MEASURE = "Measure of uncertainty: PR, SCE, LCE or CCE."
 _MASTER = "Spark's master, e.g. spark://host:7077. Default: this machine."
+_CONF = "A setting of Spark, e.g. spark.executor.memory=4g. Repeatable."
+_QUIET = "No progress, no notes; only warnings and errors."
 _OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
 _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
@@ -110,24 +126,22 @@ _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: c
 class TableOptions:
     """Which table, and how it is read."""
 
-    file: Annotated[str, typer.Argument(help=_FILE)]
+    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
     decision: Annotated[ColumnList, library_columns("decision", "Repeatable.", metavar="NAME")] = None
     conditions: Annotated[ColumnList, library_columns("conditions")] = None
     drop: Annotated[ColumnList, library_columns("drop")] = None
-    header: Annotated[bool, shell_option(_NO_HEADER, " /--no-header")] = True
-    separator: Annotated[Text, library_option("separator")] = None
+    bins: Annotated[Texts, library_option("bins", _BINS_BY_COLUMN, metavar="RULE")] = None
+    decision_bins: Annotated[Text, library_option("decision_bins", "As 1.5,3.", metavar="RULE")] = None
+    missing: Annotated[str, library_option("missing", metavar="RULE")] = "value"
+    missing_decision: Annotated[str, library_option("missing_decision", metavar="RULE")] = "value"
+    na: Annotated[Texts, library_option("na", "Repeatable. 'none' switches all of these off.", metavar="TEXT")] = None
+    weights: Annotated[ShellColumn | None, library_columns("weights", "", metavar="NAME")] = None
+    no_header: Annotated[bool, shell_option(Heading.READING, _NO_HEADER, "--no-header")] = False
+    separator: Annotated[Text, library_option("separator", metavar="MARK")] = None
     decimal: Annotated[str, library_option("decimal", metavar="MARK")] = "."
     encoding: Annotated[str, library_option("encoding", metavar="NAME")] = "utf-8"
     numeric: Annotated[ColumnList, library_columns("numeric")] = None
-    format: Annotated[Text, shell_option(_FORMAT, choices=_FORMATS)] = None
-    missing: Annotated[str, library_option("missing")] = "value"
-    missing_decision: Annotated[str, library_option("missing_decision")] = "value"
-    na: Annotated[Texts, library_option("na", "Repeatable. 'none' switches all of these off.", metavar="TEXT")] = None
-    bins: Annotated[
-        Texts, library_option("bins", "Or by column: age=quantile:10, income=9,50. Repeatable.", metavar="RULE")
-    ] = None
-    decision_bins: Annotated[Text, library_option("decision_bins", "As 1.5,3.", metavar="RULE")] = None
-    weights: Annotated[ShellColumn | None, library_columns("weights", "", metavar="NAME")] = None
+    format: Annotated[Text, shell_option(Heading.READING, _FORMAT, choices=_FORMATS, metavar="FORMAT")] = None
 
     def reading(self) -> ReadOptions:
         """How the table is read."""
@@ -135,7 +149,7 @@ class TableOptions:
             decision=self.decision or None,
             conditions=self.conditions or None,
             drop=self.drop or (),
-            header=self.header,
+            header=not self.no_header,
             separator=self.separator,
             decimal=self.decimal,
             encoding=self.encoding,
@@ -153,13 +167,11 @@ class TableOptions:
 class Computing:
     """What is computed, and where."""
 
-    measure: Annotated[str, measure_option("Measure of uncertainty: PR, SCE, LCE or CCE.")] = "SCE"
-    engine: Annotated[str, library_option("engine")] = "auto"
-    master: Annotated[Text, shell_option(_MASTER, metavar="URL")] = None
-    conf: Annotated[
-        Texts, shell_option("A setting of Spark, e.g. spark.executor.memory=4g. Repeatable.", metavar="KEY=VALUE")
-    ] = None
-    n_jobs: Annotated[int | None, library_option("n_jobs")] = None
+    measure: Annotated[str, measure_option(_MEASURE)] = "SCE"
+    engine: Annotated[str, library_option("engine", metavar="NAME")] = "auto"
+    n_jobs: Annotated[int | None, library_option("n_jobs", metavar="N")] = None
+    master: Annotated[Text, shell_option(Heading.COMPUTING, _MASTER, metavar="URL")] = None
+    conf: Annotated[Texts, shell_option(Heading.COMPUTING, _CONF, metavar="KEY=VALUE")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +179,11 @@ class Searching:
     """Where the search begins and when it stops."""
 
     include: Annotated[ColumnList, library_columns("include")] = None
+    max_attributes: Annotated[int | None, library_option("max_attributes", metavar="N")] = None
+    minimal: Annotated[bool, library_flag("minimal")] = False
+    tolerance: Annotated[float, library_option("tolerance", metavar="X")] = 0.0
     epsilon: Epsilon = 0.0
-    tolerance: Annotated[float, library_option("tolerance")] = 0.0
-    max_attributes: Annotated[int | None, library_option("max_attributes")] = None
-    minimal: Annotated[bool, typer.Option("--minimal", help=OPTIONS["minimal"].help)] = False
-    start: Annotated[Text, library_option("start")] = None
+    start: Annotated[Text, library_option("start", metavar="WHERE")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +191,7 @@ class Smallest:
     """What the smallest reducts must not hold, and what columns cost."""
 
     exclude: Annotated[ColumnList, library_columns("exclude")] = None
-    costs: Annotated[
-        Texts, library_option("costs", "A CSV file of names and whole numbers, or name=3. Repeatable.", metavar="COSTS")
-    ] = None
+    costs: Annotated[Texts, library_option("costs", _COSTS, metavar="COSTS")] = None
 
 
 def search_options(
@@ -213,17 +223,17 @@ def search_options(
 class LongRun:
     """What a long run may use, and where it is saved."""
 
-    checkpoint: Annotated[Text, library_option("checkpoint", metavar="FILE")] = None
     time_limit: TimeLimit = None
     memory_limit: MemoryLimit = None
+    checkpoint: Annotated[Text, library_option("checkpoint", metavar="FILE")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Messages:
     """What is printed on stderr beside the result."""
 
-    quiet: Annotated[bool, shell_option("No progress, no notes; only warnings and errors.", "--quiet", "-q")] = False
-    verbose: Annotated[bool, shell_option("Print every step, in a pipe too.", "--verbose", "-v")] = False
+    quiet: Annotated[bool, shell_option(Heading.HELP, _QUIET, "--quiet", "-q")] = False
+    verbose: Annotated[bool, shell_option(Heading.HELP, "Print every step, in a pipe too.", "--verbose", "-v")] = False
 
     @contextmanager
     def reporting(self) -> Iterator[Reporter]:
@@ -244,9 +254,11 @@ class Messages:
 class Writing:
     """Where the reduced table is written, and as what."""
 
-    output: Annotated[Text, shell_option(_OUTPUT, "--output", "-o")] = None
-    output_format: Annotated[Text, shell_option(_OUTPUT_FORMAT, choices=OUTPUTS)] = None
-    output_bins: Annotated[bool, shell_option(_OUTPUT_BINS, "--output-bins")] = False
+    output: Annotated[Text, shell_option(Heading.OUTPUT, _OUTPUT, "--output", "-o", metavar="FILE")] = None
+    output_format: Annotated[Text, shell_option(Heading.OUTPUT, _OUTPUT_FORMAT, choices=OUTPUTS, metavar="FORMAT")] = (
+        None
+    )
+    output_bins: Annotated[bool, shell_option(Heading.OUTPUT, _OUTPUT_BINS, "--output-bins")] = False
 
 
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:

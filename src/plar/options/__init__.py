@@ -1,7 +1,7 @@
 """Every option of plar: its type, default, check and meaning, and its names in the shell and in Spark ML."""
 
 from plar.options.checks import MAX_COST
-from plar.options.declare import Option
+from plar.options.declare import Heading, Option
 from plar.options.table import (
     DEFAULT_ALPHA,
     NO_NA,
@@ -26,6 +26,7 @@ __all__ = [
     "OPTIONS",
     "POLICIES",
     "Columns",
+    "Heading",
     "ListOptions",
     "Option",
     "ReadOptions",

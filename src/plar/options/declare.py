@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import Any
+
+
+class Heading(StrEnum):
+    """What the help of a command lists an option under; the headings come in this order."""
+
+    COLUMNS = "Columns"
+    SEARCH = "What to find"
+    READING = "Reading the table"
+    OUTPUT = "Output"
+    LIMITS = "Limits"
+    COMPUTING = "Where to compute"
+    HELP = "Messages and help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +34,8 @@ class Option:
     param: str = ""
     #: the values that Tab offers
     choices: tuple[str, ...] = ()
+    #: what the shell's help lists it under, if not under the heading of its dataclass
+    heading: Heading | None = None
 
 
 def option(
@@ -31,9 +46,10 @@ def option(
     flags: tuple[str, ...] = (),
     param: str = "",
     choices: tuple[str, ...] = (),
+    heading: Heading | None = None,
 ) -> Any:
     """Declare a field of a dataclass as an option."""
-    return field(default=default, metadata={"option": Option(help, check, flags, param, choices)})
+    return field(default=default, metadata={"option": Option(help, check, flags, param, choices, heading)})
 
 
 def keep_checked(options: Any) -> None:

@@ -35,7 +35,7 @@ from plar.options.checks import (
     check_time,
     one_of,
 )
-from plar.options.declare import Option, keep_checked, option
+from plar.options.declare import Heading, Option, keep_checked, option
 
 if TYPE_CHECKING:
     from plar.bins import Spec
@@ -78,19 +78,22 @@ class ReadOptions:
         "The decision (target) column: a name, or a position such as 0 or -1.",
         flags=("--decision", "--target", "-d"),
         param="labelCol",
+        heading=Heading.COLUMNS,
     )
     y: Any = option(None, "Labels beside the table, in place of a decision column.")
-    conditions: Columns | None = option(None, "Columns to choose from; by default all others.", param="inputCols")
-    drop: Columns = option((), "Columns to leave out.")
+    conditions: Columns | None = option(
+        None, "Columns to choose from; by default all others.", param="inputCols", heading=Heading.COLUMNS
+    )
+    drop: Columns = option((), "Columns to leave out.", heading=Heading.COLUMNS)
     header: bool = option(True, "Whether text begins with a line of names.", check_flag)
     separator: str | None = option(
         None,
-        "Between fields of text: a character, or comma, semicolon, tab, pipe, blank; by default detected.",
+        "What separates fields of text: a character, or comma, semicolon, tab, pipe, blank; by default detected.",
         check_separator,
     )
     decimal: str = option(".", "Decimal mark of numbers in text: . or ,", check_decimal)
     encoding: str = option("utf-8", "Encoding of text, e.g. latin-1.", check_encoding)
-    numeric: Columns = option((), "Columns whose text compares as numbers, so that 1 is 1.0.")
+    numeric: Columns = option((), "Columns of text to compare as numbers, so that 1 is 1.0.")
     na: Any = option(
         None,
         "What else means missing, beside NA, NaN, null, …: '?' or -999.",
@@ -174,11 +177,11 @@ class ReadOptions:
 class SearchOptions:
     """What is searched for; see `plar.reduce`."""
 
-    include: Any = option((), "Columns to always include.", check_columns)
-    epsilon: float = option(0.0, "The core holds columns whose loss would raise Θ by more than this.", check_amount)
+    include: Any = option((), "Columns to always include.", check_columns, heading=Heading.COLUMNS)
+    epsilon: float = option(0.0, "A column is core if its loss would raise Θ by more than this.", check_amount)
     tolerance: float = option(0.0, "Stop when Θ is at most this far above that of all columns.", check_amount)
     max_attributes: int | None = option(None, "Select at most this many columns.", check_count)
-    minimal: bool = option(False, "In the end, remove columns that are individually removable.", check_flag)
+    minimal: bool = option(False, "At the end, remove columns that can go without a loss.", check_flag)
     alpha: float | None = option(None, "Take only columns that beat chance at this level, e.g. 0.05.", check_alpha)
     start: str | None = option(
         None,
@@ -188,12 +191,16 @@ class SearchOptions:
     )
     search: str = option(
         "greedy",
-        "Add one column after another, or find the smallest set and prove it: greedy, smallest.",
+        "greedy adds one column after another; smallest finds the smallest set and proves it.",
         check_search,
         choices=("greedy", "smallest"),
     )
-    costs: Mapping[Any, int] | None = option(None, "What columns cost in the smallest search; others 1.", check_costs)
-    exclude: Any = option((), "Columns to never include, with the smallest search.", check_columns)
+    costs: Mapping[Any, int] | None = option(
+        None, "What columns cost in the smallest search; the others cost 1.", check_costs
+    )
+    exclude: Any = option(
+        (), "Columns to never include, with the smallest search.", check_columns, heading=Heading.COLUMNS
+    )
     equivalent: bool = option(False, "Also find the columns that carry the same information.", check_flag)
 
     def __post_init__(self) -> None:
@@ -327,12 +334,17 @@ class RunOptions:
     #: a name, or an Engine
     engine: object = option(
         "auto",
-        "Where to compute: auto, local, spark, cuda; see 'plar engines'.",
+        "The engine: auto, local, spark or cuda; see 'plar engines'.",
         flags=("--engine", "-e"),
         choices=("auto", "local", "spark", "cuda"),
+        heading=Heading.COMPUTING,
     )
     n_jobs: int | None = option(
-        None, "Threads of this machine; by default all cores.", check_n_jobs, flags=("--jobs", "-j")
+        None,
+        "Threads of this machine; by default all cores.",
+        check_n_jobs,
+        flags=("--jobs", "-j"),
+        heading=Heading.COMPUTING,
     )
     memory_limit: Any = option(
         None, "Stop with an error rather than use more memory than this, e.g. 2GB.", check_memory
@@ -347,12 +359,20 @@ class RunOptions:
         keep_checked(self)
 
 
-def _declared(*kinds: type) -> dict[str, Option]:
-    return {declared.name: declared.metadata["option"] for kind in kinds for declared in fields(kind)}
+def _declared(kind: type, heading: Heading) -> dict[str, Option]:
+    """The options of a dataclass, listed under `heading` unless they name another."""
+    options: dict[str, Option] = {declared.name: declared.metadata["option"] for declared in fields(kind)}
+    return {name: replace(declared, heading=declared.heading or heading) for name, declared in options.items()}
 
 
 #: every option by its name
-OPTIONS: Final = _declared(SelectOptions, ReadOptions, SearchOptions, ListOptions, RunOptions)
+OPTIONS: Final = {
+    **_declared(SelectOptions, Heading.SEARCH),
+    **_declared(ReadOptions, Heading.READING),
+    **_declared(SearchOptions, Heading.SEARCH),
+    **_declared(ListOptions, Heading.SEARCH),
+    **_declared(RunOptions, Heading.LIMITS),
+}
 
 
 def shell_flag(name: str) -> str:

@@ -62,11 +62,11 @@ def reducts(
     Parameters
     ----------
     limit : int, optional
-        The most reducts to list; None for no limit.
+        List at most this many reducts; None for no limit.
     max_size : int, optional
-        The most columns of a reduct.
+        List reducts of at most this many columns.
     include, exclude : list of str or int
-        Columns that each reduct must hold, needed or not, and those that none may hold.
+        Columns to always include, needed or not, and columns to never include.
     costs : mapping of names to whole numbers, optional
         What columns cost, by which the reducts are sorted first. A limit still lists the smallest ones.
     time_limit : float or str, optional

@@ -245,7 +245,7 @@ class ReductSelector(_ReductParams, Estimator["ReductSelectorModel"]):
         A vector of the selected columns, which must be numbers, for the stages that take one.
     measure : {"SCE", "PR", "LCE", "CCE"}
     include : list of str
-        Columns that must be selected.
+        Columns to always include.
     epsilon, tolerance : float
     maxAttributes : int, optional
     missing : {"value", "drop", "error"}

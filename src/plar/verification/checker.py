@@ -115,7 +115,7 @@ class _Verifier:
         exclude = self._positions("The 'exclude'", proof.exclude)
         self._positions("The 'costs'", proof.costs)
         if not include <= chosen or chosen & exclude:
-            raise ProofError("The columns of the proof do not hold all of 'include', or hold some of 'exclude'.")
+            raise ProofError("The columns of the proof leave out some of 'include', or contain some of 'exclude'.")
         cost = sum(self.costs[a] for a in chosen)
         if cost != proof.cost:
             raise ProofError(f"The columns cost {cost}, but the proof says {proof.cost}.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: why a column is not chosen, in the order of the ranking, and what a list of such columns is called
 REASONS = {
     "core, left out": "core columns left out",
-    "removed": "removed in the end",
+    "removed": "removed at the end",
     "same as": "same as a chosen column",
     "as good as": "as good as a chosen column",
     "not chosen": "not chosen",

@@ -14,6 +14,8 @@ from plar.results.report.words import (
     bounds_words,
     chance_words,
     chosen,
+    core_left_out,
+    core_left_out_words,
     counted,
     nothing_words,
     number,
@@ -41,8 +43,7 @@ def summary(reduct: Reduct) -> str:
         [
             *_head(reduct),
             "",
-            f"core    {_listed(reduct.core)}",
-            f"reduct  {_listed(reduct.attributes)}",
+            *_names(reduct),
             *_importance(reduct),
             *_bins(reduct),
             *_not_chosen(reduct),
@@ -68,6 +69,14 @@ def _head(reduct: Reduct) -> list[str]:
     return [", ".join(properties), columns]
 
 
+def _names(reduct: Reduct) -> list[str]:
+    """The chosen columns, and above them the core, if it is a part of them."""
+    lines = [f"reduct  {_listed(reduct.attributes)}"]
+    if not core_left_out(reduct):
+        lines.insert(0, f"core    {_listed(reduct.core)}")
+    return lines
+
+
 def _proven(reduct: Reduct) -> list[str]:
     """What is known about the chosen columns as a whole."""
     certificate = reduct.certificate
@@ -76,11 +85,13 @@ def _proven(reduct: Reduct) -> list[str]:
         lines = [f"Nothing is lost: the uncertainty left is that of all columns, Θ = {theta_all}."]
     else:
         lines = [f"Uncertainty left: Θ = {number(reduct.theta)}; all columns together reach {theta_all}."]
+    if core_left_out(reduct):
+        lines.append(core_left_out_words(reduct))
     lines += chance_words(reduct)
     if reduct.bounds is not None:
         lines.append(bounds_words(reduct))
     if certificate.redundant:
-        why = "Kept though not needed" if reduct.bounds else "Individually removable, which the option 'minimal' does"
+        why = "Kept though not needed" if reduct.bounds else "Could go without a loss, one at a time (option 'minimal')"
         lines.append(f"{why}: {_listed(certificate.redundant)}.")
     elif reduct.attributes:
         lines.append("Minimal: without any one of them something is lost.")

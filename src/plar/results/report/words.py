@@ -260,6 +260,38 @@ def bounds_words(reduct: Reduct) -> str:
     return f"The fewest columns found. Proven: {none} has fewer than {least:,}."
 
 
+def core_left_out(reduct: Reduct) -> list[str]:
+    """The core columns that are not chosen, as with `alpha` or a limit."""
+    chosen_names = set(reduct.attributes)
+    return [name for name in reduct.core if name not in chosen_names]
+
+
+def core_left_out_words(reduct: Reduct) -> str:
+    """Say how much of the core is not chosen, and what that means; empty if all of it is chosen.
+
+    >>> import plar
+    >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": ["x", "y", "z", "z"]}
+    >>> core_left_out_words(plar.reduce(table, "d", max_attributes=1))
+    '1 of 2 core columns is left out: it says something about d that all other columns together do not, however little.'
+    """
+    n_core = len(reduct.core)
+    n_left_out = len(core_left_out(reduct))
+    if not n_left_out:
+        return ""
+    if n_core == 1:
+        which = "The only core column is"
+    elif n_left_out == n_core:
+        which = "Both core columns are" if n_core == 2 else f"All {n_core:,} core columns are"
+    else:
+        which = f"{n_left_out:,} of {n_core:,} core columns {'is' if n_left_out == 1 else 'are'}"
+    each = "it" if n_left_out == 1 else "each"
+    decision = ", ".join(map(visible, reduct.decision))
+    return (
+        f"{which} left out: {each} says something about {decision} that all other columns together do not, "
+        "however little."
+    )
+
+
 def nothing_words(reduct: Reduct) -> str:
     """Say why nothing is chosen though nothing is lost."""
     decision = ", ".join(map(visible, reduct.decision))
