@@ -303,6 +303,8 @@ def select(
     include: Columns = (),
     exclude: Columns = (),
     keep: Columns = (),
+    target_type: str = "auto",
+    target_bins: str | Sequence[float] | None = None,
     engine: str | Engine = "auto",
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
@@ -335,6 +337,12 @@ def select(
         Columns to always include, without a test, and to never select.
     keep : list of str or int
         Columns to consider although they seem only to number or name the rows.
+    target_type : {"auto", "classes", "numbers"}
+        Whether the target is classes, or numbers, whose ranks are predicted. By default text, categories and truth
+        values are classes, and so are numbers if there are at most 20 of them, or if they are 0 … k-1 or 1 … k, with k
+        up to 100 and at least 3 rows each.
+    target_bins : "quantile:k", "width:k" or list of cut points, optional
+        Cut a target of numbers into classes.
     engine, n_jobs, memory_limit, time_limit, verbose, progress
         As for `reduce`. The phase "select" tells how many columns are selected, and how many candidates are left.
     on_step : function of a SelectionStep, optional
@@ -356,9 +364,15 @@ def select(
     ('a',)
     """
     defaults: ReadingKwargs = {"bins": "auto", "missing_decision": "drop"}
-    read = ReadOptions.of(select, target, y, {**defaults, **reading})
+    read = ReadOptions.of(select, target, y, {**defaults, **reading, "decision_bins": target_bins})
     options = SelectOptions(
-        alpha=alpha, given=given, max_columns=max_columns, include=include, exclude=exclude, keep=keep
+        alpha=alpha,
+        given=given,
+        max_columns=max_columns,
+        include=include,
+        exclude=exclude,
+        keep=keep,
+        target_type=target_type,
     )
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
     with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:

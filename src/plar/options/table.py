@@ -47,6 +47,8 @@ Columns: TypeAlias = ColumnName | Iterable[ColumnName]
 POLICIES: Final = ("value", "drop", "error")
 #: p-values above this level are taken for chance, unless `alpha` is given
 DEFAULT_ALPHA: Final = 0.05
+#: what a target may be
+TARGET_TYPES: Final = ("classes", "numbers")
 #: how shells write na=()
 NO_NA: Final = "none"
 
@@ -273,6 +275,12 @@ class SelectOptions:
     include: Any = option((), "Columns to always include, without a test.", check_columns)
     exclude: Any = option((), "Columns to never select.", check_columns)
     keep: Any = option((), "Columns to consider although they seem only to number or name the rows.", check_columns)
+    target_type: str = option(
+        "auto",
+        "What the target is: 'classes', or 'numbers', of which the ranks are predicted. Default: judged by its values.",
+        one_of("auto", *TARGET_TYPES),
+        choices=("auto", *TARGET_TYPES),
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is invalid for any table."""
@@ -308,6 +316,7 @@ class SelectOptions:
             "include": list(self.include),
             "exclude": list(self.exclude),
             "keep": list(self.keep),
+            "target_type": self.target_type,
         }
 
 

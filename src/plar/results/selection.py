@@ -93,11 +93,16 @@ class Selection:
         False if the time limit was reached, or Ctrl-C stopped the search.
     n_rows : int
         Rows with a target, counted with their weights.
-    n_classes : int
+    target_type : {"classes", "numbers"}
+        What the target was taken for: classes, or numbers, whose ranks are predicted.
+    n_classes : int or None
+        Different values of the target, if these are classes.
     missing : mapping of str to int
         Rows without a value, for columns where there are some.
     cuts : mapping of str to tuple of float
         Cut points of the numbers that were compared in bins: value x is in the bin of the first cut point ≥ x.
+    notes : tuple of str
+        What was done without being asked for, a line each: rows left out, columns cut, and so on.
     engine : str
     source : str or None
         The path of the table, if it was read from one.
@@ -128,9 +133,11 @@ class Selection:
     given: str
     complete: bool
     n_rows: int
-    n_classes: int
+    target_type: str
+    n_classes: int | None
     missing: Mapping[str, int]
     cuts: Mapping[str, tuple[float, ...]]
+    notes: tuple[str, ...]
     engine: str
     source: str | None
     settings: Mapping[str, Any]
