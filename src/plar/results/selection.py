@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from plar.errors import printable, unknown_name
+from plar.errors import TableError, printable, unknown_name
+from plar.options.table import TARGET_TYPES
+from plar.results.from_json import from_json
+from plar.results.saved import check_settings, save
 from plar.runtime.interrupts import SafeInterrupts
 from plar.runtime.lazy_polars import pl
 
@@ -164,7 +168,7 @@ class Selection:
     >>> target = [a + 2 * b for a, b in zip(bits[0], bits[1])]
     >>> s = plar.select({"a": bits[0], "b": bits[1], "copy": bits[1], "noise": bits[2], "t": target}, "t")
     >>> s.columns, s.rejected["copy"].given, s.rejected["noise"].given
-    (('a', 'b'), ('a', 'b'), ())
+    (('a', 'b'), ('b',), ())
     """
 
     columns: tuple[str, ...]
@@ -234,6 +238,10 @@ class Selection:
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
         return {"kind": "selection", **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
+        save(self.to_dict(), path)
 
     def to_frame(self) -> polars.DataFrame:
         """One row for each column of the table, as a polars frame.
@@ -326,6 +334,43 @@ class Selection:
         cuts = self.cuts if wants_bins(output) else {}
         with SafeInterrupts():
             return select_columns(data, self.columns, self.target, cuts, options)
+
+
+def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Selection:
+    """Make a result from what `Selection.to_dict` returned."""
+    try:
+        selection: Selection = from_json(Selection, saved)
+        _check(selection)
+        check_settings(selection.settings)
+        return selection
+    except TypeError as error:
+        raise TableError(f"{where} is not a saved selection: {error} is missing or does not fit.") from None
+
+
+def _check(selection: Selection) -> None:
+    """Refuse columns that are not where they must be, and numbers of other classes; TypeError names the field."""
+    columns = set(selection.columns)
+    conditions = set(selection.conditions)
+    besides: set[str] = set().union(*(step.given for step in selection.steps))
+    besides.update(*(rejection.given for rejection in selection.rejected.values()))
+    fits = {
+        "columns": columns <= conditions and len(columns) == len(selection.columns),
+        "steps": (*selection.included, *(step.column for step in selection.steps)) == selection.columns
+        and besides <= columns,
+        "rejected": conditions.difference(columns) >= selection.rejected.keys(),
+        "left_out": conditions.difference(columns) >= selection.left_out.keys(),
+        "alone": conditions >= selection.alone.keys(),
+        "by_values": columns == selection.by_values.keys() and all(map(_fits, selection.by_values.values())),
+        "given": selection.given in ("each", "all"),
+        "target_type": selection.target_type in TARGET_TYPES,
+    }
+    for name, is_right in fits.items():
+        if not is_right:
+            raise TypeError(repr(name))
+
+
+def _fits(by_value: TargetByValue) -> bool:
+    return all(len(line.numbers) == len(by_value.heads) for line in by_value.values)
 
 
 def writable(text: str) -> str:
