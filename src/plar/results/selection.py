@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import printable
@@ -17,6 +18,8 @@ __all__ = ["Rejection", "Selection", "SelectionStep"]
 
 #: columns that a line names before it says how many more there are
 _SHOWN = 8
+#: characters of a line, unless a name is longer
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ class Selection:
         head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r}"
         if not self.complete:
             head += "; stopped before all columns were decided"
-        lines = [head, "", *self._step_lines(), *self._reason_lines()]
+        lines = [head, "", *self._step_lines(), *self._reason_lines(), *self._note_lines()]
         return "\n".join(lines)
 
     def _step_lines(self) -> list[str]:
@@ -163,10 +166,8 @@ class Selection:
         lines = [f"  {'column':<{width}}  share  p-value  beside"]
         lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
         for step in self.steps:
-            beside = ", ".join(map(printable, step.given)) or "nothing"
-            lines.append(
-                f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  {beside}"
-            )
+            begin = f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  "
+            lines += _hanging(begin, listed(step.given) or "nothing")
         return lines
 
     def _reason_lines(self) -> list[str]:
@@ -181,8 +182,21 @@ class Selection:
         groups = {"no better than chance": alone, "nothing beside others": redundant, "not decided": undecided}
         for name, reason in self.left_out.items():
             groups.setdefault(reason, []).append(name)
-        lines = [f"  {reason:<24}  {_listed(names)}" for reason, names in groups.items() if names]
-        return ["", f"  {'not selected':<24}  columns", *lines] if lines else []
+        groups = {reason: names for reason, names in groups.items() if names}
+        if not groups:
+            return []
+        width = max(map(len, ("not selected", *groups)))
+        lines = ["", f"  {'not selected':<{width}}  columns"]
+        for reason, names in groups.items():
+            lines += _hanging(f"  {reason:<{width}}  ", listed(names))
+        return lines
+
+    def _note_lines(self) -> list[str]:
+        """What was done without being asked for."""
+        lines = [""] if self.notes else []
+        for note in self.notes:
+            lines += wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
@@ -259,6 +273,26 @@ def _shown_p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _listed(names: list[str]) -> str:
-    listed = ", ".join(map(printable, names[:_SHOWN]))
-    return f"{listed} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else listed
+def _hanging(begin: str, names: str) -> list[str]:
+    """Lines of listed names behind a beginning, indented as much as that; none breaks within a name."""
+    indent = " " * min(len(begin), _WIDTH - 20)
+    lines = [begin]
+    words = names.split(", ")
+    for i, name in enumerate(words):
+        word = name if i == len(words) - 1 else f"{name},"
+        is_first = lines[-1] in (begin, indent)
+        if not is_first and len(lines[-1]) + 1 + len(word) > _WIDTH:
+            lines.append(indent)
+            is_first = True
+        lines[-1] += word if is_first else f" {word}"
+    return lines
+
+
+def listed(names: Sequence[str], n_shown: int = _SHOWN) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed([f"x{i}" for i in range(10)])
+    'x0, x1, x2, x3, x4, x5, x6, x7 and 2 more'
+    """
+    shown = ", ".join(map(printable, names[:n_shown]))
+    return f"{shown} and {len(names) - n_shown:,} more" if len(names) > n_shown else shown
