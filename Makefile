@@ -57,8 +57,8 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python -W ignore benchmarks/spark.py
 
 # Do the chosen columns hold up on new rows? Noise, planted decisions, junk columns, other selectors; the figures go into
-# README, the docs and their picture. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
-bench-selection: $(VENV)/.dev .bench/boruta
+# README, the docs and their picture. Half an hour on two cores; QUICK=1 takes a tenth of the tables and writes nothing.
+bench-selection: $(VENV)/.dev .bench/peers/.ready
 	$(BIN)/python -W ignore benchmarks/selection.py
 	$(BIN)/python -W ignore benchmarks/comparison.py
 	$(BIN)/python -W ignore docs/picture.py selection > docs/pictures/selection.svg
@@ -67,9 +67,11 @@ bench-selection: $(VENV)/.dev .bench/boruta
 bench-reducts: $(VENV)/.dev
 	$(BIN)/python -W ignore benchmarks/reducts.py
 
-# A tool to compare with; plar does not depend on it.
-.bench/boruta:
-	$(PIP) --no-deps --target $@ "boruta==0.4.3"
+# Tools to compare with, what they import, and a table (of ISLP); plar does not depend on them.
+PEERS := boruta==0.4.3 mrmr_selection==0.2.8 category_encoders==2.11.2 patsy==1.0.3 statsmodels==0.15.0 tqdm==4.70.1 ISLP==0.6.0
+.bench/peers/.ready:
+	$(PIP) --no-deps --target .bench/peers $(PEERS)
+	@touch $@
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
 paper: $(VENV)/.dev .bench/skrough/.ready
