@@ -13,17 +13,17 @@ SHARE_OF_A_LEAK = 0.99
 _SHOWN = 4
 
 
-def notes_on(granules: GranuleSet, bins: object, left_out: Mapping[str, str], shares: Mapping[str, float]) -> list[str]:
+def notes_on(granules: GranuleSet, bins: object, left_out: Mapping[str, str], alone: Mapping[str, float]) -> list[str]:
     """The notes on a search: rows and columns that were left out, columns that were cut, and what may leak the target.
 
-    `bins` is the option, `left_out` says why columns are no candidates, and `shares` what each candidate says alone.
+    `bins` is the option, `left_out` says why columns are no candidates, and `alone` what each candidate says by itself.
     """
     index_like = [name for name in granules.index_like if name in left_out and left_out[name] != "excluded"]
     notes = [
         _on_rows(granules.n_without_decision),
         _on_index(index_like),
         _on_cuts([name for name in granules.conditions if name in granules.cuts and name not in left_out], bins),
-        _on_leaks([name for name, share in shares.items() if share >= SHARE_OF_A_LEAK]),
+        _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
     ]
     return [note for note in notes if note]
 
