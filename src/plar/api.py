@@ -322,8 +322,8 @@ def select(
     Parameters
     ----------
     data : any table that `reduce` takes
-    target : str, int or list of them, optional
-        The column to predict, by name or position; several are taken together.
+    target : str or int, optional
+        The column to predict, by name or position.
     y : (n,) array_like, optional
         The target beside the data.
     alpha : float

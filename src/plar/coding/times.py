@@ -6,7 +6,8 @@ Python's own end at microseconds and the year 9999, and pandas, numpy and polars
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,17 @@ import numpy as np
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
+
+_DATE = r"([0-9]{4})-([0-9]{2})(?:-([0-9]{2}))?"
+_CLOCK = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,18}))?)?"
+_ZONE = "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+#: units of a second, and the day from which days are counted
+_TICKS = 10**18
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+#: points in time, times of a day and durations, as ISO 8601 writes them
+_POINT = re.compile(f"{_DATE}(?:[T ]{_CLOCK}{_ZONE}?)?")
+_TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
+_DURATION = re.compile(r"(-?)PT([0-9]+)(?:[.]([0-9]{1,18}))?S")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -64,3 +76,52 @@ def _duration(ticks: int, unit: str) -> str:
     n_digits = _DIGITS[unit]
     seconds, fraction = divmod(abs(ticks), 10**n_digits)
     return f"{sign}PT{_trimmed(f'{seconds}.{fraction:0{n_digits}}')}S"
+
+
+def times_as_numbers(texts: Sequence[str]) -> list[int] | None:
+    """Times that texts write, all of one kind, as numbers to compare; None if some text is no such time.
+
+    >>> times_as_numbers(["2024-02-29", "2024-02-29 00:00:01.5"]), times_as_numbers(["2024-02-29", "12:30"])
+    ([1709164800000000000000000000, 1709164801500000000000000000], None)
+    """
+    for number_of in (_point_in_time, _time_of_day, _length):
+        numbers = list(map(number_of, texts[:1]))
+        if None not in numbers:
+            numbers = list(map(number_of, texts))
+            return None if None in numbers else [number for number in numbers if number is not None]
+    return None
+
+
+def _point_in_time(text: str) -> int | None:
+    match = _POINT.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, *clock = match.groups()
+    try:
+        days = dt.date(int(year), int(month), int(day or 1)).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    return days * 86_400 * _TICKS + _ticks(*clock)
+
+
+def _time_of_day(text: str) -> int | None:
+    match = _TIME_OF_DAY.fullmatch(text)
+    return None if match is None else _ticks(*match.groups())
+
+
+def _length(text: str) -> int | None:
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    sign, seconds, fraction = match.groups()
+    ticks = int(seconds) * _TICKS + int((fraction or "").ljust(18, "0"))
+    return -ticks if sign else ticks
+
+
+def _ticks(hour: str | None, minute: str | None, second: str | None, fraction: str | None, zone: str | None) -> int:
+    """A time of a day in units of 10^-18 seconds, in UTC if it has a zone."""
+    seconds = int(hour or 0) * 3600 + int(minute or 0) * 60 + int(second or 0)
+    if zone is not None and zone != "Z":
+        offset = int(zone[1:3]) * 3600 + int(zone[3:].lstrip(":") or 0) * 60
+        seconds += offset if zone[0] == "-" else -offset
+    return seconds * _TICKS + int((fraction or "").ljust(18, "0"))

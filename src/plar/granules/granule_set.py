@@ -48,6 +48,10 @@ class GranuleSet(Protocol):
         """Values by code of each condition; None where only the cluster has them."""
 
     @property
+    def decision_values(self) -> Sequence[Sequence[Any]]:
+        """For each decision column its value by decision code."""
+
+    @property
     def cuts(self) -> Mapping[str, Cuts]:
         """Cut points of the columns whose values are numbers of bins."""
 

@@ -119,6 +119,11 @@ class SparkGranules:
         return {name: self.n_missing[name] for name in self.decision if name in self.n_missing}
 
     @property
+    def decision_values(self) -> tuple[Sequence[Any], ...]:
+        """For each decision column its value by decision code."""
+        return tuple(self.samples.get(name, ()) for name in self.decision)
+
+    @property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of distinct values of each condition."""
         return self.coding.cardinalities
