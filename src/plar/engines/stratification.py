@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from plar.chance.association import Association, associations, impurity
+from plar.chance.association import Association, impurity
+from plar.chance.candidates import associations
 from plar.granules.granules import Granules
 from plar.uncertainty.strata import CrossTab, Strata
 

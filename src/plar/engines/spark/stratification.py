@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pyspark import Broadcast
 
-from plar.chance.association import Association, association, associations, impurity
+from plar.chance.association import Association, association, impurity
+from plar.chance.candidates import associations
 from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Share
 from plar.engines.spark.columns_exchange import columns_of
