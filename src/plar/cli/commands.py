@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 import typer
 
@@ -41,7 +42,13 @@ from plar.options import DEFAULT_ALPHA, Heading, ListOptions
 if TYPE_CHECKING:
     from plar.session.session import Session
 
-_WITH_JSON = "reduce, relevant, reducts, core, theta or engines; or proof"
+_WITH_JSON = "reduce, select, relevant, reducts, core, theta or engines; or proof"
+#: what the schema calls the answer of each command
+_SCHEMAS = {
+    "reduce": "reduct",
+    "select": "selection",
+    **{name: name for name in ("relevant", "reducts", "core", "theta", "engines", "proof")},
+}
 _ALPHA = "Take columns that beat chance at this level: how rarely an uninformative one may be taken."
 _KNOWN = "The columns that are known (B). As a,b,c. Repeatable."
 _GRANULES = "The Parquet file to write; - is stdout."
@@ -333,17 +340,33 @@ def engines(as_json: Json = False) -> None:
 
 
 def schema(
-    command: Annotated[str, typer.Argument(metavar="COMMAND", help=f"Whose --json: {_WITH_JSON}.")] = "reduce",
+    command: Annotated[
+        str | None, typer.Argument(metavar="COMMAND", help=f"Whose --json: {_WITH_JSON}. Default: all results.")
+    ] = None,
 ) -> None:
     """Print the JSON Schema of what --json prints."""
     from importlib.resources import files
 
-    whole = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
-    parts = ("relevant", "reducts", "core", "theta", "engines", "proof")
-    schema_of = {"reduce": whole, **{name: whole["$defs"][name] for name in parts}}
-    if command not in schema_of:
-        raise unknown_name("command", command, schema_of)
-    print(json.dumps({"$schema": whole["$schema"], **schema_of[command]}, ensure_ascii=False, indent=1))
+    whole = json.loads(files("plar").joinpath("result.schema.json").read_text(encoding="utf-8"))
+    if command is not None:
+        if command not in _SCHEMAS:
+            raise unknown_name("command", command, _SCHEMAS)
+        whole = _part_of_schema(whole, _SCHEMAS[command])
+    print(json.dumps(whole, ensure_ascii=False, indent=1))
+
+
+def _part_of_schema(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """One of the definitions as a schema of its own, with those that it refers to."""
+    definitions = whole["$defs"]
+    needed: dict[str, Any] = {}
+    unread = [name]
+    while unread:
+        part = definitions[unread.pop()]
+        for other in re.findall(r"#/\$defs/(\w+)", json.dumps(part)):
+            if other not in needed:
+                needed[other] = definitions[other]
+                unread.append(other)
+    return {"$schema": whole["$schema"], **definitions[name], **({"$defs": needed} if needed else {})}
 
 
 class HelpWords(NamedTuple):
@@ -389,7 +412,7 @@ COMMANDS: dict[Callable[..., None], HelpWords] = {
     ),
     schema: HelpWords(
         "Print the JSON Schema of what --json prints.",
-        "plar schema > reduct.schema.json",
+        "plar schema > result.schema.json",
     ),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,6 +48,10 @@ class GranuleSet(Protocol):
         """Values by code of each condition; None where only the cluster has them."""
 
     @property
+    def decision_values(self) -> Sequence[Sequence[Any]]:
+        """For each decision column its value by decision code."""
+
+    @property
     def cuts(self) -> Mapping[str, Cuts]:
         """Cut points of the columns whose values are numbers of bins."""
 
@@ -75,6 +79,9 @@ class GranuleSet(Protocol):
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
         """Positions of attributes among the conditions; an int is a position in the table."""
+
+    def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
+        """The first `n` of some values of a condition, each with its code, in the order that people expect."""
 
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
         """How many combinations of values some attributes have: classes of U/P."""

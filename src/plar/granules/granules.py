@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -17,6 +17,7 @@ from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, merge_
 from plar.coding.codes import Column, concat_columns, joint_codes, recode
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
+from plar.coding.shown_values import first_in_order
 from plar.errors import NoRows, PythonOnly, TableError
 from plar.files.find import find_files
 from plar.granules.consumable_columns import ConsumableColumns
@@ -157,6 +158,11 @@ class Granules:
             n_rows=n_rows,
             profiles=profiles or {},
         )
+
+    def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
+        """The first `n` of some values of a condition, each with its code, in the order that people expect."""
+        values = self.dictionaries[attribute]
+        return first_in_order(((code, values[code]) for code in codes), n)
 
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
         """How many combinations of values some attributes have: classes of U/P.

@@ -28,6 +28,7 @@ from plar.engines.stratification import Stratification
 from plar.errors import Interrupted
 from plar.options import SelectOptions
 from plar.results.selection import Rejection, Selection, SelectionStep
+from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
 
@@ -279,25 +280,30 @@ class SelectionSearch:
 
     def _result(self) -> Selection:
         granules = self._granules
-        shares = {
+        alone = {
             granules.conditions[a]: _share(_excess(measured), self._impurity) for a, measured in self._alone.items()
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
+        target_type = "classes"
+        by_values = target_by_values(
+            granules, self._strata, self._selected, target_type, self._session.table.options.decimal
+        )
         return Selection(
             columns=self._names_of(self._selected),
             included=self._names_of(self._included),
             steps=tuple(self._steps),
             rejected=rejected,
             left_out=self._left_out,
-            shares=shares,
+            alone=alone,
+            by_values=by_values,
             conditions=granules.conditions,
             target=granules.decision,
             alpha=self._options.alpha,
             given=self._options.given,
             complete=self._complete,
             n_rows=granules.n_objects,
-            target_type="classes",
+            target_type=target_type,
             n_classes=granules.n_decisions,
             missing=granules.n_missing,
             cuts=dict(granules.cuts),

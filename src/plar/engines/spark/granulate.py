@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from uuid import uuid4
 from zlib import crc32
 
@@ -23,6 +23,7 @@ from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.distributed_tables import DistributedTable
+from plar.engines.spark.long_dictionaries import DECISION, CodeOf, LongDictionaries
 from plar.engines.spark.part_granules import (
     WIDE_CONDITIONS,
     PartGranules,
@@ -59,9 +60,6 @@ MAX_VALUES_OF_PART = 1 << 16
 MAX_VALUES_ON_DRIVER = 1 << 18
 #: a piece of granules shipped out has at most about this many bytes
 _MAX_PIECE_BYTES = 1 << 25
-
-#: codes by value
-CodeOf: TypeAlias = dict[Any, int]
 
 
 def granulate(
@@ -147,7 +145,7 @@ def _in_one_coding(
     n_missing = _missing_in_all(reports, roles)
     _check_values(n_missing, values, roles, text=table.source.text)
 
-    sent, recoded, coding = _recoded_parts(parts, code_of, n_pieces)
+    sent, recoded, coding, long_dictionaries = _recoded_parts(parts, code_of, n_pieces, roles)
     if in_order and not _overlap([report.keys for report in reports]):
         pieces = recoded.glom().map(lambda of_task: concat_pieces(of_task, coding))
     else:
@@ -174,6 +172,7 @@ def _in_one_coding(
         text=table.source.text,
         n_rows=sum(report.n_rows_read for report in reports),
         profiles=merged_profiles([report.profiles for report in reports], {**n_values, **roles.n_values}),
+        long_dictionaries=long_dictionaries,
         release=release,
     )
 
@@ -198,22 +197,28 @@ def _samples(values: Sequence[Sequence[Any] | None], first: PartReport, roles: R
 
 
 def _recoded_parts(
-    parts: RDD[PartGranules], code_of: Sequence[CodeOf | None], n_pieces: int
-) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[Piece], Cardinalities]:
-    """Code all parts alike: the codes as they are broadcast, the pieces that result, and how they are coded."""
+    parts: RDD[PartGranules], code_of: Sequence[CodeOf | None], n_pieces: int, roles: Roles
+) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[Piece], Cardinalities, LongDictionaries | None]:
+    """Code all parts alike: the codes as they are broadcast, the pieces that result, how they are coded, and by what.
+
+    The last are the dictionaries that are not on the driver, if there are any.
+    """
     sizes = {j: len(codes) for j, codes in enumerate(code_of) if codes is not None}
     long = [j for j, codes in enumerate(code_of) if codes is None]
     with_codes: RDD[tuple[list[PartGranules], list[tuple[int, CodeOf]]]]
+    long_dictionaries = None
     if long:
         answers, sizes_of_long = _numbered_on_cluster(parts, long, n_pieces)
         sizes |= sizes_of_long
+        long_dictionaries = LongDictionaries(answers, (*roles.conditions, DECISION))
         with_codes = parts.glom().zip(answers)
     else:
         with_codes = parts.glom().map(lambda of_task: (of_task, []))
     n_conditions = len(code_of) - 1
     coding = Cardinalities(tuple(sizes[j] for j in range(n_conditions)), n_decisions=sizes[n_conditions])
     sent = parts.context.broadcast(code_of)
-    return sent, with_codes.flatMap(partial(_recoded, code_of=sent, coding=coding)), coding
+    pieces = with_codes.flatMap(partial(_recoded, code_of=sent, coding=coding))
+    return sent, pieces, coding, long_dictionaries
 
 
 def _collected(granules: SparkGranules, small: int) -> Granules | None:
