@@ -1,4 +1,4 @@
-"""Times as text, spelled alike for every library and unit.
+"""Times as text, spelled alike for every library and unit; and as numbers, of seconds.
 
 Python's own end at microseconds and the year 9999, and pandas, numpy and polars disagree on theirs.
 """
@@ -7,25 +7,25 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
-
-_DATE = r"([0-9]{4})-([0-9]{2})(?:-([0-9]{2}))?"
-_CLOCK = r"([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,18}))?)?"
-_ZONE = "(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
-#: units of a second, and the day from which days are counted
-_TICKS = 10**18
 _EPOCH = dt.date(1970, 1, 1).toordinal()
-#: points in time, times of a day and durations, as ISO 8601 writes them
-_POINT = re.compile(f"{_DATE}(?:[T ]{_CLOCK}{_ZONE}?)?")
+#: units of a second in which times are compared
+_TICKS = 10**18
+
+# ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
+_CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
+_ZONE = r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
 _TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
-_DURATION = re.compile(r"(-?)PT([0-9]+)(?:[.]([0-9]{1,18}))?S")
+_DURATION = re.compile(r"(-)?PT([0-9]+)(?:[.]([0-9]{1,18}))?S")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -78,50 +78,99 @@ def _duration(ticks: int, unit: str) -> str:
     return f"{sign}PT{_trimmed(f'{seconds}.{fraction:0{n_digits}}')}S"
 
 
+# -- as numbers -------------------------------------------------------------------------------------------------
+
+
 def times_as_numbers(texts: Sequence[str]) -> list[int] | None:
-    """Times that texts write, all of one kind, as numbers to compare; None if some text is no such time.
+    """The times that texts write, all points in time, all times of day or all durations; None if some text is no such.
+
+    They are exact, in units of 10^-18 seconds. Points in time count from 1970 on, in UTC if they have no zone.
 
     >>> times_as_numbers(["2024-02-29", "2024-02-29 00:00:01.5"]), times_as_numbers(["2024-02-29", "12:30"])
     ([1709164800000000000000000000, 1709164801500000000000000000], None)
     """
-    for number_of in (_point_in_time, _time_of_day, _length):
-        numbers = list(map(number_of, texts[:1]))
-        if None not in numbers:
-            numbers = list(map(number_of, texts))
-            return None if None in numbers else [number for number in numbers if number is not None]
+    for pattern, ticks_of in _KINDS_OF_TIMES:
+        if texts and pattern.fullmatch(texts[0].strip()):
+            return _ticks_of_each(texts, pattern, ticks_of)
     return None
 
 
-def _point_in_time(text: str) -> int | None:
-    match = _POINT.fullmatch(text)
-    if match is None:
+def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
+    """The same times in seconds, each as the nearest float; None is missing, and NaN.
+
+    >>> written_times(["1970-01-02", None, "1970-01-01T00:00:01.5"]), written_times(["1970-01-02", "12:00"])
+    (array([8.64e+04,      nan, 1.50e+00]), None)
+    """
+    is_present = np.array([text is not None for text in texts])
+    ticks = times_as_numbers([text for text in texts if text is not None])
+    if ticks is None:
         return None
-    year, month, day, *clock = match.groups()
+    seconds = np.full(len(texts), np.nan)
+    seconds[is_present] = [number / _TICKS for number in ticks]  # a quotient of whole numbers is rounded once
+    return seconds
+
+
+def is_time(text: str) -> bool:
+    """Whether a text writes a time of one of these kinds.
+
+    >>> is_time("2026-02-28"), is_time("2026-02-29"), is_time("23:59"), is_time("-PT90S"), is_time("2026")
+    (True, False, True, True, False)
+    """
+    return times_as_numbers([text]) is not None
+
+
+_TicksOf: TypeAlias = Callable[[re.Match[str]], int | None]
+
+
+def _ticks_of_each(texts: Sequence[str], pattern: re.Pattern[str], ticks_of: _TicksOf) -> list[int] | None:
+    """All times of one kind; None if a text is none."""
+    times: list[int] = []
+    for text in texts:
+        match = pattern.fullmatch(text.strip())
+        ticks = None if match is None else ticks_of(match)
+        if ticks is None:
+            return None
+        times.append(ticks)
+    return times
+
+
+def _ticks_of_point(match: re.Match[str]) -> int | None:
+    """Since 1970; None for a day that does not exist."""
+    month, day, *clock = match.groups()
     try:
-        days = dt.date(int(year), int(month), int(day or 1)).toordinal() - _EPOCH
+        days = dt.date.fromisoformat(month + (day or "-01")).toordinal() - _EPOCH
     except ValueError:
         return None
-    return days * 86_400 * _TICKS + _ticks(*clock)
+    return days * 86_400 * _TICKS + _ticks_of_clock(*clock)
 
 
-def _time_of_day(text: str) -> int | None:
-    match = _TIME_OF_DAY.fullmatch(text)
-    return None if match is None else _ticks(*match.groups())
+def _ticks_of_day(match: re.Match[str]) -> int:
+    return _ticks_of_clock(*match.groups())
 
 
-def _length(text: str) -> int | None:
-    match = _DURATION.fullmatch(text)
-    if match is None:
-        return None
-    sign, seconds, fraction = match.groups()
-    ticks = int(seconds) * _TICKS + int((fraction or "").ljust(18, "0"))
-    return -ticks if sign else ticks
-
-
-def _ticks(hour: str | None, minute: str | None, second: str | None, fraction: str | None, zone: str | None) -> int:
-    """A time of a day in units of 10^-18 seconds, in UTC if it has a zone."""
+def _ticks_of_clock(
+    hour: str | None, minute: str | None, second: str | None, fraction: str | None, zone: str | None
+) -> int:
+    """A time of day, in UTC if it has a zone."""
     seconds = int(hour or 0) * 3600 + int(minute or 0) * 60 + int(second or 0)
     if zone is not None and zone != "Z":
         offset = int(zone[1:3]) * 3600 + int(zone[3:].lstrip(":") or 0) * 60
         seconds += offset if zone[0] == "-" else -offset
-    return seconds * _TICKS + int((fraction or "").ljust(18, "0"))
+    return seconds * _TICKS + _ticks_of_fraction(fraction)
+
+
+def _ticks_of_duration(match: re.Match[str]) -> int:
+    minus, seconds, fraction = match.groups()
+    ticks = int(seconds) * _TICKS + _ticks_of_fraction(fraction)
+    return -ticks if minus else ticks
+
+
+def _ticks_of_fraction(digits: str | None) -> int:
+    return int((digits or "").ljust(18, "0"))
+
+
+_KINDS_OF_TIMES: tuple[tuple[re.Pattern[str], _TicksOf], ...] = (
+    (_POINT, _ticks_of_point),
+    (_TIME_OF_DAY, _ticks_of_day),
+    (_DURATION, _ticks_of_duration),
+)
