@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from plar.input.tables import DecisionTable
     from plar.measures import Measure
     from plar.reduct_search.all_reducts import reducts
+    from plar.results.loading import load
     from plar.results.proof import Proof
-    from plar.results.reduct import Certificate, Reduct, Step, load
+    from plar.results.reduct import Certificate, Reduct, Step
     from plar.results.reduct_list import Reducts
     from plar.results.relevant import Relevant
     from plar.results.selection import Selection
@@ -86,7 +87,7 @@ _HOMES = {
     "Certificate": "results.reduct",
     "Reduct": "results.reduct",
     "Step": "results.reduct",
-    "load": "results.reduct",
+    "load": "results.loading",
     "Relevant": "results.relevant",
     "relevant": "api",
     "select": "api",

@@ -83,7 +83,7 @@ def test_absurd_headers(tmp_path: Path) -> None:
 def test_deep_json(tmp_path: Path) -> None:
     for name in ("t.ndjson", "r.json"):
         (tmp_path / name).write_text("[" * 100_000)
-    with pytest.raises(plar.TableError, match="not a saved reduct"):
+    with pytest.raises(plar.TableError, match="not a saved result"):
         plar.load(tmp_path / "r.json")
     with pytest.raises(plar.TableError, match="line 1"):
         plar.reduce(tmp_path / "t.ndjson", -1)

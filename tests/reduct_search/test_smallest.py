@@ -371,7 +371,7 @@ def test_what_json_says(tmp_path: Path) -> None:
 
     from jsonschema import validate
 
-    schema = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(files("plar").joinpath("result.schema.json").read_text(encoding="utf-8"))
     reduct = plar.reduce(TIC_TAC_TOE, "x_wins", search="smallest", **PROVEN)
     validate(json.loads(json.dumps(reduct.to_dict())), schema)
     validate(json.loads(json.dumps(proof_of(reduct).to_dict())), schema["$defs"]["proof"])

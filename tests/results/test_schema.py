@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import fields
 from importlib.resources import files
 from typing import Any
@@ -17,10 +16,12 @@ from jsonschema import Draft202012Validator
 
 import plar
 from plar.results.reduct import Certificate, Step
+from plar.results.selection import Rejection, SelectionStep, TargetAtValue, TargetByValue
 from support.shell import TABLE
 from support.strategies import Sample, tables
 
-SCHEMA: dict[str, Any] = json.loads(files("plar").joinpath("reduct.schema.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads(files("plar").joinpath("result.schema.json").read_text(encoding="utf-8"))
+PARTS: dict[str, Any] = SCHEMA["$defs"]
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 
@@ -28,8 +29,8 @@ def printed(*words: str) -> Any:
     return json.loads(subprocess.check_output([sys.executable, "-m", "plar", *words], text=True))
 
 
-def as_read(reduct: plar.Reduct) -> Any:
-    return json.loads(json.dumps(reduct.to_dict(), allow_nan=False))
+def as_read(result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts) -> Any:
+    return json.loads(json.dumps(result.to_dict(), allow_nan=False))
 
 
 def test_the_schema_is_one() -> None:
@@ -39,19 +40,33 @@ def test_the_schema_is_one() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "part"),
-    [(plar.Reduct, SCHEMA), (Step, SCHEMA["$defs"]["step"]), (Certificate, SCHEMA["$defs"]["certificate"])],
+    [
+        (plar.Reduct, "reduct"),
+        (Step, "step"),
+        (Certificate, "certificate"),
+        (plar.Selection, "selection"),
+        (SelectionStep, "selection_step"),
+        (Rejection, "rejection"),
+        (TargetByValue, "target_by_value"),
+        (TargetAtValue, "target_at_value"),
+        (plar.Relevant, "relevant"),
+    ],
 )
-def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: Mapping[str, Any]) -> None:
+def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: str) -> None:
     names = [field.name for field in fields(kind) if field.name not in ("equivalent", "proof")]
-    beside = ["checksum"] if kind is plar.Reduct else []  # in files only
-    assert list(part["properties"]) == names + beside
-    assert part["required"] == names
-    assert part["additionalProperties"] is False
+    if kind in (plar.Selection, plar.Relevant):
+        names.append("kind")
+    beside = ["checksum"] if kind in (plar.Reduct, plar.Selection, plar.Relevant) else []  # in files only
+    assert sorted(PARTS[part]["properties"]) == sorted(names + beside)
+    assert sorted(PARTS[part]["required"]) == sorted(names)
+    assert PARTS[part]["additionalProperties"] is False
 
 
-def test_it_has_the_settings_that_a_reduct_has() -> None:
+def test_it_has_the_settings_that_a_result_has() -> None:
     reduct = plar.reduce(TABLE, "x_wins")
-    assert list(SCHEMA["$defs"]["settings"]["properties"]) == list(reduct.settings)
+    assert list(PARTS["settings"]["properties"]) == list(reduct.settings)
+    selection = plar.select(TABLE, "x_wins")
+    assert list(PARTS["selection"]["properties"]["settings"]["properties"]) == list(selection.settings)
 
 
 @given(tables())
@@ -59,6 +74,21 @@ def test_it_has_the_settings_that_a_reduct_has() -> None:
 def test_every_reduct_fits(sample: Sample) -> None:
     for measure in ("PR", "SCE", "LCE", "CCE"):
         VALIDATOR.validate(as_read(plar.reduce(sample.columns, **sample.roles, measure=measure)))
+
+
+@given(tables())
+@settings(max_examples=30, deadline=None)
+def test_every_selection_fits(sample: Sample) -> None:
+    roles = {"target": sample.roles["decision"], "weights": sample.roles["weights"]}
+    for options in ({"alpha": 0.9}, {"include": sample.conditions[:1], "bins": None, "max_columns": 1}):
+        VALIDATOR.validate(as_read(plar.select(sample.columns, **roles, **options)))
+
+
+@given(tables())
+@settings(max_examples=10, deadline=None)
+def test_every_other_result_fits(sample: Sample) -> None:
+    VALIDATOR.validate(as_read(plar.relevant(sample.columns, **sample.roles, alpha=0.5)))
+    VALIDATOR.validate(as_read(plar.reducts(sample.columns, **sample.roles, limit=10)))
 
 
 @pytest.mark.parametrize(
@@ -93,6 +123,9 @@ def test_what_is_wrong_is_refused() -> None:
         assert not VALIDATOR.is_valid({**saved, **wrong})
     del saved["core"]
     assert not VALIDATOR.is_valid(saved)
+    selection = as_read(plar.select(TABLE, "x_wins"))
+    for wrong in ({"kind": "reduct"}, {"core": []}, {"alone": {"a": -1}}, {"by_values": {"a": {}}}, {"given": "some"}):
+        assert not VALIDATOR.is_valid({**selection, **wrong})
 
 
 @pytest.mark.parametrize(

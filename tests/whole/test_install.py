@@ -70,7 +70,7 @@ def test_it_brings_what_it_needs_and_no_more(venv: Path, tmp_path: Path) -> None
     assert run(venv, "--version", cwd=tmp_path).stdout.startswith("plar ")
     assert "ready" in run(venv, "engines", cwd=tmp_path).stdout
     schema = json.loads(run(venv, "schema", cwd=tmp_path).stdout)
-    assert schema["title"] == "Reduct"
+    assert schema["title"] == "Results of plar"
 
 
 def test_a_gzipped_csv_with_spaces_in_its_names(venv: Path, tmp_path: Path) -> None:

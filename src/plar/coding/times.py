@@ -1,4 +1,4 @@
-"""Times as text, spelled alike for every library and unit.
+"""Times as text, spelled alike for every library and unit; and as numbers, of seconds.
 
 Python's own end at microseconds and the year 9999, and pandas, numpy and polars disagree on theirs.
 """
@@ -6,14 +6,25 @@ Python's own end at microseconds and the year 9999, and pandas, numpy and polars
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
+_SECONDS_PER_DAY = 86_400
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+
+# ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
+_CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]+))?)?"
+_ZONE = r"(Z|([+-])([0-9]{2}):?([0-9]{2})?)"
+_POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
+_TIME_OF_DAY = re.compile(_CLOCK)
+_DURATION = re.compile(r"(-)?PT([0-9]+)(?:[.]([0-9]+))?S")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -64,3 +75,85 @@ def _duration(ticks: int, unit: str) -> str:
     n_digits = _DIGITS[unit]
     seconds, fraction = divmod(abs(ticks), 10**n_digits)
     return f"{sign}PT{_trimmed(f'{seconds}.{fraction:0{n_digits}}')}S"
+
+
+# -- as numbers -------------------------------------------------------------------------------------------------
+
+
+def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
+    """The times that texts write, all points in time, all times of day or all durations, in seconds; else None.
+
+    Points in time count from 1970 on, in UTC if they have no zone. Each is the nearest float, and NaN is missing.
+
+    >>> written_times(["1970-01-02", None, "1970-01-01T00:00:01.5"]), written_times(["1970-01-02", "12:00"])
+    (array([8.64e+04,      nan, 1.50e+00]), None)
+    """
+    first = next((text for text in texts if text is not None), None)
+    if first is None:
+        return None
+    for pattern, seconds_of in _KINDS_OF_TIMES:
+        if pattern.fullmatch(first.strip()):
+            seconds = np.full(len(texts), np.nan)
+            for i, text in enumerate(texts):
+                if text is None:
+                    continue
+                match = pattern.fullmatch(text.strip())
+                number = None if match is None else seconds_of(match)
+                if number is None:
+                    return None
+                seconds[i] = number
+            return seconds
+    return None
+
+
+def is_time(text: str) -> bool:
+    """Whether a text writes a time of one of these kinds.
+
+    >>> is_time("2026-02-28"), is_time("2026-02-29"), is_time("23:59"), is_time("-PT90S"), is_time("2026")
+    (True, False, True, True, False)
+    """
+    return written_times([text]) is not None
+
+
+def _seconds_of_point(match: re.Match[str]) -> float | None:
+    """Seconds since 1970; None for a day that does not exist."""
+    month, day, *clock, zone, sign, hours, minutes = match.groups()
+    try:
+        days = dt.date.fromisoformat(month + (day or "-01")).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    seconds = days * _SECONDS_PER_DAY
+    if zone not in (None, "Z"):
+        offset = 3600 * int(hours) + 60 * int(minutes or 0)
+        seconds += offset if sign == "-" else -offset
+    return _with_clock(seconds, *clock)
+
+
+def _seconds_of_day(match: re.Match[str]) -> float:
+    return _with_clock(0, *match.groups())
+
+
+def _with_clock(seconds: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None) -> float:
+    seconds += 3600 * int(hour or 0) + 60 * int(minute or 0) + int(second or 0)
+    return _with_fraction(seconds, fraction)
+
+
+def _seconds_of_duration(match: re.Match[str]) -> float:
+    minus, whole, fraction = match.groups()
+    seconds = _with_fraction(int(whole), fraction)
+    return -seconds if minus else seconds
+
+
+def _with_fraction(seconds: int, digits: str | None) -> float:
+    """The float that is nearest to seconds with decimals: a quotient of whole numbers is rounded once."""
+    if not digits:
+        return float(seconds)
+    unit = 10 ** len(digits)
+    return float((seconds * unit + int(digits)) / unit)
+
+
+_KINDS_OF_TIMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], float | None]], ...] = (
+    (_POINT, _seconds_of_point),
+    (_TIME_OF_DAY, _seconds_of_day),
+    (_DURATION, _seconds_of_duration),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,6 +48,10 @@ class GranuleSet(Protocol):
         """Values by code of each condition; None where only the cluster has them."""
 
     @property
+    def decision_values(self) -> Sequence[Sequence[Any]]:
+        """For each decision column its value by decision code."""
+
+    @property
     def cuts(self) -> Mapping[str, Cuts]:
         """Cut points of the columns whose values are numbers of bins."""
 
@@ -56,8 +60,12 @@ class GranuleSet(Protocol):
         """Whether the values are as written in a text file, so that numbers are text too."""
 
     @property
-    def index_like(self) -> tuple[str, ...]:
-        """The conditions that only number or name the rows."""
+    def n_without_decision(self) -> int:
+        """Rows, each counted by its weight, that were dropped because they have no decision."""
+
+    @property
+    def index_like(self) -> Mapping[str, str]:
+        """The conditions that only number or name the rows, and why."""
 
     @property
     def n_missing(self) -> Mapping[str, int]:
@@ -75,6 +83,9 @@ class GranuleSet(Protocol):
 
     def positions(self, attributes: str | int | Iterable[str | int]) -> list[int]:
         """Positions of attributes among the conditions; an int is a position in the table."""
+
+    def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
+        """The first `n` of some values of a condition, each with its code, in the order that people expect."""
 
     def n_combinations(self, attributes: str | int | Iterable[str | int]) -> int:
         """How many combinations of values some attributes have: classes of U/P."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from plar.errors import TableError
-from plar.files.write import as_path, checksum, replacing
 from plar.options import DEFAULT_ALPHA
-from plar.results.from_json import fitted, from_json
+from plar.results.from_json import from_json
 from plar.results.proof import Proof
+from plar.results.saved import check_settings, save
 from plar.runtime.interrupts import SafeInterrupts
 
 if TYPE_CHECKING:
@@ -21,30 +20,7 @@ if TYPE_CHECKING:
 
     from plar.results.report import Page
 
-__all__ = ["Certificate", "Reduct", "Step", "from_dict", "load"]
-
-#: types of the settings that plar reads in a saved result; the others are only shown
-_SETTINGS: Mapping[str, Any] = {
-    "epsilon": float,
-    "tolerance": float,
-    "minimal": bool,
-    "header": bool,
-    "y": bool,
-    "missing": str,
-    "missing_decision": str,
-    "decimal": str,
-    "search": str,
-    "weights": str | None,
-    "separator": str | None,
-    "include": tuple[str, ...],
-    "exclude": tuple[str, ...],
-    "costs": Mapping[str, int],
-    "max_attributes": int | None,
-    "alpha": float | None,
-    "start": str | None,
-    "conditions": tuple[str, ...] | None,
-    "na": tuple[str, ...] | None,
-}
+__all__ = ["Certificate", "Reduct", "Step", "from_dict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +207,7 @@ class Reduct:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
-        fields = self.to_dict()
-        text = json.dumps({**fields, "checksum": _checksum_of(fields)}, ensure_ascii=False, indent=1) + "\n"
-        with replacing(as_path(path)) as temporary:
-            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # lone surrogates
+        save(self.to_dict(), path)
 
     def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
@@ -291,45 +264,12 @@ class Reduct:
             return select_columns(data, self.attributes, self.decision, cuts, options)
 
 
-def load(path: str | os.PathLike[str]) -> Reduct:
-    """Read a result that `Reduct.save` wrote.
-
-    Examples
-    --------
-    >>> import plar, tempfile, pathlib
-    >>> r = plar.reduce({"a": [0, 1], "d": [0, 1]}, "d")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "r.json"
-    ...     r.save(path)
-    ...     plar.load(path) == r
-    True
-    """
-    file = as_path(path)
-    try:
-        saved = json.loads(file.read_bytes())
-    except OSError as error:
-        raise TableError(f"Cannot read {str(path)!r}: {error.strerror}.") from error
-    except (ValueError, RecursionError):
-        raise TableError(f"{str(path)!r} is not a saved reduct: it is not valid JSON.") from None
-    saved_checksum = saved.pop("checksum", None) if isinstance(saved, dict) else None
-    if saved_checksum is not None and saved_checksum != _checksum_of(saved):
-        raise TableError(
-            f"{str(path)!r} is not as it was saved: its checksum does not match. Save it again; if you have "
-            "changed it yourself, remove the checksum."
-        )
-    return from_dict(saved, repr(str(path)))
-
-
-def _checksum_of(fields: Mapping[str, Any]) -> str:
-    return checksum(json.dumps(fields, separators=(",", ":")).encode())
-
-
 def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Reduct:
     """Make a result from what `Reduct.to_dict` returned."""
     try:
         reduct: Reduct = from_json(Reduct, _completed(saved))
         _check_names(reduct)
-        _check_settings(reduct.settings)
+        check_settings(reduct.settings)
         return reduct
     except TypeError as error:
         raise TableError(f"{where} is not a saved reduct: {error} is missing or does not fit.") from None
@@ -344,15 +284,6 @@ def _check_names(reduct: Reduct) -> None:
             raise TypeError("'attributes'")
     if not names <= set(reduct.conditions):
         raise TypeError("'attributes'")
-
-
-def _check_settings(settings: Mapping[str, Any]) -> None:
-    """Refuse settings that plar reads and that have another type."""
-    for name, value in settings.items():
-        fitted(name, _SETTINGS.get(name, Any), value)
-    bins = settings.get("bins") or ""
-    for rule in bins.values() if isinstance(bins, Mapping) else [bins]:
-        fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
 
 
 def _completed(saved: Any) -> Any:

@@ -6,14 +6,16 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.errors import ParameterError, printable
+from plar.errors import ParameterError, TableError, printable
 from plar.files.write import as_path, replacing
+from plar.results.from_json import from_json
 
 if TYPE_CHECKING:
     from plar.results.report import Page
@@ -162,6 +164,7 @@ class Reducts(Sequence[Member]):
     def _summary(self) -> dict[str, Any]:
         """The result without the reducts themselves, as JSON can hold it."""
         return {
+            "kind": "reducts",
             "conditions": self.conditions,
             "decision": self.decision,
             "core": self.core,
@@ -185,7 +188,7 @@ class Reducts(Sequence[Member]):
         yield "]}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON, whole or not at all."""
+        """Write the result as JSON, whole or not at all; `plar.load` reads it."""
         with replacing(as_path(path)) as temporary, temporary.open("w", encoding="ascii") as file:
             file.writelines(f"{line}\n" for line in self.json_lines(ascii_only=True))
 
@@ -205,6 +208,46 @@ class Reducts(Sequence[Member]):
         from plar.results.report import reducts_page, save_or_return
 
         return save_or_return(reducts_page(self), path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """The fields in a file that are not derived from others."""
+
+    conditions: tuple[str, ...]
+    decision: tuple[str, ...]
+    core: tuple[str, ...]
+    measure: str
+    complete: bool
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+    costs: Mapping[str, int]
+    seconds: float
+    reducts: tuple[tuple[str, ...], ...]
+
+
+def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Reducts:
+    """Make a result from what `Reducts.to_dict` returned."""
+    try:
+        fields: _Saved = from_json(_Saved, saved)
+        places = {name: place for place, name in enumerate(fields.conditions)}
+        if not {*fields.core, *chain(*fields.reducts)} <= places.keys():
+            raise TypeError("'reducts'")
+    except TypeError as error:
+        raise TableError(f"{where} is not a saved list of reducts: {error} is missing or does not fit.") from None
+    members = [np.array(sorted(places[name] for name in names), np.int32) for names in fields.reducts]
+    return Reducts(
+        conditions=fields.conditions,
+        decision=fields.decision,
+        core=fields.core,
+        measure=fields.measure,
+        complete=fields.complete,
+        members=tuple(members),
+        include=fields.include,
+        exclude=fields.exclude,
+        costs=fields.costs,
+        seconds=fields.seconds,
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from plar.errors import printable
+from plar.errors import TableError, printable
+from plar.results.from_json import from_json
 from plar.results.reduct import Reduct
+from plar.results.reduct import from_dict as reduct_from_dict
+from plar.results.saved import save
 
 __all__ = ["Relevant"]
 
@@ -62,9 +66,21 @@ class Relevant:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON can hold it."""
-        fields = {name: value for name, value in asdict(self).items() if name not in ("layers", "first")}
-        return {**fields, "layers": [layer.to_dict() for layer in self.layers]}
+        """The result as JSON can hold it; `first` is null where it is the first of the layers."""
+        first = None if self.layers and self.first == self.layers[0] else self.first.to_dict()
+        return {
+            "kind": "relevant",
+            "attributes": self.attributes,
+            "rejected": self.rejected,
+            "alpha": self.alpha,
+            "complete": self.complete,
+            "layers": [layer.to_dict() for layer in self.layers],
+            "first": first,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
+        save(self.to_dict(), path)
 
     @property
     def cuts(self) -> Mapping[str, tuple[float, ...]]:
@@ -74,3 +90,30 @@ class Relevant:
     def transform(self, data: Any, *, output: str = "values") -> Any:
         """Select the relevant columns of any table that has them; see `Reduct.transform`."""
         return replace(self.first, attributes=self.attributes).transform(data, output=output)
+
+
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """The fields in a file."""
+
+    attributes: tuple[str, ...]
+    rejected: Mapping[str, float]
+    alpha: float
+    complete: bool
+    layers: tuple[Any, ...]
+    first: Any
+
+
+def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Relevant:
+    """Make a result from what `Relevant.to_dict` returned."""
+    try:
+        fields: _Saved = from_json(_Saved, saved)
+        layers = tuple(reduct_from_dict(layer, f"A layer of {where}") for layer in fields.layers)
+        if fields.first is None and not layers:
+            raise TypeError("'first'")
+        first = layers[0] if fields.first is None else reduct_from_dict(fields.first, f"The first layer of {where}")
+        if not {*fields.attributes, *fields.rejected} <= set(first.conditions):
+            raise TypeError("'attributes'")
+        return Relevant(layers, fields.attributes, fields.rejected, fields.alpha, fields.complete, first)
+    except TypeError as error:
+        raise TableError(f"{where} is not a saved result: {error} is missing or does not fit.") from None

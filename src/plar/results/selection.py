@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from plar.errors import printable
+from plar.errors import TableError, printable, unknown_name
+from plar.options.table import TARGET_TYPES
+from plar.results.from_json import from_json
+from plar.results.saved import check_settings, save
 from plar.runtime.interrupts import SafeInterrupts
 from plar.runtime.lazy_polars import pl
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Rejection", "Selection", "SelectionStep"]
+__all__ = ["Rejection", "Selection", "SelectionStep", "TargetAtValue", "TargetByValue"]
 
 #: columns that a line names before it says how many more there are
 _SHOWN = 8
+#: characters of a line, unless a name is longer
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,50 @@ class Rejection:
     given: tuple[str, ...]
 
 
+#: what is said of a target of numbers
+QUARTILES = ("lower quartile", "median", "upper quartile")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetAtValue:
+    """The target in the rows that have one value of a column.
+
+    Parameters
+    ----------
+    value : str
+        The value, or the interval of numbers; "missing" for none.
+    rows : int
+        Rows that have it, counted with their weights.
+    numbers : tuple of float or None
+        The share of each class; for a target of numbers its quartiles. None where there is none.
+    """
+
+    value: str
+    rows: int
+    numbers: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetByValue:
+    """The target by the values of one column; see `Selection.shares`.
+
+    Parameters
+    ----------
+    heads : tuple of str
+        What the numbers of each value are: the classes, of many the most frequent ones and all others together; or the
+        quartiles.
+    values : tuple of TargetAtValue
+        The most frequent values, in their order, then all others together, if there are any. Empty where the target
+        is the same in all rows.
+    n_others : int
+        How many values the last one stands for; 0 if all are shown.
+    """
+
+    heads: tuple[str, ...]
+    values: tuple[TargetAtValue, ...]
+    n_others: int
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Selection:
     """The columns that predict the target, the best first; what `plar.select` returns.
@@ -83,8 +134,10 @@ class Selection:
         at `max_columns` or a limit, or looks only at all selected columns together (``given="all"``).
     left_out : mapping of str to str
         Columns that were no candidates, each with the reason.
-    shares : mapping of str to float
+    alone : mapping of str to float
         What each candidate says by itself, as a share of what there is to say about the target.
+    by_values : mapping of str to TargetByValue
+        The target by the values of each selected column; `shares` shows one as a table.
     conditions, target : tuple of str
         The columns to choose from, and the target.
     alpha : float
@@ -118,7 +171,7 @@ class Selection:
     >>> target = [a + 2 * b for a, b in zip(bits[0], bits[1])]
     >>> s = plar.select({"a": bits[0], "b": bits[1], "copy": bits[1], "noise": bits[2], "t": target}, "t")
     >>> s.columns, s.rejected["copy"].given, s.rejected["noise"].given
-    (('a', 'b'), ('a', 'b'), ())
+    (('a', 'b'), ('b',), ())
     """
 
     columns: tuple[str, ...]
@@ -126,7 +179,8 @@ class Selection:
     steps: tuple[SelectionStep, ...]
     rejected: Mapping[str, Rejection]
     left_out: Mapping[str, str]
-    shares: Mapping[str, float]
+    alone: Mapping[str, float]
+    by_values: Mapping[str, TargetByValue]
     conditions: tuple[str, ...]
     target: tuple[str, ...]
     alpha: float
@@ -152,7 +206,7 @@ class Selection:
         head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r}"
         if not self.complete:
             head += "; stopped before all columns were decided"
-        lines = [head, "", *self._step_lines(), *self._reason_lines()]
+        lines = [head, "", *self._step_lines(), *self._reason_lines(), *self._note_lines()]
         return "\n".join(lines)
 
     def _step_lines(self) -> list[str]:
@@ -163,10 +217,8 @@ class Selection:
         lines = [f"  {'column':<{width}}  share  p-value  beside"]
         lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
         for step in self.steps:
-            beside = ", ".join(map(printable, step.given)) or "nothing"
-            lines.append(
-                f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  {beside}"
-            )
+            begin = f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  "
+            lines += _hanging(begin, listed(step.given) or "nothing")
         return lines
 
     def _reason_lines(self) -> list[str]:
@@ -181,12 +233,29 @@ class Selection:
         groups = {"no better than chance": alone, "nothing beside others": redundant, "not decided": undecided}
         for name, reason in self.left_out.items():
             groups.setdefault(reason, []).append(name)
-        lines = [f"  {reason:<24}  {_listed(names)}" for reason, names in groups.items() if names]
-        return ["", f"  {'not selected':<24}  columns", *lines] if lines else []
+        groups = {reason: names for reason, names in groups.items() if names}
+        if not groups:
+            return []
+        width = max(map(len, ("not selected", *groups)))
+        lines = ["", f"  {'not selected':<{width}}  columns"]
+        for reason, names in groups.items():
+            lines += _hanging(f"  {reason:<{width}}  ", listed(names))
+        return lines
+
+    def _note_lines(self) -> list[str]:
+        """What was done without being asked for."""
+        lines = [""] if self.notes else []
+        for note in self.notes:
+            lines += wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
         return {"kind": "selection", **asdict(self)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
+        save(self.to_dict(), path)
 
     def to_frame(self) -> polars.DataFrame:
         """One row for each column of the table, as a polars frame.
@@ -210,7 +279,7 @@ class Selection:
                     "column": name,
                     "rank": self.columns.index(name) + 1 if name in self.columns else None,
                     "role": self._role(name),
-                    "share": self.shares.get(name),
+                    "share": self.alone.get(name),
                     "least_share": None if step is None else step.share,
                     "p_value": p_value,
                     "reason": self._reason(name),
@@ -219,6 +288,32 @@ class Selection:
         kinds = [pl.String, pl.Int64, pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String]
         names = ["column", "rank", "role", "share", "least_share", "p_value", "reason"]
         return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)))
+
+    def shares(self, column: str) -> polars.DataFrame:
+        """The target by the values of a selected column, as a polars frame.
+
+        A row for each value, or interval of numbers: ``value``, ``rows``, and the share of each class, or, for a target
+        of numbers, its quartiles. At most 50 values have a row, the most frequent ones, and at most 10 classes a
+        column; the last row or column then says how many others it stands for.
+
+        Examples
+        --------
+        >>> import plar
+        >>> table = {"a": [i % 2 for i in range(80)], "t": ["yes" if i % 2 else "no" for i in range(80)]}
+        >>> plar.select(table, "t").shares("a").rows()
+        [('0', 40, 1.0, 0.0), ('1', 40, 0.0, 1.0)]
+        """
+        if column not in self.by_values:
+            raise unknown_name("selected column", column, self.columns)
+        by_value = self.by_values[column]
+        schema: dict[str, Any] = {"value": pl.String, "rows": pl.Int64}
+        for head in by_value.heads:
+            name = writable(head)
+            while name in schema:
+                name += "_"
+            schema[name] = pl.Float64
+        rows = [(writable(line.value), line.rows, *line.numbers) for line in by_value.values]
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def _role(self, name: str) -> str:
         """What became of a column."""
@@ -255,10 +350,72 @@ class Selection:
             return select_columns(data, self.columns, self.target, cuts, options)
 
 
+def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Selection:
+    """Make a result from what `Selection.to_dict` returned."""
+    try:
+        selection: Selection = from_json(Selection, saved)
+        _check(selection)
+        check_settings(selection.settings)
+        return selection
+    except TypeError as error:
+        raise TableError(f"{where} is not a saved selection: {error} is missing or does not fit.") from None
+
+
+def _check(selection: Selection) -> None:
+    """Refuse columns that are not where they must be, and numbers of other classes; TypeError names the field."""
+    columns = set(selection.columns)
+    conditions = set(selection.conditions)
+    besides: set[str] = set().union(*(step.given for step in selection.steps))
+    besides.update(*(rejection.given for rejection in selection.rejected.values()))
+    fits = {
+        "columns": columns <= conditions and len(columns) == len(selection.columns),
+        "steps": (*selection.included, *(step.column for step in selection.steps)) == selection.columns
+        and besides <= columns,
+        "rejected": conditions.difference(columns) >= selection.rejected.keys(),
+        "left_out": conditions.difference(columns) >= selection.left_out.keys(),
+        "alone": conditions >= selection.alone.keys(),
+        "by_values": columns == selection.by_values.keys() and all(map(_fits, selection.by_values.values())),
+        "given": selection.given in ("each", "all"),
+        "target_type": selection.target_type in TARGET_TYPES,
+    }
+    for name, is_right in fits.items():
+        if not is_right:
+            raise TypeError(repr(name))
+
+
+def _fits(by_value: TargetByValue) -> bool:
+    return all(len(line.numbers) == len(by_value.heads) for line in by_value.values)
+
+
+def writable(text: str) -> str:
+    """Text as UTF-8 can hold it: what is no character is escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _shown_p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _listed(names: list[str]) -> str:
-    listed = ", ".join(map(printable, names[:_SHOWN]))
-    return f"{listed} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else listed
+def _hanging(begin: str, names: str) -> list[str]:
+    """Lines of listed names behind a beginning, indented as much as that; none breaks within a name."""
+    indent = " " * min(len(begin), _WIDTH - 20)
+    lines = [begin]
+    words = names.split(", ")
+    for i, name in enumerate(words):
+        word = name if i == len(words) - 1 else f"{name},"
+        is_first = lines[-1] in (begin, indent)
+        if not is_first and len(lines[-1]) + 1 + len(word) > _WIDTH:
+            lines.append(indent)
+            is_first = True
+        lines[-1] += word if is_first else f" {word}"
+    return lines
+
+
+def listed(names: Sequence[str], n_shown: int = _SHOWN) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed([f"x{i}" for i in range(10)])
+    'x0, x1, x2, x3, x4, x5, x6, x7 and 2 more'
+    """
+    shown = ", ".join(map(printable, names[:n_shown]))
+    return f"{shown} and {len(names) - n_shown:,} more" if len(names) > n_shown else shown

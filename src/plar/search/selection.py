@@ -25,11 +25,14 @@ from plar.chance.association import Association
 from plar.chance.p_value import p_value, screened_p_value
 from plar.engines.base import GranuleSet
 from plar.engines.stratification import Stratification
-from plar.errors import Interrupted
+from plar.errors import AllRowsDropped, Interrupted, printable, warn
 from plar.options import SelectOptions
 from plar.results.selection import Rejection, Selection, SelectionStep
+from plar.search.selection_notes import notes_on
+from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
+from plar.session.warnings import warn_of_target
 
 #: excesses are compared as whole numbers of this many bits, of which the last few are rounding
 _SCORE_BITS = 50
@@ -82,7 +85,13 @@ class SelectionSearch:
 
     def run(self) -> Selection:
         """Select columns; on Ctrl-C, `Interrupted` brings those so far."""
-        self._prepare()
+        try:
+            self._prepare()
+        except AllRowsDropped as dropped:
+            if dropped.option == "missing":
+                raise
+            return self._without_target()
+        warn_of_target(self._session, self._options)
         began = perf_counter()
         try:
             self._complete = self._search()
@@ -279,33 +288,67 @@ class SelectionSearch:
 
     def _result(self) -> Selection:
         granules = self._granules
-        shares = {
+        alone = {
             granules.conditions[a]: _share(_excess(measured), self._impurity) for a, measured in self._alone.items()
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
+        target_type = "classes"
+        by_values = target_by_values(
+            granules, self._strata, self._selected, target_type, self._session.table.options.decimal
+        )
         return Selection(
             columns=self._names_of(self._selected),
             included=self._names_of(self._included),
             steps=tuple(self._steps),
             rejected=rejected,
             left_out=self._left_out,
-            shares=shares,
+            alone=alone,
+            by_values=by_values,
             conditions=granules.conditions,
             target=granules.decision,
             alpha=self._options.alpha,
             given=self._options.given,
             complete=self._complete,
             n_rows=granules.n_objects,
-            target_type="classes",
+            target_type=target_type,
             n_classes=granules.n_decisions,
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
-            notes=(),
+            notes=tuple(notes_on(granules, settings["bins"], self._left_out, alone)),
             engine=self._session.engine.name,
             source=self._session.table.path,
             settings=settings,
             seconds=self._seconds,
+        )
+
+    def _without_target(self) -> Selection:
+        """Nothing: no row has a target."""
+        table = self._session.table
+        warn(f"No row has a value of the target {printable(table.decision[0])!r}, so there is nothing to predict.")
+        return Selection(
+            columns=(),
+            included=(),
+            steps=(),
+            rejected={},
+            left_out=dict.fromkeys(table.conditions, "no row has a target"),
+            alone={},
+            by_values={},
+            conditions=table.conditions,
+            target=table.decision,
+            alpha=self._options.alpha,
+            given=self._options.given,
+            complete=True,
+            n_rows=0,
+            target_type="classes",
+            n_classes=0,
+            missing={},
+            cuts={},
+            notes=(),
+            engine=self._session.engine.name,
+            source=table.path,
+            settings={**self._options.settings(), **table.settings()},
+            seconds=self._session.take_seconds(),
         )
 
 
@@ -322,7 +365,7 @@ def _share(excess: float, impurity: float) -> float:
 def _left_out(granules: GranuleSet, options: SelectOptions) -> dict[str, str]:
     """The columns that are no candidates, each with the reason."""
     reasons: dict[str, str] = {}
-    index_like = set(granules.index_like).difference(options.keep)
+    index_like = granules.index_like
     for name, n_values in zip(granules.conditions, granules.cardinalities, strict=True):
         if name in options.include:
             continue
@@ -330,6 +373,6 @@ def _left_out(granules: GranuleSet, options: SelectOptions) -> dict[str, str]:
             reasons[name] = "excluded"
         elif n_values < 2:
             reasons[name] = "constant"
-        elif name in index_like:
-            reasons[name] = "one value per row" if n_values >= granules.n_rows else "different in nearly every row"
+        elif name in index_like and name not in options.keep:
+            reasons[name] = index_like[name]
     return reasons

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 from uuid import uuid4
 from zlib import crc32
 
@@ -23,6 +23,7 @@ from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
 from plar.engines.spark.cut_points import cuts_of
 from plar.engines.spark.distributed_tables import DistributedTable
+from plar.engines.spark.long_dictionaries import DECISION, CodeOf, LongDictionaries
 from plar.engines.spark.part_granules import (
     WIDE_CONDITIONS,
     PartGranules,
@@ -45,7 +46,7 @@ from plar.engines.spark.pieces import (
 )
 from plar.engines.spark.session import explained
 from plar.engines.spark.spark_granules import SparkGranules
-from plar.errors import NoRows
+from plar.errors import AllRowsDropped, NoRows
 from plar.granules.fingerprint import add_fingerprints, written
 from plar.granules.granules import Granules, merge_granules
 from plar.grouping.partition import Codes, smallest_codes
@@ -59,9 +60,6 @@ MAX_VALUES_OF_PART = 1 << 16
 MAX_VALUES_ON_DRIVER = 1 << 18
 #: a piece of granules shipped out has at most about this many bytes
 _MAX_PIECE_BYTES = 1 << 25
-
-#: codes by value
-CodeOf: TypeAlias = dict[Any, int]
 
 
 def granulate(
@@ -84,6 +82,8 @@ def granulate(
             reports = parts.map(lambda part: part.report).collect()
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
+        if not any(map(_n_granules, reports)):
+            raise AllRowsDropped("missing" if roles.missing == "drop" else "missing_decision")
         small_parts = _collected_parts(parts, reports, small)
         if small_parts is not None:
             granules = merge_granules(small_parts, roles.n_values)
@@ -102,6 +102,10 @@ def granulate(
         parts.unpersist()
         remove_files(parts.context, token)
         raise
+
+
+def _n_granules(report: PartReport | Granules) -> int:
+    return len(report) if isinstance(report, Granules) else report.n_rows
 
 
 def _collected_parts(
@@ -147,7 +151,7 @@ def _in_one_coding(
     n_missing = _missing_in_all(reports, roles)
     _check_values(n_missing, values, roles, text=table.source.text)
 
-    sent, recoded, coding = _recoded_parts(parts, code_of, n_pieces)
+    sent, recoded, coding, long_dictionaries = _recoded_parts(parts, code_of, n_pieces, roles)
     if in_order and not _overlap([report.keys for report in reports]):
         pieces = recoded.glom().map(lambda of_task: concat_pieces(of_task, coding))
     else:
@@ -170,10 +174,12 @@ def _in_one_coding(
         hashed=add_fingerprints(report.fingerprint for report in reports),
         cuts=cuts,
         dictionaries=values[:-1],
-        samples=_samples(values, reports[0], roles),
+        samples=_samples(values, next(report for report in reports if report.n_rows), roles),
         text=table.source.text,
         n_rows=sum(report.n_rows_read for report in reports),
+        n_without_decision=sum(report.n_without_decision for report in reports),
         profiles=merged_profiles([report.profiles for report in reports], {**n_values, **roles.n_values}),
+        long_dictionaries=long_dictionaries,
         release=release,
     )
 
@@ -198,22 +204,28 @@ def _samples(values: Sequence[Sequence[Any] | None], first: PartReport, roles: R
 
 
 def _recoded_parts(
-    parts: RDD[PartGranules], code_of: Sequence[CodeOf | None], n_pieces: int
-) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[Piece], Cardinalities]:
-    """Code all parts alike: the codes as they are broadcast, the pieces that result, and how they are coded."""
+    parts: RDD[PartGranules], code_of: Sequence[CodeOf | None], n_pieces: int, roles: Roles
+) -> tuple[Broadcast[Sequence[CodeOf | None]], RDD[Piece], Cardinalities, LongDictionaries | None]:
+    """Code all parts alike: the codes as they are broadcast, the pieces that result, how they are coded, and by what.
+
+    The last are the dictionaries that are not on the driver, if there are any.
+    """
     sizes = {j: len(codes) for j, codes in enumerate(code_of) if codes is not None}
     long = [j for j, codes in enumerate(code_of) if codes is None]
     with_codes: RDD[tuple[list[PartGranules], list[tuple[int, CodeOf]]]]
+    long_dictionaries = None
     if long:
         answers, sizes_of_long = _numbered_on_cluster(parts, long, n_pieces)
         sizes |= sizes_of_long
+        long_dictionaries = LongDictionaries(answers, (*roles.conditions, DECISION))
         with_codes = parts.glom().zip(answers)
     else:
         with_codes = parts.glom().map(lambda of_task: (of_task, []))
     n_conditions = len(code_of) - 1
     coding = Cardinalities(tuple(sizes[j] for j in range(n_conditions)), n_decisions=sizes[n_conditions])
     sent = parts.context.broadcast(code_of)
-    return sent, with_codes.flatMap(partial(_recoded, code_of=sent, coding=coding)), coding
+    pieces = with_codes.flatMap(partial(_recoded, code_of=sent, coding=coding))
+    return sent, pieces, coding, long_dictionaries
 
 
 def _collected(granules: SparkGranules, small: int) -> Granules | None:
@@ -244,6 +256,7 @@ def _collected(granules: SparkGranules, small: int) -> Granules | None:
         text=granules.text,
         n_rows=granules.n_rows,
         profiles=granules.profiles,
+        n_without_decision=granules.n_without_decision,
     )
 
 
@@ -301,6 +314,8 @@ def _recoded(
         complete[j].update(codes_of_some)
     for part in parts:
         granules = part.load(remove=True)
+        if not len(granules):
+            continue
         columns = (*granules.columns, granules.decision_codes)
         recoded: list[Codes] = []
         for codes, values, codes_of_values in zip(columns, dictionaries_of(granules), complete, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from threading import Thread
@@ -16,8 +16,10 @@ from pyspark import RDD, StorageLevel
 from plar.coding.assemble import check_objects
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like
+from plar.coding.shown_values import first_in_order
 from plar.engines.base import Engine
 from plar.engines.spark.columns_layout import GatheredBlocks
+from plar.engines.spark.long_dictionaries import LongDictionaries
 from plar.engines.spark.pieces import Cardinalities, Piece, project, shuffle_by_conditions
 from plar.engines.spark.session import explained
 from plar.errors import Given, TableError
@@ -58,8 +60,12 @@ class SparkGranules:
     #: rows of the table, each counted once, and profiles of conditions, as in `Granules`
     n_rows: int = 0
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    #: rows that were dropped because they have no decision, counted with their weights
+    n_without_decision: int = 0
     #: whether the values are as written in text files
     text: bool = False
+    #: the dictionaries that the driver does not have
+    long_dictionaries: LongDictionaries | None = None
     #: frees what the pieces are computed from
     release: Callable[[], None] | None = None
     #: granules in each piece, and objects in all, once they are computed
@@ -119,13 +125,31 @@ class SparkGranules:
         return {name: self.n_missing[name] for name in self.decision if name in self.n_missing}
 
     @property
+    @spark_call
+    def decision_values(self) -> tuple[Sequence[Any], ...]:
+        """For each decision column its value by decision code."""
+        values = tuple(self.samples.get(name, ()) for name in self.decision)
+        if len(values[0]) < self.n_decisions and self.long_dictionaries is not None:
+            values = tuple(zip(*self.long_dictionaries.decisions(), strict=True))
+        return values
+
+    @spark_call
+    def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
+        """The first `n` of some values of a condition; see `Granules.first_values`."""
+        values = self.dictionaries[attribute]
+        if values is not None:
+            return first_in_order(((code, values[code]) for code in codes), n)
+        assert self.long_dictionaries is not None
+        return self.long_dictionaries.first_values(self.conditions[attribute], codes, n)
+
+    @property
     def cardinalities(self) -> tuple[int, ...]:
         """Number of distinct values of each condition."""
         return self.coding.cardinalities
 
     @property
-    def index_like(self) -> tuple[str, ...]:
-        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+    def index_like(self) -> dict[str, str]:
+        """The conditions that only number or name the rows, and why; see `plar.coding.index_like`."""
         return index_like(self.conditions, self.names, self.profiles, self.n_rows)
 
     @spark_call

@@ -444,13 +444,32 @@ def intervals(cuts: Sequence[float]) -> list[str]:
     """
     if not cuts:
         return ["all values"]
-    marks: list[str] = []
-    for digits in range(6, 18):
-        marks = [f"{cut:.{digits}g}".replace("-", "−") for cut in cuts]
-        if len(set(marks)) == len(cuts):
-            break
+    marks = [mark.replace("-", "−") for mark in _marks(cuts)]
     between = [f"{low} to {high}" for low, high in pairwise(marks)]
     return [f"≤ {marks[0]}", *between, f"> {marks[-1]}"]
+
+
+def half_open(cuts: Sequence[float]) -> list[str]:
+    """Write the same bins as a program may read them.
+
+    >>> half_open([-1.5, 2.0, 7.25]), half_open([])
+    (['<= -1.5', '(-1.5, 2]', '(2, 7.25]', '> 7.25'], ['all values'])
+    """
+    if not cuts:
+        return ["all values"]
+    marks = _marks(cuts)
+    between = [f"({low}, {high}]" for low, high in pairwise(marks)]
+    return [f"<= {marks[0]}", *between, f"> {marks[-1]}"]
+
+
+def _marks(cuts: Sequence[float]) -> list[str]:
+    """Cut points, with six digits or as many as distinguish them."""
+    marks: list[str] = []
+    for digits in range(6, 18):
+        marks = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(marks)) == len(cuts):
+            break
+    return marks
 
 
 #: a word of a name with the separators after it; longer words are cut
