@@ -30,8 +30,8 @@ class FeatureSelector(TableSelector):
     Parameters
     ----------
     alpha : float
-        The level of the tests: from a table of pure noise any feature at all is selected in at most this share of cases.
-        Raise it, to 0.2 for example, if the table is small and its signals are weak.
+        The level of the tests: in at most this share of tables of pure noise any feature at all is selected. Raise it,
+        to 0.2 for example, if the table is small and its signals are weak.
     given : {"each", "all"}
         "all" takes features that say something beside all selected ones together, which ends early, when hardly two
         rows agree in these. "each" then goes on with features that say something beside each single selected one.
@@ -92,15 +92,22 @@ class FeatureSelector(TableSelector):
     Examples
     --------
     >>> from plar.sklearn import FeatureSelector
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     >>> selector = FeatureSelector().set_output(transform="pandas").fit(X, y)
-    >>> selector.selection_.columns
-    ('petal width (cm)', 'petal length (cm)')
-    >>> selector.ranking_, selector.scores_.round(2)
-    (array([3, 3, 2, 1]), array([0.37, 0.14, 0.79, 0.81]))
+    >>> selector.selection_.columns[:3]
+    ('worst radius', 'worst concave points', 'worst texture')
     >>> selector.transform(X).shape
-    (150, 2)
+    (569, 11)
+
+    In a pipeline features are selected anew on the training rows of every fold:
+
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> scores = cross_val_score(make_pipeline(FeatureSelector(), GaussianNB()), X, y)
+    >>> round(float(scores.mean()), 2)
+    0.94
     """
 
     def __init__(
@@ -171,8 +178,8 @@ class FeatureSelector(TableSelector):
     @property
     def scores_(self) -> NDArray[np.float64]:
         """What each feature says about y by itself; see the class."""
-        shares = self.selection_.shares
-        return np.array([shares.get(name, np.nan) for name in self.selection_.conditions])
+        alone = self.selection_.alone
+        return np.array([alone.get(name, np.nan) for name in self.selection_.conditions])
 
     def first_columns(self, X: Any, n: int) -> Any:
         """The first n selected columns of an array or frame as they are, in the same kind of table and in table order.

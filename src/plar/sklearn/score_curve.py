@@ -35,9 +35,8 @@ def draw(results: Mapping[str, NDArray[Any]], n_selected: int, score_name: str, 
     axes.axhline(enough, color=LEVEL_COLOUR, linestyle="--", linewidth=1.2, label="one standard error below")
     axes.fill_between(sizes, means - errors, means + errors, color=CURVE_COLOUR, alpha=0.15, linewidth=0)
     axes.plot(sizes, means, color=CURVE_COLOUR, linewidth=1.8, marker="o" if len(sizes) <= _MOST_DOTS else "")
-    axes.plot(
-        sizes[best], means[best], **dot, color=LEVEL_COLOUR, markersize=11, markerfacecolor="none", label="best"
-    )
+    circle = {**dot, "markersize": 11, "markerfacecolor": "none", "color": LEVEL_COLOUR}
+    axes.plot(sizes[best], means[best], **circle, label=f"best: {sizes[best]}")
     score_there = means[sizes == n_selected]
     axes.plot([n_selected], score_there, **dot, color=CORE_COLOUR, markersize=8, label=f"selected: {n_selected}")
     handles, labels = axes.get_legend_handles_labels()
