@@ -78,7 +78,7 @@ def associations(columns: Sequence[tuple[Codes, int]], rows: StratifiedRows) -> 
 
     Candidates are given by their codes, and how many of these there may be.
     """
-    order, runs = rows
+    order, runs, _ = rows
     n_together = max(1, _CELLS_TOGETHER // max(1, len(order)))
     batches = [columns[first : first + n_together] for first in range(0, len(columns), n_together)]
 

@@ -35,7 +35,8 @@ class SelectionStep:
     column : str
     excess : float
         How much it says about the target beyond chance: its gain in Gini impurity, summed over the rows, minus the gain
-        that a shuffled target would give; the least over the sets that were compared.
+        that a shuffled target would give; the least over the sets that were compared. For a target of numbers, in the
+        place of the impurity, the squared deviations of their ranks, from 0 to 1, from the mean.
     share : float
         The excess as a share of what was left to say there, from 0 to 1.
     p_value : float

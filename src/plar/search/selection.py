@@ -1,6 +1,7 @@
 """The search of `plar.select`: few columns that predict as well as all.
 
-One number ranks and tests: the excess of a candidate's W over its mean by chance, within classes of rows.
+One number ranks and tests: the excess of a candidate's statistic over its mean by chance, within classes of rows. The
+statistic is W for a target of classes, and B for one of numbers; see `plar.chance.statistic`.
 
 First part, given all: among the candidates take the one of the largest excess within the classes of U/R that beats
 chance. After a few columns the classes hold a row or two, and no test has power left.
@@ -29,6 +30,7 @@ from plar.errors import AllRowsDropped, Interrupted, printable, warn
 from plar.options import SelectOptions
 from plar.results.selection import Rejection, Selection, SelectionStep
 from plar.search.selection_notes import notes_on
+from plar.search.target import Target, check_one_target, target_of
 from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
@@ -78,6 +80,7 @@ class SelectionSearch:
 
     # from `_prepare` on
     _granules: GranuleSet
+    _target: Target
     _strata: Stratification
     _included: tuple[int, ...]
     #: the most that a candidate could say by itself
@@ -103,12 +106,14 @@ class SelectionSearch:
 
     def _prepare(self) -> None:
         """Read the table, and sort out which columns are candidates."""
+        check_one_target(self._session.table)
         self._options = self._session.named_to_select(self._options)
         self._granules = self._session.granules
         self._session.tell_size()
         self._seconds = self._session.take_seconds()
-        self._strata = self._session.engine.stratify(self._granules)
         granules = self._granules
+        self._target = target_of(self._session.table, granules, self._options.target_type)
+        self._strata = self._session.engine.stratify(granules, self._target.ranks)
         self._included = tuple(granules.positions(self._options.include))
         self._selected = list(self._included)
         self._strata.select(*self._included)
@@ -293,9 +298,8 @@ class SelectionSearch:
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
-        target_type = "classes"
         by_values = target_by_values(
-            granules, self._strata, self._selected, target_type, self._session.table.options.decimal
+            granules, self._strata, self._selected, self._target.kind, self._session.table.options.decimal
         )
         return Selection(
             columns=self._names_of(self._selected),
@@ -311,8 +315,8 @@ class SelectionSearch:
             given=self._options.given,
             complete=self._complete,
             n_rows=granules.n_objects,
-            target_type=target_type,
-            n_classes=granules.n_decisions,
+            target_type=self._target.kind,
+            n_classes=self._target.n_classes,
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
             notes=tuple(notes_on(granules, settings["bins"], self._left_out, alone)),
