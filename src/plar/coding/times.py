@@ -24,7 +24,7 @@ _CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]+))?)?"
 _ZONE = r"(Z|([+-])([0-9]{2}):?([0-9]{2})?)"
 _POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
 _TIME_OF_DAY = re.compile(_CLOCK)
-_DURATION = re.compile(r"(-)?PT([0-9]+)(?:[.]([0-9]+))?S")
+_DURATION = re.compile(r"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:[.]([0-9]+))?S)?)?")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -139,9 +139,10 @@ def _with_clock(seconds: int, hour: str | None, minute: str | None, second: str 
 
 
 def _seconds_of_duration(match: re.Match[str]) -> float:
-    minus, whole, fraction = match.groups()
-    seconds = _with_fraction(int(whole), fraction)
-    return -seconds if minus else seconds
+    minus, days, hours, minutes, seconds, fraction = match.groups()
+    whole = _SECONDS_PER_DAY * int(days or 0) + 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(seconds or 0)
+    duration = _with_fraction(whole, fraction)
+    return -duration if minus else duration
 
 
 def _with_fraction(seconds: int, digits: str | None) -> float:
