@@ -254,7 +254,7 @@ def test_what_was_planted() -> None:
     assert set(selection.columns) == {"a", "b"}
     assert selection.rejected["copy"].given == ("a",)
     assert all(selection.rejected[f"noise{i}"].given == () for i in range(4))
-    assert 0.6 < selection.shares["a"] < 1
+    assert 0.6 < selection.alone["a"] < 1
 
 
 def test_a_column_that_says_everything() -> None:

@@ -26,9 +26,7 @@ _ZONE = r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 _POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
 _TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
 _SECONDS_OF_DURATION = r"([0-9]+)(?:[.]([0-9]{1,18}))?S"
-_DURATION = re.compile(
-    rf"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:{_SECONDS_OF_DURATION})?)?"
-)
+_DURATION = re.compile(rf"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:{_SECONDS_OF_DURATION})?)?")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
