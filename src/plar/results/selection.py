@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plar.errors import TableError, printable, unknown_name
@@ -25,6 +26,8 @@ __all__ = ["Rejection", "Selection", "SelectionStep", "TargetAtValue", "TargetBy
 
 #: columns that a line names before it says how many more there are
 _SHOWN = 8
+#: characters of a line, unless a name is longer
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,8 @@ class SelectionStep:
     column : str
     excess : float
         How much it says about the target beyond chance: its gain in Gini impurity, summed over the rows, minus the gain
-        that a shuffled target would give; the least over the sets that were compared.
+        that a shuffled target would give; the least over the sets that were compared. For a target of numbers, in the
+        place of the impurity, the squared deviations of their ranks, from 0 to 1, from the mean.
     share : float
         The excess as a share of what was left to say there, from 0 to 1.
     p_value : float
@@ -219,7 +223,7 @@ class Selection:
         head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r}"
         if not self.complete:
             head += "; stopped before all columns were decided"
-        lines = [head, "", *self._step_lines(), *self._reason_lines()]
+        lines = [head, "", *self._step_lines(), *self._reason_lines(), *self._note_lines()]
         return "\n".join(lines)
 
     def _step_lines(self) -> list[str]:
@@ -230,10 +234,8 @@ class Selection:
         lines = [f"  {'column':<{width}}  share  p-value  beside"]
         lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
         for step in self.steps:
-            beside = ", ".join(map(printable, step.given)) or "nothing"
-            lines.append(
-                f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  {beside}"
-            )
+            begin = f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  "
+            lines += _hanging(begin, listed(step.given) or "nothing")
         return lines
 
     def _reason_lines(self) -> list[str]:
@@ -248,8 +250,21 @@ class Selection:
         groups = {"no better than chance": alone, "nothing beside others": redundant, "not decided": undecided}
         for name, reason in self.left_out.items():
             groups.setdefault(reason, []).append(name)
-        lines = [f"  {reason:<24}  {_listed(names)}" for reason, names in groups.items() if names]
-        return ["", f"  {'not selected':<24}  columns", *lines] if lines else []
+        groups = {reason: names for reason, names in groups.items() if names}
+        if not groups:
+            return []
+        width = max(map(len, ("not selected", *groups)))
+        lines = ["", f"  {'not selected':<{width}}  columns"]
+        for reason, names in groups.items():
+            lines += _hanging(f"  {reason:<{width}}  ", listed(names))
+        return lines
+
+    def _note_lines(self) -> list[str]:
+        """What was done without being asked for."""
+        lines = [""] if self.notes else []
+        for note in self.notes:
+            lines += wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
@@ -429,6 +444,26 @@ def _shown_p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _listed(names: list[str]) -> str:
-    listed = ", ".join(map(printable, names[:_SHOWN]))
-    return f"{listed} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else listed
+def _hanging(begin: str, names: str) -> list[str]:
+    """Lines of listed names behind a beginning, indented as much as that; none breaks within a name."""
+    indent = " " * min(len(begin), _WIDTH - 20)
+    lines = [begin]
+    words = names.split(", ")
+    for i, name in enumerate(words):
+        word = name if i == len(words) - 1 else f"{name},"
+        is_first = lines[-1] in (begin, indent)
+        if not is_first and len(lines[-1]) + 1 + len(word) > _WIDTH:
+            lines.append(indent)
+            is_first = True
+        lines[-1] += word if is_first else f" {word}"
+    return lines
+
+
+def listed(names: Sequence[str], n_shown: int = _SHOWN) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed([f"x{i}" for i in range(10)])
+    'x0, x1, x2, x3, x4, x5, x6, x7 and 2 more'
+    """
+    shown = ", ".join(map(printable, names[:n_shown]))
+    return f"{shown} and {len(names) - n_shown:,} more" if len(names) > n_shown else shown

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from plar.bins import MOST_DECISIONS, are_numbers, is_quantity
 from plar.engines.base import GranuleSet
 from plar.errors import Given, printable, warn
+from plar.options import SelectOptions
 from plar.session.session import Session
 
 #: with fewer rows for each combination of the chosen values, hardly any new row has one that was seen before
@@ -26,7 +27,7 @@ def warn_before(session: Session) -> None:
 
 def _warn_of_index(granules: GranuleSet) -> None:
     """Warn of columns that only number or name the rows: such a column alone is a meaningless reduct."""
-    columns = granules.index_like
+    columns = list(granules.index_like)
     if not columns:
         return
     is_one = len(columns) == 1
@@ -61,6 +62,21 @@ def _warn_of_quantity(session: Session) -> None:
             Given("decision_bins", "quantile:4"),
             ".",
         )
+
+
+def warn_of_target(session: Session, options: SelectOptions) -> None:
+    """Warn of a target that nothing can predict: of one class, or of as many classes as there are rows."""
+    granules = session.granules
+    name = printable(granules.decision[0])
+    if granules.n_decisions == 1:
+        warn(f"The target {name!r} is the same in every row, so there is nothing to predict.")
+    elif granules.n_decisions == granules.n_objects:
+        values = session.engine.sample_values(session.table, granules, granules.decision[0])
+        different = f"The target {name!r} is different in every row, so there is nothing to predict. "
+        if not are_numbers(values):
+            warn(different, "Choose another column.")
+        elif options.target_type == "classes":
+            warn(different, "Cut its numbers into classes: ", Given("target_bins", "quantile:4"), ".")
 
 
 def _warn_of_missing_decision(granules: GranuleSet) -> None:

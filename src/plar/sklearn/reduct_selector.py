@@ -9,34 +9,20 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from plar.api import find_reduct, gains_of
 from plar.bins import Spec, parse_bins, parse_decision_bins
-from plar.coding.column_names import NameIndex, check_names, column_list, resolve
-from plar.coding.missing import NO_SPELLINGS, MissingSpellings
-from plar.coding.series import encode_column
-from plar.engines import as_engine
+from plar.coding.column_names import NameIndex, column_list, resolve
 from plar.engines.base import Engine
-from plar.errors import EngineUnavailable, Given, TableError
+from plar.errors import TableError
 from plar.granules.granules import Granules
-from plar.input.tables.arrays import check_unmasked
-from plar.input.tables.source import Selection
-from plar.input.tables.table import open_source, selectable
 from plar.measures import Measure, as_measure
-from plar.options import ReadOptions, RunOptions, SearchOptions, wants_bins
+from plar.options import ReadOptions, SearchOptions
 from plar.results.reduct import Reduct
 from plar.session.session import Session
-from plar.sklearn.other_library import in_library
-
-try:
-    from sklearn.base import BaseEstimator
-    from sklearn.feature_selection import SelectorMixin
-    from sklearn.utils import assert_all_finite, check_array, check_consistent_length
-    from sklearn.utils._set_output import _get_output_config
-    from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
-except ImportError:
-    raise EngineUnavailable("plar.sklearn needs scikit-learn 1.6 or later. Try: pip install 'plar[sklearn]'.") from None
+from plar.sklearn.base import TableSelector
 
 
 def _fixed_bins(selector: ReductSelector) -> bool:
@@ -45,7 +31,7 @@ def _fixed_bins(selector: ReductSelector) -> bool:
     return fixed and not isinstance(selector.decision_bins, str)
 
 
-class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+class ReductSelector(TableSelector):
     """Selects features that carry all the information about y that X has.
 
     The values of X are labels, not quantities: a feature separates two rows if its values differ. Text,
@@ -193,41 +179,6 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         self._reduct_and_scores = None
         return self
 
-    def transform(self, X: Any) -> Any:
-        """Select the columns, as they are: an array, or the DataFrame that `set_output` asks for.
-
-        The columns of a DataFrame keep their types, also in a DataFrame of another library.
-        """
-        check_is_fitted(self)
-        X = self._checked(X, reset=False)
-        library = _library(X)
-        reduct = self.reduct_
-        options = ReadOptions(na=self.na)
-        if not self.get_support().any():
-            warnings.warn("No feature was selected: none of them says anything about y.", stacklevel=2)
-            return np.empty((len(X), 0), float if library else X.dtype)
-        source = open_source(X, options)
-        # an array has other names than the fitted frame
-        fitted_names = {source.names[j]: reduct.conditions[j] for j in self.get_support(indices=True)}
-        known_cuts = reduct.cuts if wants_bins(self.output) else {}
-        cuts = {name: known_cuts[fitted] for name, fitted in fitted_names.items() if fitted in known_cuts}
-        selected = selectable(source).select(Selection(tuple(fitted_names), cuts, options.spellings))
-        wanted = _get_output_config("transform", self)["dense"]
-        if wanted == "default":
-            return selected if library is None else check_array(selected, dtype=None, ensure_all_finite=False)
-        is_uniform = library is None and selected.dtype != object
-        return selected if library == wanted or is_uniform else in_library(selected, wanted)
-
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Put selected columns back in their places, with zeros (empty text for text) in all others."""
-        support = self.get_support()
-        X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_features=0)
-        if X.shape[1] != support.sum():
-            raise TableError(f"X has {X.shape[1]} columns, but {support.sum()} were selected. Pass those.")
-        whole = np.zeros((len(X), len(support)), X.dtype)
-        whole[:, support] = X
-        return whole
-
     @property
     def reduct_(self) -> Reduct:
         """The result of `plar.reduce`; computed now if `partial_fit` came last."""
@@ -257,63 +208,21 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_reduct_and_scores")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _selected(self) -> Iterable[str]:
+        return self.reduct_.attributes
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        selected = set(self.reduct_.attributes)
-        return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
-
-    def _places(self, names: Iterable[str]) -> list[int]:
-        at = {name: place for place, name in enumerate(self.reduct_.conditions)}
-        return [at[name] for name in names]
-
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X after checking its names and number of columns; a frame as it is, anything else as an array."""
-        check_unmasked(X, "X")
-        frame = _library(X) is not None
-        if frame:
-            check_names([str(label) for label in X.columns], "X")
-        return validate_data(self, X, dtype=None, ensure_all_finite=False, skip_check_array=frame, reset=reset)
+    def _fitted(self) -> Reduct:
+        return self.reduct_
 
     def _granulate(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Granules:
         """The distinct rows of X and y; bad parameters are refused before any work."""
         as_measure(self.measure)
-        wants_bins(self.output)
-        as_engine(self.engine, self.n_jobs)
-        self._run_options()
         self._search_options(self.include, self.exclude, self.costs)
-        if y is None:
-            raise TableError("ReductSelector requires y to be passed, but the target y is None.")
-        X = self._checked(X, reset=reset)
-        y = _labels(y, ReadOptions(na=self.na).spellings)
-        check_consistent_length(X, y)
-        weights = None
-        if sample_weight is not None:
-            X, weights = _with_weights(X, _check_sample_weight(sample_weight, X))
-        reading = ReadOptions(
-            y=y,
-            weights=weights,
-            missing=self.missing,
-            na=self.na,
-            bins=self.bins,
-            decision_bins=self.decision_bins,
-            numeric=self.numeric,
-        )
-        with Session(X, reading, RunOptions(engine=self.engine, n_jobs=self.n_jobs)) as session:
-            granules = cast(Granules, session.keep_granules())
-        self._resolved(NameIndex(granules.conditions), self.include, "feature to include")
-        return granules
-
-    def _run_options(self) -> RunOptions:
-        return RunOptions(engine=self.engine, n_jobs=self.n_jobs, time_limit=self.time_limit)
+        X, y = self._checked_with_y(X, y, reset=reset)
+        table = self._table(X, y, self.decision_bins)
+        self._resolved(NameIndex(table.conditions), self.include, "feature to include")
+        with self._session(table, sample_weight) as session:
+            return cast(Granules, session.keep_granules())
 
     def _search_options(
         self, include: Any, exclude: Any, costs: Mapping[str, int] | Mapping[str | int, int] | None
@@ -345,7 +254,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
             costs,
         )
 
-    def _session(self, granules: Granules) -> Session:
+    def _session_of(self, granules: Granules) -> Session:
         """A session of granules that were made before."""
         return Session(granules, ReadOptions(missing=self.missing), self._run_options())
 
@@ -357,7 +266,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
         """Find the reduct and the scores."""
-        with self._session(granules) as session:
+        with self._session_of(granules) as session:
             reduct = find_reduct(session, as_measure(self.measure), self._named_options(granules))
         return self._recorded(reduct), self._scores(reduct, granules)
 
@@ -379,49 +288,7 @@ class ReductSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # sci
         scores = dict(reduct.steps[-1].candidates) if reduct.steps else {}
         scores |= {step.attribute: step.significance for step in reduct.steps} | dict(reduct.core_significances)
         if len(scores) < len(reduct.conditions):
-            with self._session(granules) as session:
+            with self._session_of(granules) as session:
                 gains = gains_of(session, as_measure(self.measure), reduct.attributes)
             scores = gains | scores
         return np.array([scores[name] for name in reduct.conditions])
-
-
-def _library(X: Any) -> str | None:
-    """The library of a DataFrame that need not become an array."""
-    root = type(X).__module__.partition(".")[0]
-    return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
-
-
-def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
-    """Y as an array in which nothing is missing."""
-    check_unmasked(y, "y")
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
-    spelled = encode_column(labels, na, "y")
-    if spelled.missing is not None:
-        if encode_column(labels, NO_SPELLINGS, "y").missing is not None:
-            raise TableError("Input y contains NaN or None. Give every row a label, or leave those rows out.")
-        label = labels[spelled.codes == spelled.missing].tolist()[0]
-        raise TableError(
-            f"Input y contains {label!r}, which means missing. Give those rows another label, leave them out, or "
-            "change ",
-            Given("na"),
-            ": with ",
-            Given("na", ()),
-            " no text means missing.",
-        )
-    return labels
-
-
-def _with_weights(X: Any, weights: NDArray[np.float64]) -> tuple[dict[str, Any], str]:
-    """The columns of X, a column of weights beside them, and its name."""
-    odd = weights[(weights < 0) | (weights != np.floor(weights))]
-    if len(odd):
-        raise TableError(f"sample_weight takes whole numbers: how often each row counts. Got {odd[0]:g}; scale it.")
-    library = _library(X)
-    names = [f"x{j}" for j in range(X.shape[1])] if library is None else [str(label) for label in X.columns]
-    name = "sample_weight"
-    while name in names:
-        name += "_"
-    columns = (X.iloc[:, j] if library == "pandas" else X[:, j] for j in range(X.shape[1]))
-    return {**dict(zip(names, columns, strict=True)), name: weights.astype(np.int64)}, name

@@ -111,11 +111,10 @@ class RelevantSelector(ReductSelector):
             ranking[self._places(layer.attributes)] = number
         return ranking
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
-        selected = set(self.relevant_.attributes)
-        return np.array([name in selected for name in self.reduct_.conditions], np.bool_)
+    def _selected(self) -> Iterable[str]:
+        return self.relevant_.attributes
 
     def _search(self, granules: Granules) -> tuple[Reduct, NDArray[np.float64]]:
-        with self._session(granules) as session:
+        with self._session_of(granules) as session:
             self._layers = Relevance(session, as_measure(self.measure), self._named_options(granules)).run()
         return self._recorded(self._layers.first), self._scores(self._layers.first, granules)

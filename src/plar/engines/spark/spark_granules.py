@@ -60,6 +60,8 @@ class SparkGranules:
     #: rows of the table, each counted once, and profiles of conditions, as in `Granules`
     n_rows: int = 0
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    #: rows that were dropped because they have no decision, counted with their weights
+    n_without_decision: int = 0
     #: whether the values are as written in text files
     text: bool = False
     #: the dictionaries that the driver does not have
@@ -145,8 +147,8 @@ class SparkGranules:
         return self.coding.cardinalities
 
     @property
-    def index_like(self) -> tuple[str, ...]:
-        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+    def index_like(self) -> dict[str, str]:
+        """The conditions that only number or name the rows, and why; see `plar.coding.index_like`."""
         return index_like(self.conditions, self.names, self.profiles, self.n_rows)
 
     @spark_call
