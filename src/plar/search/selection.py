@@ -323,7 +323,7 @@ class SelectionSearch:
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
         by_values = target_by_values(
-            granules, self._strata, self._selected, self._target.kind, self._session.table.options.decimal
+            granules, self._strata, self._selected, self._target.ranks, self._session.table.options.decimal
         )
         return Selection(
             columns=self._names_of(self._selected),

@@ -17,6 +17,7 @@ from plar.engines.stratification import Stratification
 from plar.grouping.partition import Runs
 from plar.results.report.words import half_open
 from plar.results.selection import QUARTILES, TargetAtValue, TargetByValue
+from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab
 
 #: values of a column that have a line of their own
@@ -39,19 +40,18 @@ class Target(Protocol):
 
 
 def target_by_values(
-    granules: GranuleSet, strata: Stratification, selected: Sequence[int], target_type: str, decimal: str
+    granules: GranuleSet, strata: Stratification, selected: Sequence[int], ranks: Ranks | None, decimal: str
 ) -> dict[str, TargetByValue]:
-    """The target by the values of each selected column; without values where the target is the same in all rows."""
+    """The target by the values of each selected column; without values where the target is the same in all rows.
+
+    `ranks` are those of a target of numbers, and `decimal` is the decimal mark of numbers in text.
+    """
     if not selected:
         return {}
-    if granules.n_decisions < 2:
+    n_different = granules.n_decisions if ranks is None else len(ranks.scores)
+    if n_different < 2:
         return {granules.conditions[a]: TargetByValue((), (), 0) for a in selected}
-    target: Target
-    if target_type == "numbers":
-        [values] = granules.decision_values
-        target = Quartiles(as_numbers(list(values), granules.decision[0], decimal if granules.text else None))
-    else:
-        target = ClassShares(granules)
+    target: Target = ClassShares(granules) if ranks is None else Quartiles(granules, ranks, decimal)
     tables = zip(selected, strata.cross_tabs(selected, ()), strict=True)
     return {granules.conditions[a]: _by_values(granules, a, cross_tab, target) for a, cross_tab in tables}
 
@@ -121,19 +121,15 @@ class ClassShares:
 
 
 class Quartiles:
-    """The quartiles of a target of numbers.
-
-    Parameters
-    ----------
-    numbers : (n,) array
-        The target by decision code; NaN, which stands for a missing one, is not counted.
-    """
+    """The quartiles of a target of numbers."""
 
     heads: tuple[str, ...] = QUARTILES
 
-    def __init__(self, numbers: NDArray[np.float64]) -> None:
-        #: by run: those of a target of numbers are in the order of the numbers
-        self._numbers = np.unique(numbers)
+    def __init__(self, granules: GranuleSet, ranks: Ranks, decimal: str) -> None:
+        [values] = granules.decision_values
+        #: by run: with ranks, there is one for each different number, in ascending order
+        self._numbers = np.empty(len(ranks.scores))
+        self._numbers[ranks.places] = as_numbers(list(values), granules.decision[0], decimal)
 
     def numbers(self, groups: Groups, n_groups: int, runs: Runs) -> list[tuple[float | None, ...]]:
         """The quartiles in each group; None where they are not finite."""
@@ -142,17 +138,13 @@ class Quartiles:
         ends = np.cumsum(np.bincount(groups, minlength=n_groups))
         quartiles: list[tuple[float | None, ...]] = []
         for begin, end in pairwise([0, *ends.tolist()]):
-            of_group = numbers[order[begin:end]]
-            weights = runs.weights[order[begin:end]]
-            present = ~np.isnan(of_group)
-            quartiles.append(_quartiles(of_group[present], np.cumsum(weights[present])))
+            rows = order[begin:end]
+            quartiles.append(_quartiles(numbers[rows], np.cumsum(runs.weights[rows])))
         return quartiles
 
 
 def _quartiles(numbers: NDArray[np.float64], upto: Counts) -> tuple[float | None, ...]:
     """The quartiles of sorted numbers, `upto` of which are not behind each; between two numbers in proportion."""
-    if not len(numbers):
-        return (None, None, None)
     last = int(upto[-1]) - 1
     quartiles: list[float | None] = []
     for quarter in (1, 2, 3):
