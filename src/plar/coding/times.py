@@ -25,7 +25,8 @@ _CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?
 _ZONE = r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 _POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
 _TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
-_DURATION = re.compile(r"(-)?PT([0-9]+)(?:[.]([0-9]{1,18}))?S")
+_SECONDS_OF_DURATION = r"([0-9]+)(?:[.]([0-9]{1,18}))?S"
+_DURATION = re.compile(rf"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:{_SECONDS_OF_DURATION})?)?")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -160,8 +161,9 @@ def _ticks_of_clock(
 
 
 def _ticks_of_duration(match: re.Match[str]) -> int:
-    minus, seconds, fraction = match.groups()
-    ticks = int(seconds) * TICKS + _ticks_of_fraction(fraction)
+    minus, days, hours, minutes, seconds, fraction = match.groups()
+    whole = 86_400 * int(days or 0) + 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(seconds or 0)
+    ticks = whole * TICKS + _ticks_of_fraction(fraction)
     return -ticks if minus else ticks
 
 

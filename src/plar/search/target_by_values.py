@@ -47,7 +47,7 @@ def target_by_values(
     """
     if not selected:
         return {}
-    if granules.n_decisions < 2:
+    if granules.n_decisions < 2 or (numbers is not None and len(numbers) < 2):
         return {granules.conditions[a]: TargetByValue((), (), 0) for a in selected}
     target: Target = ClassShares(granules) if numbers is None else Quartiles(numbers)
     tables = zip(selected, strata.cross_tabs(selected, ()), strict=True)
@@ -130,20 +130,18 @@ class Quartiles:
     heads: tuple[str, ...] = QUARTILES
 
     def __init__(self, numbers: Floats) -> None:
-        self._sorted = numbers
+        #: by run: those of a target of numbers are in the order of the numbers
+        self._numbers = numbers
 
     def numbers(self, groups: Groups, n_groups: int, runs: Runs) -> list[tuple[float | None, ...]]:
         """The quartiles in each group; None where they are not finite."""
-        ranks = np.arange(len(self._sorted), dtype=np.uint64)
-        keys = (groups.astype(np.uint64) << np.uint64(32)) | np.repeat(ranks, np.diff(runs.begins))
-        order = np.argsort(keys)
-        keys = keys[order]
-        weights = runs.weights[order]
-        ends = np.searchsorted(keys, np.arange(1, n_groups + 1, dtype=np.uint64) << np.uint64(32))
+        numbers = np.repeat(self._numbers, np.diff(runs.begins))
+        order = np.argsort(groups, kind="stable")
+        ends = np.cumsum(np.bincount(groups, minlength=n_groups))
         quartiles: list[tuple[float | None, ...]] = []
         for begin, end in pairwise([0, *ends.tolist()]):
-            numbers = self._sorted[keys[begin:end] & np.uint64(0xFFFFFFFF)]
-            quartiles.append(_quartiles(numbers, np.cumsum(weights[begin:end])))
+            of_group = order[begin:end]
+            quartiles.append(_quartiles(numbers[of_group], np.cumsum(runs.weights[of_group])))
         return quartiles
 
 
