@@ -191,7 +191,9 @@ def _seconds(value: SparkColumn, kind: str) -> SparkColumn:
     if kind == "timestamp":
         return (sql.unix_micros(value).cast("decimal(20,0)") * sql.lit(Decimal("0.000001"))).cast("double")
     if kind == "timestamp_ntz":  # its parts do not depend on the session's time zone
-        whole = sql.unix_date(value.cast("date")).cast("bigint") * 86_400 + sql.hour(value) * 3600 + sql.minute(value) * 60
+        whole = (
+            sql.unix_date(value.cast("date")).cast("bigint") * 86_400 + sql.hour(value) * 3600 + sql.minute(value) * 60
+        )
         return (whole.cast("decimal(20,0)") + sql.date_part(sql.lit("SECOND"), value)).cast("double")
     return value.cast("double")
 
