@@ -296,7 +296,7 @@ def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], 
 
 
 def leaves_as_they_are(rule: Rule, name: str, values: Sequence[Any] | None, n_values: int, decimal: str) -> bool:
-    """Whether a rule cuts nothing of a column, judged by its values, or some of them: `auto` and few values, or words."""
+    """Whether a rule cuts nothing of a column, by its values, or some of them: `auto` if these are few, or words."""
     if rule.method != "auto" or values is None:
         return False
     if n_values <= _MOST_CATEGORIES:

@@ -163,10 +163,12 @@ def test_granules_on_spark(spark: Any) -> None:
     engine = SparkEngine(session=spark, layout="rows")
     frame = pl.DataFrame(ORDINARY)
     rows = spark.createDataFrame(frame.to_arrow())
-    with plar.granulate(rows, "survived", engine=engine, bins="auto", missing_decision="drop") as granules:
+    granules: Any = plar.granulate(rows, "survived", engine=engine, bins="auto", missing_decision="drop")
+    with granules:
         assert plar.select(granules).columns == plar.select(frame, "survived").columns
-    with plar.granulate(rows, "survived", engine=engine, missing_decision="drop") as uncut:
-        with pytest.raises(plar.TableError, match="already granulated. Pass bins= when granulating it"):
+    uncut: Any = plar.granulate(rows, "survived", engine=engine, missing_decision="drop")
+    with uncut:
+        with pytest.raises(plar.TableError, match=r"already granulated\. Pass bins= when granulating it"):
             plar.select(uncut)
         assert plar.select(uncut, bins=None).cuts == {}
 
