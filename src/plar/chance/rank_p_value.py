@@ -73,28 +73,41 @@ def confirmed_by_ranks(
     assert table.scores is not None
     classes = scored_classes(table.runs, table.scores)
     buffers = value_buffers(classes, table.n_values)
-    judged = _judged(table.values, classes, buffers, measured)
-    bound = n_candidates * judged.bound
+    tail = judged(table.values, classes, buffers, measured)
+    bound = n_candidates * tail.bound
     if bound <= level:
         return bound
     size = _size(table.values, classes, buffers)
-    is_light = judged.skewness <= _MAX_SKEWNESS
+    is_light = tail.skewness <= _MAX_SKEWNESS
     if is_light and size.cost * wanted_draws(n_candidates, level) > _MAX_DRAWN_IF_LIGHT:
         return screened
     if size.n_objects > _MAX_OBJECTS:
         return bound
-    margins = _margins_of(table.values, classes, buffers, size)
+    drawn = drawn_with(table.values, classes, buffers, measured, n_candidates, level)
+    return bound if drawn is None else drawn
+
+
+def drawn_with(
+    values: Index,
+    classes: ScoredClasses,
+    buffers: ValueBuffers,
+    measured: Association,
+    n_candidates: int,
+    level: float,
+) -> float | None:
+    """The p-value by tables with the same margins, times the number of candidates; None if there is no time for it."""
+    size = _size(values, classes, buffers)
+    margins = _margins_of(values, classes, buffers, size)
     urn = _urn_of(margins, size.n_classes, size.n_objects)
     least = measured.statistic / classes.unit / classes.unit * (1 - 1e-9)  # ties count, whatever the order of summation
 
     def draw(key: np.uint64, first: int, reached: NDArray[np.bool_]) -> None:
         _draw(margins, urn._replace(objects=urn.objects.copy()), least, key, first, reached)
 
-    drawn = drawn_p_value(draw, margins, size.cost, _MAX_DRAWN, n_candidates, level)
-    return bound if drawn is None else drawn
+    return drawn_p_value(draw, margins, max(size.cost, 1), _MAX_DRAWN, n_candidates, level)
 
 
-def _judged(values: Index, classes: ScoredClasses, buffers: ValueBuffers, measured: Association) -> _Judged:
+def judged(values: Index, classes: ScoredClasses, buffers: ValueBuffers, measured: Association) -> _Judged:
     """Judge the tail by the margins.
 
     B can only reach b if for some value of some class T²/s reaches its part of b, however b is divided: here as the

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plar.chance import association as classes
+from plar.chance import candidates
 from plar.chance.association import Association
 from plar.chance.rank_association import rank_association, rank_associations, rank_impurity
 from plar.grouping.partition import Codes
@@ -24,7 +25,7 @@ def associations(columns: Sequence[tuple[Codes, int]], rows: StratifiedRows) -> 
 
     Candidates are given by their codes, and how many of these there may be.
     """
-    return classes.associations(columns, rows) if rows.scores is None else rank_associations(columns, rows)
+    return candidates.associations(columns, rows) if rows.scores is None else rank_associations(columns, rows)
 
 
 def impurity(rows: StratifiedRows) -> float:

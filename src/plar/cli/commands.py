@@ -445,7 +445,7 @@ COMMANDS: dict[Callable[..., None], HelpWords] = {
     ),
     granulate: HelpWords(
         "Write the distinct rows with their counts.",
-        "plar granulate examples/passengers.csv -d survived -o granules.parquet",
+        "plar granulate examples/passengers.csv -d survived -o g.parquet",
     ),
     engines: HelpWords(
         "List the engines, and why some cannot be used here.",
