@@ -309,6 +309,7 @@ def select(
     n_jobs: int | None = None,
     memory_limit: int | str | None = None,
     time_limit: float | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     verbose: bool = False,
     progress: Progress | None = None,
     on_step: OnStep | None = None,
@@ -344,7 +345,7 @@ def select(
         up to 100 and at least 3 rows each.
     target_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a target of numbers into classes.
-    engine, n_jobs, memory_limit, time_limit, verbose, progress
+    engine, n_jobs, memory_limit, time_limit, checkpoint, verbose, progress
         As for `reduce`. The phase "select" tells how many columns are selected, and how many candidates are left.
     on_step : function of a SelectionStep, optional
         Called after every column.
@@ -378,7 +379,9 @@ def select(
             keep=keep,
             target_type=target_type,
         )
-        run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
+        run = RunOptions(
+            engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit, checkpoint=checkpoint
+        )
         with Session(data, read, run, reporter) as session:
             return SelectionSearch(session, options).run()
 

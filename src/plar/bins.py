@@ -207,6 +207,7 @@ class NoNumber(TableError):
     """A column to be cut holds a value that is not a number."""
 
     def __init__(self, value: Any, name: str) -> None:
+        self.value = value
         remedy: list[Part] = ["Name it in ", Given("na"), " if it means missing, or leave the column out of bins."]
         if _is_comma_number(value):
             remedy = ["Pass ", Given("decimal", ","), "."]

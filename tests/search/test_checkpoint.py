@@ -434,7 +434,7 @@ def test_granules_on_spark_have_the_fingerprint_of_their_table(tmp_path: Path, s
 CHILD = """
 import os, signal, sys, threading, time
 import plar
-import plar.search.checkpoint
+import plar.search.checkpoint_file
 from plar.engines import Engine, LocalEngine
 
 table, checkpoint, log, result, die_at, notes_left, then_after = sys.argv[1:]
@@ -468,7 +468,7 @@ class Slow(Engine):
         evaluation.leave_one_out, evaluation.with_each = core, step
         return evaluation
 
-lines, write_from = 0, plar.search.checkpoint.write_from
+lines, write_from = 0, plar.search.checkpoint_file.write_from
 def dying(path, position, text, size):
     global lines
     lines += 1
@@ -476,7 +476,7 @@ def dying(path, position, text, size):
         write_from(path, position, text[: len(text) // 2], size)
         die()
     return write_from(path, position, text, size)
-plar.search.checkpoint.write_from = dying
+plar.search.checkpoint_file.write_from = dying
 
 note("run")
 plar.reduce(table, "d", checkpoint=checkpoint, engine=Slow()).save(result)

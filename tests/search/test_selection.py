@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import plar
 from support.environment import TURNS
-from support.selection import excess, facts, selected_by_the_rule
+from support.selection import Measured, assert_by_the_rule, facts
 from support.strategies import Sample, tables
 
 Columns = dict[str, list[Any]]
@@ -31,15 +31,6 @@ def planted(n: int = 400, seed: int = 0) -> Columns:
 
 
 # --------------------------------------------------------------------------------------------------------- the rule
-
-
-def assert_by_the_rule(selection: plar.Selection, sample: Sample, **options: Any) -> None:
-    expected = selected_by_the_rule(sample.table(), **options)
-    assert selection.columns == tuple(expected.columns)
-    assert [(s.column, s.p_value, s.adjusted, s.given) for s in selection.steps] == expected.steps
-    assert {name: (r.p_value, r.given) for name, r in selection.rejected.items()} == expected.rejected
-    assert [s.excess for s in selection.steps] == pytest.approx([float(e) for e in expected.excesses], rel=1e-9)
-    assert [s.share for s in selection.steps] == pytest.approx([float(share) for share in expected.shares], rel=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:The target 'd' is:plar.PlarWarning")
@@ -101,7 +92,7 @@ def test_shares_of_a_column_that_says_everything() -> None:
     selection = plar.select(columns, "t")
     table = Sample({"same": columns["same"], "d": columns["t"]}).table()
     assert selection.columns == ("same",)
-    assert selection.steps[0].share == pytest.approx(float(excess(table, [], "same")) / 75)
+    assert selection.steps[0].share == pytest.approx(float(Measured(table).excess([], "same")) / 75)
 
 
 # ------------------------------------------------------------------------------------------------ what does not matter
@@ -233,7 +224,7 @@ def test_rows_without_a_target_are_dropped(tmp_path: Path) -> None:
         assert selection.n_rows == 360
 
 
-NOTHING_TO_PREDICT = {
+NOTHING_TO_PREDICT: dict[str, tuple[list[Any], str]] = {
     "one class": ([1] * 60, "The target 't' is the same in every row"),
     "no value": ([None] * 60, "No row has a value of the target 't'"),
     "different texts": ([f"v{i}" for i in range(60)], "The target 't' is different in every row"),

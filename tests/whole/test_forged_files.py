@@ -18,7 +18,7 @@ from plar.engines import SparkEngine
 from plar.granules import granule_files
 from plar.results.reduct import from_dict
 from plar.results.report import page
-from plar.search.checkpoint import _Data, _data_differences
+from plar.search.checkpoint_file import Data, _data_differences
 from support.checkpoints import read_records, read_search, write_records, write_search
 
 ODD: list[Any] = [
@@ -267,7 +267,7 @@ def test_columns_are_compared_once_each() -> None:
     counts = []
     for n in (100, 200):
         names = tuple(CountedName(f"x{j}") for j in range(n))
-        data = _Data(objects=1, granules=1, conditions=names, decision=("d",), cuts={}, values="")
+        data = Data(objects=1, granules=1, conditions=names, decision=("d",), cuts={}, values="")
         CountedName.hashed = 0
         assert _data_differences(data, data) == []
         counts.append(CountedName.hashed)

@@ -10,28 +10,26 @@ and to the mean, and the gamma distribution that stands for W has no room for a 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.grouping.partition import Codes, Index, Ints, Runs, take_in_order
+from plar.grouping.partition import Index, Ints, Runs
 from plar.runtime.jit import jit
-from plar.runtime.parallel import in_threads
-from plar.uncertainty.strata import CrossTab, StratifiedRows
+from plar.uncertainty.strata import CrossTab
 
 #: fractional bits in the high word of a fixed-point sum
 _HIGH_BITS = 20
 #: fractional bits in its low word
 _LOW_BITS = 52
+_LOW_MASK = (1 << _LOW_BITS) - 1
 #: variances below the unit of a high word are added up apart, with this many bits more
 _TINY_BITS = 30
 
 # The fixed-point sums, and where they are:
 #: what W gains
-_GAINED = 0
+GAINED = 0
 #: what is subtracted from it
 _SUBTRACTED = 1
 #: its mean
@@ -40,14 +38,12 @@ _MEAN = 2
 _VARIANCE = 3
 #: variances too small for that
 _TINY_VARIANCE = 4
-_N_SUMS = 5
+N_SUMS = 5
 
-#: cells of several candidates that are measured in one go
-_CELLS_TOGETHER = 1 << 18
 #: classes of up to this many objects are counted without rounding
 _MAX_SMALL_CLASS = 4096
 #: 2^50 divided by each number of objects of a small class
-_INVERSES: Final = np.rint(2.0**50 / np.maximum(np.arange(_MAX_SMALL_CLASS + 1), 1)).astype(np.int64)
+INVERSES: Final = np.rint(2.0**50 / np.maximum(np.arange(_MAX_SMALL_CLASS + 1), 1)).astype(np.int64)
 
 
 class Association(NamedTuple):
@@ -68,30 +64,37 @@ def association(table: CrossTab) -> Association:
     >>> association(CrossTab.of(values, decisions, counts, order, starts, 2))
     Association(statistic=2.0, mean=0.6666666666666666, variance=0.888888888888889)
     """
-    sums = np.zeros((_N_SUMS, 2), np.int64)
-    _moments(table.values, table.runs, class_buffers(table.runs, table.n_values), _INVERSES, sums)
+    sums = np.zeros((N_SUMS, 2), np.int64)
+    _moments(table.values, table.runs, class_buffers(table.runs, table.n_values), INVERSES, sums)
     return _association_of(sums)
 
 
-def associations(columns: Sequence[tuple[Codes, int]], rows: StratifiedRows) -> list[Association]:
-    """Measure how each of several candidates goes with the decision; several at a time, in threads.
+def associations_of(sums: Ints) -> list[Association]:
+    """The numbers in the fixed-point sums of several candidates."""
+    high = sums[:, :, 0]
+    low = sums[:, :, 1]
+    carried = low[:, GAINED] - low[:, _SUBTRACTED]
+    gain_high = high[:, GAINED] - high[:, _SUBTRACTED] + (carried >> _LOW_BITS)
+    gain_low = np.where(gain_high < 0, 0, carried & _LOW_MASK)
+    gain_high = np.maximum(gain_high, 0)
+    columns = [
+        _as_floats(gain_high, gain_low),
+        _as_floats(high[:, _MEAN], low[:, _MEAN]),
+        _as_floats(high[:, _VARIANCE], low[:, _VARIANCE]),
+    ]
+    measured = [Association(*numbers) for numbers in zip(*columns, strict=True)]
+    # the others would be rounded twice
+    is_wide = (high[:, :_TINY_VARIANCE] >= 1 << 53).any(axis=1) | sums[:, _TINY_VARIANCE].any(axis=1)
+    for i in np.flatnonzero(is_wide).tolist():
+        measured[i] = _association_of(sums[i])
+    return measured
 
-    Candidates are given by their codes, and how many of these there may be.
-    """
-    order, runs = rows
-    n_together = max(1, _CELLS_TOGETHER // max(1, len(order)))
-    batches = [columns[first : first + n_together] for first in range(0, len(columns), n_together)]
 
-    def of_batch(batch: Sequence[tuple[Codes, int]]) -> list[Association]:
-        values = np.empty((len(batch), len(order)), np.uint32)
-        for i, (codes, _) in enumerate(batch):
-            take_in_order(codes, order, values[i])
-        sums = np.zeros((len(batch), _N_SUMS, 2), np.int64)
-        most_values = max(n_values for _, n_values in batch)
-        _moments_of_each(values, runs, class_buffers(runs, most_values), _INVERSES, sums)
-        return [_association_of(of_candidate) for of_candidate in sums]
-
-    return list(chain.from_iterable(in_threads(of_batch, batches, len(columns) * len(order))))
+def _as_floats(high: Ints, low: Ints) -> list[float]:
+    """Sums of two words as numbers, rounded once if the high word fits a float."""
+    numbers = high.astype(np.float64) * 2.0**_LOW_BITS + low.astype(np.float64)
+    floats: list[float] = (numbers * 2.0 ** -(_HIGH_BITS + _LOW_BITS)).tolist()
+    return floats
 
 
 def _association_of(sums: Ints) -> Association:
@@ -106,7 +109,7 @@ def _association_of(sums: Ints) -> Association:
 
 def impurity(runs: Runs) -> float:
     """Gini impurity of the decisions within classes, times the number of objects: the largest W of any candidate."""
-    sums = np.zeros((_N_SUMS, 2), np.int64)
+    sums = np.zeros((N_SUMS, 2), np.int64)
     _add_impurity(runs.weights, runs.begins, runs.first, sums)
     return _association_of(sums).statistic
 
@@ -141,22 +144,22 @@ def class_buffers(runs: Runs, n_values: int) -> ClassBuffers:
 
 
 @jit
-def _add(sums: Ints, which: int, term: float) -> None:
+def add_term(sums: Ints, which: int, term: float) -> None:
     """Add a term to a fixed-point sum, which does not depend on the order of its terms."""
     scaled = term * 2.0**_HIGH_BITS
     high = np.int64(scaled)
     low = sums[which, 1] + np.int64((scaled - np.float64(high)) * 2.0**_LOW_BITS)
     sums[which, 0] += high + (low >> _LOW_BITS)
-    sums[which, 1] = low & ((1 << _LOW_BITS) - 1)
+    sums[which, 1] = low & _LOW_MASK
 
 
 @jit
 def _add_moments(sums: Ints, mean: float, variance: float) -> None:
-    _add(sums, _MEAN, mean)
+    add_term(sums, _MEAN, mean)
     if variance >= 2.0**-_HIGH_BITS:
-        _add(sums, _VARIANCE, variance)
+        add_term(sums, _VARIANCE, variance)
     elif variance > 0:
-        _add(sums, _TINY_VARIANCE, variance * 2.0**_TINY_BITS)
+        add_term(sums, _TINY_VARIANCE, variance * 2.0**_TINY_BITS)
 
 
 @jit
@@ -225,11 +228,11 @@ def _add_impurity(weights: Ints, begins: Index, first: Index, sums: Ints) -> Non
         n = weights[begins[low] : begins[high]].sum()
         for run in range(low, high):
             n_decided = weights[begins[run] : begins[run + 1]].sum()
-            _add(sums, _GAINED, np.float64(n_decided) * (np.float64(n - n_decided) / np.float64(n)))
+            add_term(sums, GAINED, np.float64(n_decided) * (np.float64(n - n_decided) / np.float64(n)))
 
 
 @jit
-def _moments_of_each(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
+def add_moments_of_each(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, sums: Ints) -> None:
     """Add up the moments of candidates whose values are the rows of an array."""
     for i in range(len(values)):
         _moments(values[i], runs, buffers, inverses, sums[i])
@@ -280,14 +283,14 @@ def _moments(values: Index, runs: Runs, buffers: ClassBuffers, inverses: Ints, s
         n_values, n = count_class(values, weights, begins, low, high, buffers)
         w_varies = varies(n_values, n_decisions, n, buffers)
         if w_varies and n < len(inverses):
-            _add_small_class(n_values, n_decisions, n, buffers, inverses, sums)
+            add_small_class(n_values, n_decisions, n, buffers, inverses, sums)
         elif w_varies:
             for t in range(n_values):
                 sizes[t] = by_value[present[t]]
             _add_statistic(values, weights, begins, low, n_decisions, n, buffers, sums)
             sort_first(sizes, n_values)
             sort_first(decided, n_decisions)
-            _add_large_class(sizes, n_values, decided, n_decisions, np.float64(n), sums)
+            add_large_class(sizes, n_values, decided, n_decisions, np.float64(n), sums)
         for t in range(n_values):
             by_value[present[t]] = 0
             squares[present[t]] = 0
@@ -325,12 +328,12 @@ def _add_statistic(
                 of_decision[value] = 0
                 rest -= size
                 deviation = deviation_of(k, size, n_decided, n)
-                _add(sums, _GAINED, deviation * deviation / square / np.float64(size))
-        _add(sums, _GAINED, np.float64(n_decided) * np.float64(n_decided) / square * np.float64(rest))
+                add_term(sums, GAINED, deviation * deviation / square / np.float64(size))
+        add_term(sums, GAINED, np.float64(n_decided) * np.float64(n_decided) / square * np.float64(rest))
 
 
 @jit
-def _add_small_class(
+def add_small_class(
     n_values: int, n_decisions: np.int64, n: int, buffers: ClassBuffers, inverses: Ints, sums: Ints
 ) -> None:
     """W, mean and variance of a small class, in whole numbers, which are exact in any order of summation."""
@@ -343,7 +346,7 @@ def _add_small_class(
     for t in range(n_values):
         size = by_value[present[t]]
         inverse_sum += inverses[size]
-        _add(sums, _GAINED, np.float64(squares[present[t]]) / np.float64(size))
+        add_term(sums, GAINED, np.float64(squares[present[t]]) / np.float64(size))
     pairs = 0
     triples = 0
     square = 0
@@ -352,7 +355,7 @@ def _add_small_class(
         square += n_decided * n_decided
         pairs += n_decided * (n_decided - 1)
         triples += n_decided * (n_decided - 1) * (n_decided - 1)
-    _add(sums, _SUBTRACTED, np.float64(square) / np.float64(n))
+    add_term(sums, _SUBTRACTED, np.float64(square) / np.float64(n))
     count = np.float64(n)
     size = np.float64(n_values)
     two = count * (count - 1)
@@ -372,7 +375,7 @@ def _add_small_class(
 
 
 @jit
-def _add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: np.int64, n: float, sums: Ints) -> None:
+def add_large_class(sizes: Ints, n_sizes: int, decided: Ints, n_decisions: np.int64, n: float, sums: Ints) -> None:
     """Mean and variance of W of one class; sizes are sorted, because float sums depend on the order."""
     n_values = np.float64(n_sizes)
     two = n * (n - 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
-_SECONDS_PER_DAY = 86_400
 _EPOCH = dt.date(1970, 1, 1).toordinal()
+#: units of a second in which times are compared
+_TICKS = 10**18
 
 # ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
-_CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]+))?)?"
-_ZONE = r"(Z|([+-])([0-9]{2}):?([0-9]{2})?)"
+_CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
+_ZONE = r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
 _POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
-_TIME_OF_DAY = re.compile(_CLOCK)
-_DURATION = re.compile(
-    r"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:([0-9]+)(?:[.]([0-9]+))?S)?)?"
-)
+_TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
+_SECONDS_OF_DURATION = r"([0-9]+)(?:[.]([0-9]{1,18}))?S"
+_DURATION = re.compile(rf"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:{_SECONDS_OF_DURATION})?)?")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -82,30 +82,33 @@ def _duration(ticks: int, unit: str) -> str:
 # -- as numbers -------------------------------------------------------------------------------------------------
 
 
-def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
-    """The times that texts write, all points in time, all times of day or all durations, in seconds; else None.
+def times_as_numbers(texts: Sequence[str]) -> list[int] | None:
+    """The times that texts write, all points in time, all times of day or all durations; None if some text is no such.
 
-    Points in time count from 1970 on, in UTC if they have no zone. Each is the nearest float, and NaN is missing.
+    They are exact, in units of 10^-18 seconds. Points in time count from 1970 on, in UTC if they have no zone.
+
+    >>> times_as_numbers(["2024-02-29", "2024-02-29 00:00:01.5"]), times_as_numbers(["2024-02-29", "12:30"])
+    ([1709164800000000000000000000, 1709164801500000000000000000], None)
+    """
+    for pattern, ticks_of in _KINDS_OF_TIMES:
+        if texts and pattern.fullmatch(texts[0].strip()):
+            return _ticks_of_each(texts, pattern, ticks_of)
+    return None
+
+
+def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
+    """The same times in seconds, each as the nearest float; None is missing, and NaN.
 
     >>> written_times(["1970-01-02", None, "1970-01-01T00:00:01.5"]), written_times(["1970-01-02", "12:00"])
     (array([8.64e+04,      nan, 1.50e+00]), None)
     """
-    first = next((text for text in texts if text is not None), None)
-    if first is None:
+    is_present = np.array([text is not None for text in texts])
+    ticks = times_as_numbers([text for text in texts if text is not None])
+    if ticks is None:
         return None
-    for pattern, seconds_of in _KINDS_OF_TIMES:
-        if pattern.fullmatch(first.strip()):
-            seconds = np.full(len(texts), np.nan)
-            for i, text in enumerate(texts):
-                if text is None:
-                    continue
-                match = pattern.fullmatch(text.strip())
-                number = None if match is None else seconds_of(match)
-                if number is None:
-                    return None
-                seconds[i] = number
-            return seconds
-    return None
+    seconds = np.full(len(texts), np.nan)
+    seconds[is_present] = [number / _TICKS for number in ticks]  # a quotient of whole numbers is rounded once
+    return seconds
 
 
 def is_time(text: str) -> bool:
@@ -114,49 +117,62 @@ def is_time(text: str) -> bool:
     >>> is_time("2026-02-28"), is_time("2026-02-29"), is_time("23:59"), is_time("-PT90S"), is_time("2026")
     (True, False, True, True, False)
     """
-    return written_times([text]) is not None
+    return times_as_numbers([text]) is not None
 
 
-def _seconds_of_point(match: re.Match[str]) -> float | None:
-    """Seconds since 1970; None for a day that does not exist."""
-    month, day, *clock, zone, sign, hours, minutes = match.groups()
+_TicksOf: TypeAlias = Callable[[re.Match[str]], int | None]
+
+
+def _ticks_of_each(texts: Sequence[str], pattern: re.Pattern[str], ticks_of: _TicksOf) -> list[int] | None:
+    """All times of one kind; None if a text is none."""
+    times: list[int] = []
+    for text in texts:
+        match = pattern.fullmatch(text.strip())
+        ticks = None if match is None else ticks_of(match)
+        if ticks is None:
+            return None
+        times.append(ticks)
+    return times
+
+
+def _ticks_of_point(match: re.Match[str]) -> int | None:
+    """Since 1970; None for a day that does not exist."""
+    month, day, *clock = match.groups()
     try:
         days = dt.date.fromisoformat(month + (day or "-01")).toordinal() - _EPOCH
     except ValueError:
         return None
-    seconds = days * _SECONDS_PER_DAY
-    if zone not in (None, "Z"):
-        offset = 3600 * int(hours) + 60 * int(minutes or 0)
-        seconds += offset if sign == "-" else -offset
-    return _with_clock(seconds, *clock)
+    return days * 86_400 * _TICKS + _ticks_of_clock(*clock)
 
 
-def _seconds_of_day(match: re.Match[str]) -> float:
-    return _with_clock(0, *match.groups())
+def _ticks_of_day(match: re.Match[str]) -> int:
+    return _ticks_of_clock(*match.groups())
 
 
-def _with_clock(seconds: int, hour: str | None, minute: str | None, second: str | None, fraction: str | None) -> float:
-    seconds += 3600 * int(hour or 0) + 60 * int(minute or 0) + int(second or 0)
-    return _with_fraction(seconds, fraction)
+def _ticks_of_clock(
+    hour: str | None, minute: str | None, second: str | None, fraction: str | None, zone: str | None
+) -> int:
+    """A time of day, in UTC if it has a zone."""
+    seconds = int(hour or 0) * 3600 + int(minute or 0) * 60 + int(second or 0)
+    if zone is not None and zone != "Z":
+        offset = int(zone[1:3]) * 3600 + int(zone[3:].lstrip(":") or 0) * 60
+        seconds += offset if zone[0] == "-" else -offset
+    return seconds * _TICKS + _ticks_of_fraction(fraction)
 
 
-def _seconds_of_duration(match: re.Match[str]) -> float:
+def _ticks_of_duration(match: re.Match[str]) -> int:
     minus, days, hours, minutes, seconds, fraction = match.groups()
-    whole = _SECONDS_PER_DAY * int(days or 0) + 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(seconds or 0)
-    duration = _with_fraction(whole, fraction)
-    return -duration if minus else duration
+    whole = 86_400 * int(days or 0) + 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(seconds or 0)
+    ticks = whole * _TICKS + _ticks_of_fraction(fraction)
+    return -ticks if minus else ticks
 
 
-def _with_fraction(seconds: int, digits: str | None) -> float:
-    """The float that is nearest to seconds with decimals: a quotient of whole numbers is rounded once."""
-    if not digits:
-        return float(seconds)
-    unit = 10 ** len(digits)
-    return float((seconds * unit + int(digits)) / unit)
+def _ticks_of_fraction(digits: str | None) -> int:
+    return int((digits or "").ljust(18, "0"))
 
 
-_KINDS_OF_TIMES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], float | None]], ...] = (
-    (_POINT, _seconds_of_point),
-    (_TIME_OF_DAY, _seconds_of_day),
-    (_DURATION, _seconds_of_duration),
+_KINDS_OF_TIMES: tuple[tuple[re.Pattern[str], _TicksOf], ...] = (
+    (_POINT, _ticks_of_point),
+    (_TIME_OF_DAY, _ticks_of_day),
+    (_DURATION, _ticks_of_duration),
 )

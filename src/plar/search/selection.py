@@ -1,6 +1,7 @@
 """The search of `plar.select`: few columns that predict as well as all.
 
-One number ranks and tests: the excess of a candidate's W over its mean by chance, within classes of rows.
+One number ranks and tests: the excess of a candidate's statistic over its mean by chance, within classes of rows. The
+statistic is W for a target of classes, and B for one of numbers; see `plar.chance.statistic`.
 
 First part, given all: among the candidates take the one of the largest excess within the classes of U/R that beats
 chance. After a few columns the classes hold a row or two, and no test has power left.
@@ -28,7 +29,9 @@ from plar.engines.stratification import Stratification
 from plar.errors import AllRowsDropped, Interrupted, printable, warn
 from plar.options import SelectOptions
 from plar.results.selection import Rejection, Selection, SelectionStep
+from plar.search.selection_checkpoint import SavedStratification, SelectionCheckpoint
 from plar.search.selection_notes import notes_on
+from plar.search.target import Target, check_one_target, target_of
 from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
@@ -64,6 +67,7 @@ class SelectionSearch:
     def __init__(self, session: Session, options: SelectOptions) -> None:
         self._session = session
         self._options = options
+        self._checkpoint = SelectionCheckpoint(session.run_options.checkpoint)
         self._steps: list[SelectionStep] = []
         #: R: what is included, then what was selected
         self._selected: list[int] = []
@@ -78,6 +82,7 @@ class SelectionSearch:
 
     # from `_prepare` on
     _granules: GranuleSet
+    _target: Target
     _strata: Stratification
     _included: tuple[int, ...]
     #: the most that a candidate could say by itself
@@ -103,12 +108,15 @@ class SelectionSearch:
 
     def _prepare(self) -> None:
         """Read the table, and sort out which columns are candidates."""
+        check_one_target(self._session.table)
         self._options = self._session.named_to_select(self._options)
         self._granules = self._session.granules
         self._session.tell_size()
         self._seconds = self._session.take_seconds()
-        self._strata = self._session.engine.stratify(self._granules)
         granules = self._granules
+        self._target = target_of(self._session.table, granules, self._options.target_type)
+        strata = self._session.engine.stratify(granules, self._target.ranks)
+        self._strata = SavedStratification(strata, self._checkpoint)
         self._included = tuple(granules.positions(self._options.include))
         self._selected = list(self._included)
         self._strata.select(*self._included)
@@ -116,6 +124,14 @@ class SelectionSearch:
         self._candidates = [
             a for a, name in enumerate(granules.conditions) if name not in self._left_out and a not in self._included
         ]
+        self._begin_checkpoint()
+
+    def _begin_checkpoint(self) -> None:
+        """Say in the checkpoint what is searched, or find there what an earlier run did."""
+        options = {**self._options.settings(), "left_out": list(self._left_out)}
+        self._checkpoint.begin(self._granules, options)
+        if self._checkpoint.resumed:
+            self._session.reporter.resumed(self._checkpoint.n_steps, has_core=False)
 
     def _search(self) -> bool:
         """Both parts; returns whether all candidates were decided, as far as `max_columns` allows."""
@@ -126,9 +142,10 @@ class SelectionSearch:
         self._impurity = self._strata.impurity(())
         if not self._select_given_all():
             return False
-        if self._options.given == "all":
-            return True
-        return self._select_given_each()
+        if self._options.given == "each" and not self._select_given_each():
+            return False
+        self._checkpoint.check_end()
+        return True
 
     def _is_full(self) -> bool:
         """Whether as many columns are selected as the user wants."""
@@ -136,7 +153,8 @@ class SelectionSearch:
         return limit is not None and len(self._selected) >= limit
 
     def _is_late(self) -> bool:
-        return perf_counter() >= self._session.deadline
+        """Whether time is up; what an earlier run has found is taken all the same."""
+        return not self._checkpoint.is_behind and perf_counter() >= self._session.deadline
 
     def _tell(self) -> None:
         self._session.reporter.phase("select", len(self._steps), len(self._candidates))
@@ -169,8 +187,7 @@ class SelectionSearch:
         for a in best_first(scores, _TIE_BOUND):
             if n * screened_p_value(measured[a]) > alpha:
                 continue
-            cross_tab = next(iter(self._strata.cross_tabs([a])))
-            adjusted = p_value(cross_tab, n, alpha)
+            adjusted = self._p_value(a, n)
             if adjusted <= alpha:
                 excess = _excess(measured[a])
                 return SelectionStep(
@@ -241,15 +258,13 @@ class SelectionSearch:
     def _confirmed(self, a: int, candidate: _Candidate, began: float) -> SelectionStep | None:
         """The step that adds a candidate, if exact tests confirm what the screens said; else it is out."""
         alpha = self._options.alpha
-        by_itself = next(iter(self._strata.cross_tabs([a], ())))
-        adjusted = p_value(by_itself, self._n_candidates, alpha)
+        adjusted = self._p_value(a, self._n_candidates, ())
         p = adjusted / self._n_candidates
         if adjusted > alpha:
             self._reject(a, p, ())
             return None
         if candidate.largest_given:
-            beside = next(iter(self._strata.cross_tabs([a], candidate.largest_given)))
-            p = p_value(beside, 1, alpha)
+            p = self._p_value(a, 1, candidate.largest_given)
             if p > alpha:
                 self._reject(a, p, candidate.largest_given)
                 return None
@@ -265,19 +280,33 @@ class SelectionSearch:
 
     # -- both ----------------------------------------------------------------------------------------------------
 
+    def _p_value(self, a: int, n_candidates: int, within: tuple[int, ...] | None = None) -> float:
+        """The exact p-value within the classes of U/R, or of U/`within`, times the number of candidates."""
+        given = self._selected if within is None else within
+        p = self._checkpoint.tested(a, given)
+        if p is None:
+            cross_tab = next(iter(self._strata.cross_tabs([a], within)))
+            p = p_value(cross_tab, n_candidates, self._options.alpha)
+            self._checkpoint.add_test(a, given, p)
+        return p
+
     def _score(self, excess: float) -> int:
         """An excess as a whole number, the smaller the better."""
         return -int(excess / self._granules.n_objects * (1 << _SCORE_BITS))
 
     def _add(self, step: SelectionStep) -> None:
-        """R ← R ∪ {a}."""
+        """R ← R ∪ {a}; the caller hears of it unless an earlier run did it."""
+        saved = self._checkpoint.finished(step)
+        if saved is None:
+            self._checkpoint.add_step(step)
         [a] = self._granules.positions([step.column])
         self._strata.select(a)
         self._selected.append(a)
         self._candidates.remove(a)
-        self._steps.append(step)
+        self._steps.append(saved or step)
         self._tell()
-        self._session.reporter.selected(step)
+        if saved is None:
+            self._session.reporter.selected(step)
 
     def _reject(self, a: int, p: float, given: tuple[int, ...]) -> None:
         self._candidates.remove(a)
@@ -293,9 +322,8 @@ class SelectionSearch:
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
-        target_type = "classes"
         by_values = target_by_values(
-            granules, self._strata, self._selected, target_type, self._session.table.options.decimal
+            granules, self._strata, self._selected, self._target.kind, self._session.table.options.decimal
         )
         return Selection(
             columns=self._names_of(self._selected),
@@ -311,8 +339,8 @@ class SelectionSearch:
             given=self._options.given,
             complete=self._complete,
             n_rows=granules.n_objects,
-            target_type=target_type,
-            n_classes=granules.n_decisions,
+            target_type=self._target.kind,
+            n_classes=self._target.n_classes,
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
             notes=tuple(notes_on(granules, settings["bins"], self._left_out, alone)),

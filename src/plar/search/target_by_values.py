@@ -132,21 +132,20 @@ class Quartiles:
     heads: tuple[str, ...] = QUARTILES
 
     def __init__(self, numbers: NDArray[np.float64]) -> None:
-        self._sorted, ranks = np.unique(numbers, return_inverse=True)
-        self._ranks = ranks.astype(np.uint64)
+        #: by run: those of a target of numbers are in the order of the numbers
+        self._numbers = np.unique(numbers)
 
     def numbers(self, groups: Groups, n_groups: int, runs: Runs) -> list[tuple[float | None, ...]]:
         """The quartiles in each group; None where they are not finite."""
-        keys = (groups.astype(np.uint64) << np.uint64(32)) | np.repeat(self._ranks, np.diff(runs.begins))
-        order = np.argsort(keys)
-        keys = keys[order]
-        weights = runs.weights[order]
-        ends = np.searchsorted(keys, np.arange(1, n_groups + 1, dtype=np.uint64) << np.uint64(32))
+        numbers = np.repeat(self._numbers, np.diff(runs.begins))
+        order = np.argsort(groups, kind="stable")
+        ends = np.cumsum(np.bincount(groups, minlength=n_groups))
         quartiles: list[tuple[float | None, ...]] = []
         for begin, end in pairwise([0, *ends.tolist()]):
-            numbers = self._sorted[keys[begin:end] & np.uint64(0xFFFFFFFF)]
-            present = ~np.isnan(numbers)
-            quartiles.append(_quartiles(numbers[present], np.cumsum(weights[begin:end][present])))
+            of_group = numbers[order[begin:end]]
+            weights = runs.weights[order[begin:end]]
+            present = ~np.isnan(of_group)
+            quartiles.append(_quartiles(of_group[present], np.cumsum(weights[present])))
         return quartiles
 
 

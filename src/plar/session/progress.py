@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from plar.engines.job_progress import JobProgress
 from plar.errors import printable
 from plar.results.reduct import Step
-from plar.results.report.words import number
+from plar.results.report.words import counted, number
 from plar.results.selection import SelectionStep
 from plar.runtime.limits import shown_bytes, shown_seconds
 from plar.session.reporter import Callbacks, MemoryNeed, OnStep, Progress, Reporter, Reporters
@@ -43,12 +43,12 @@ _NO_CLOCK = SimpleNamespace(running=False, seconds=0.0)
 class ResumeNote(Reporter):
     """Says only that a search goes on from a checkpoint."""
 
-    def resumed(self, n_steps: int) -> None:
+    def resumed(self, n_steps: int, *, has_core: bool = True) -> None:
         """Say what is done already."""
-        steps = "core"
-        if n_steps:
-            steps += f" and {n_steps:,} step{'' if n_steps == 1 else 's'}"
-        print(f"Resuming from the checkpoint: {steps} done.", file=sys.stderr, flush=True)
+        done = "core done" if has_core else f"{counted(n_steps, 'column')} selected"
+        if has_core and n_steps:
+            done = f"core and {counted(n_steps, 'step')} done"
+        print(f"Resuming from the checkpoint: {done}.", file=sys.stderr, flush=True)
 
 
 class Display(ResumeNote):

@@ -37,8 +37,8 @@ class Reporter:
     def granulated(self, n_granules: int, n_objects: int, memory: MemoryNeed | None) -> None:
         """The table is read; `memory` is what the search needs, if that is known."""
 
-    def resumed(self, n_steps: int) -> None:
-        """The core and some steps come from a checkpoint."""
+    def resumed(self, n_steps: int, *, has_core: bool = True) -> None:
+        """Some steps come from a checkpoint, and the core, if there is one."""
 
     def job(self, job: JobProgress) -> None:
         """A pass over the candidates has come so far."""
@@ -69,7 +69,7 @@ class Callbacks(Reporter):
         if self._progress is not None:
             self._progress(name, done, total)
 
-    def resumed(self, n_steps: int) -> None:
+    def resumed(self, n_steps: int, *, has_core: bool = True) -> None:
         """Pass it on as a phase."""
         self.phase("resume", n_steps, 0)
 
@@ -101,10 +101,10 @@ class Reporters(Reporter):
         for reporter in self._reporters:
             reporter.granulated(n_granules, n_objects, memory)
 
-    def resumed(self, n_steps: int) -> None:
+    def resumed(self, n_steps: int, *, has_core: bool = True) -> None:
         """Pass on what a checkpoint had."""
         for reporter in self._reporters:
-            reporter.resumed(n_steps)
+            reporter.resumed(n_steps, has_core=has_core)
 
     def job(self, job: JobProgress) -> None:
         """Pass on how far a pass is."""

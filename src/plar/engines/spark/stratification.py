@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from pyspark import Broadcast
 
-from plar.chance.association import Association, association, associations, impurity
+from plar.chance.association import Association
+from plar.chance.statistic import association, associations, impurity
 from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Share
 from plar.engines.spark.columns_exchange import columns_of
@@ -23,10 +24,11 @@ from plar.engines.spark.rows_exchange import Cells, Key, TaskState, classes_in, 
 from plar.engines.spark.session import explained
 from plar.granules.granules import Granules
 from plar.grouping.factorize import factorized
-from plar.grouping.partition import Array, Codes, Index, Runs, find_runs, weights_in_order
+from plar.grouping.partition import Array, Codes, Index, Runs, weights_in_order
 from plar.measures import LCE
 from plar.runtime.parallel import threads
 from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.ranks import Ranks, RunScores
 from plar.uncertainty.strata import CrossTab, Strata, StratifiedRows
 
 if TYPE_CHECKING:
@@ -43,6 +45,7 @@ class SentRows(NamedTuple):
     order: Index
     run_begins: Index
     first_runs: Index
+    scores: RunScores | None
 
 
 class ColumnsStratification:
@@ -55,10 +58,18 @@ class ColumnsStratification:
     blocks : ColumnBlocks
     columns : FetchedColumns, optional
         The columns of `granules`, if they are fetched from the cluster.
+    ranks : Ranks, optional
+        Those of a decision of numbers.
     """
 
-    def __init__(self, granules: Granules, blocks: ColumnBlocks, columns: FetchedColumns | None = None) -> None:
-        self._strata = Strata(granules)
+    def __init__(
+        self,
+        granules: Granules,
+        blocks: ColumnBlocks,
+        columns: FetchedColumns | None = None,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self._strata = Strata(granules, ranks=ranks)
         self._blocks = blocks
         self._columns = columns
 
@@ -75,7 +86,7 @@ class ColumnsStratification:
             return []
         self._fetch(within or ())
         rows = self._strata.rows(within)
-        sent = self._blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first))
+        sent = self._blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first, rows.scores))
         counts = self._blocks.decisions_and_counts
         task = partial(_associations, decisions_and_counts=counts, rows=sent, wanted=frozenset(candidates))
         try:
@@ -93,7 +104,7 @@ class ColumnsStratification:
     def impurity(self, within: Sequence[int] | None = None) -> float:
         """The most that a candidate's statistic could be."""
         self._fetch(within or ())
-        return impurity(self._strata.rows(within).runs)
+        return impurity(self._strata.rows(within))
 
     def _fetch(self, attributes: Sequence[int]) -> None:
         """Fetch columns that are not on the driver, in one job."""
@@ -102,10 +113,11 @@ class ColumnsStratification:
 
 
 class RowsStratification:
-    """Classes and candidates on the cluster."""
+    """Classes and candidates on the cluster; with ranks, decisions are compared by these."""
 
-    def __init__(self, granules: SparkGranules) -> None:
+    def __init__(self, granules: SparkGranules, ranks: Ranks | None = None) -> None:
         self._granules = granules
+        self._ranks = ranks
         self._selected: tuple[int, ...] = ()
 
     def select(self, *attributes: int) -> None:
@@ -130,7 +142,9 @@ class RowsStratification:
             cells = counts.pop(a)
             order, starts = partition_counts(cells.decisions, cells.classes)
             n_values = self._granules.coding.cardinalities[a]
-            tables.append(CrossTab.of(cells.values, cells.decisions, cells.counts, order, starts, n_values))
+            tables.append(
+                CrossTab.of(cells.values, cells.decisions, cells.counts, order, starts, n_values, self._ranks)
+            )
         return tables
 
     @spark_call
@@ -138,7 +152,7 @@ class RowsStratification:
         """The most that a candidate's statistic could be."""
         cells = self._counts([], within)[_NO_CANDIDATE]
         order, starts = partition_counts(cells.decisions, cells.classes)
-        return impurity(find_runs(cells.decisions, cells.counts, order, starts))
+        return impurity(StratifiedRows.of(cells.decisions, cells.counts, order, starts, self._ranks))
 
     def _counts(self, candidates: Sequence[int], within: Sequence[int] | None) -> dict[int, Cells]:
         """Counts of each candidate by class, value and decision; without candidates, by class and decision."""
@@ -153,7 +167,9 @@ class RowsStratification:
         for keys, counts in pieces:
             number_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.uint32)
             for a, cells in counts:
-                parts.setdefault(a, []).append(cells._replace(classes=number_of[cells.classes]))
+                decisions = cells.decisions if self._ranks is None else self._ranks.places[cells.decisions]
+                in_all_pieces = cells._replace(classes=number_of[cells.classes], decisions=decisions)
+                parts.setdefault(a, []).append(in_all_pieces)
         return {
             a: Cells(*(np.concatenate(column) for column in zip(*of_candidate, strict=True)))
             for a, of_candidate in parts.items()
@@ -174,8 +190,8 @@ def _associations(
 ) -> Iterator[tuple[int, Association]]:
     """Measure each block's candidates; of a group that several tasks hold, each measures a part of the columns."""
     _, counts = decisions_and_counts.value
-    order, run_begins, first_runs = rows.value
-    stratified = StratifiedRows(order, Runs(weights_in_order(counts, order), run_begins, first_runs))
+    order, run_begins, first_runs, scores = rows.value
+    stratified = StratifiedRows(order, Runs(weights_in_order(counts, order), run_begins, first_runs), scores)
     for share, arrays in blocks:
         group = share.group
         n_columns = len(group.attributes)

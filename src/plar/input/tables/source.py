@@ -78,6 +78,10 @@ class Source(ABC):
         """Give the columns their roles."""
         return assign(self.names, options, coded_y, y_name)
 
+    def is_categorical(self, name: str) -> bool:
+        """Whether a column is declared to hold categories, whatever its values look like."""
+        return False
+
     @abstractmethod
     def granulate(self, roles: Roles) -> GranuleSet:
         """Read the rows and return the distinct ones with their counts."""
