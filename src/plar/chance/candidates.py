@@ -32,11 +32,13 @@ from plar.chance.association import (
 from plar.grouping.partition import Codes, Index, Ints, take_in_order
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads
-from plar.uncertainty.strata import StratifiedRows
+from plar.uncertainty.strata import Strata, StratifiedRows
 
 #: a candidate: its codes by row, and how many there may be
 Column: TypeAlias = tuple[Codes, int]
 
+#: columns that are here at a time: an engine may have packed them
+_COLUMNS_AT_ONCE = 1 << 10
 #: rows of several candidates that a thread counts in one go, and those that it first brings into the order of classes
 _ROWS_COUNTED_TOGETHER = 1 << 20
 _ROWS_ORDERED_TOGETHER = 1 << 18
@@ -61,7 +63,6 @@ def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Associ
     Examples
     --------
     >>> import plar
-    >>> from plar.uncertainty.strata import Strata
     >>> strata = Strata(plar.granulate({"a": [0, 1, 1], "b": [0, 1, 2], "d": [0, 1, 1]}, "d"))
     >>> [measured.mean for measured in associations([strata.column(0), strata.column(1)], strata.rows(()))]
     [0.6666666666666666, 0.0]
@@ -85,6 +86,26 @@ def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Associ
     for _ in in_threads(measure, tasks, len(columns) * n_rows):
         pass
     return associations_of(sums)
+
+
+def associations_within(
+    strata: Strata, candidates: Sequence[int], within: Sequence[int] | None = None
+) -> list[Association]:
+    """Measure candidates within the classes of U/R, or of U/`within`; some columns at a time, if they must be unpacked.
+
+    Examples
+    --------
+    >>> import plar
+    >>> strata = Strata(plar.granulate({"a": [0, 1, 1], "b": [0, 1, 2], "d": [0, 1, 1]}, "d"))
+    >>> [measured.mean for measured in associations_within(strata, [0, 1])]
+    [0.6666666666666666, 0.0]
+    """
+    rows = strata.rows(within)
+    measured: list[Association] = []
+    for first in range(0, len(candidates), _COLUMNS_AT_ONCE):
+        columns = [strata.column(a) for a in candidates[first : first + _COLUMNS_AT_ONCE]]
+        measured += associations(columns, rows)
+    return measured
 
 
 def _most_values_to_count(rows: StratifiedRows, n_rows: int) -> int:
