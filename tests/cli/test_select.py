@@ -56,8 +56,8 @@ def test_json_is_to_dict_but_for_seconds() -> None:
 def test_the_selected_columns_are_written_uncut(tmp_path: Path, name: str) -> None:
     done = run("select", PASSENGERS, "-d", "survived", "-o", str(tmp_path / name))
     assert f"Wrote {tmp_path / name}." in done.stderr
-    read = pl.read_csv if name.endswith("csv") else pl.read_parquet
-    small = read(tmp_path / name, **({"infer_schema": False} if name.endswith("csv") else {}))
+    is_csv = name.endswith("csv")
+    small = pl.read_csv(tmp_path / name, infer_schema=False) if is_csv else pl.read_parquet(tmp_path / name)
     whole = pl.read_csv(PASSENGERS, infer_schema=False)
     assert small.equals(whole.select("class", "sex", "age", "survived"))
 
