@@ -180,7 +180,7 @@ def test_interrupted_with_the_columns_so_far() -> None:
 
     with pytest.raises(plar.Interrupted) as interrupted:
         plar.select(planted(), "t", on_step=stop)
-    selection = interrupted.value.reduct
+    selection = interrupted.value.result
     assert isinstance(selection, plar.Selection)
     assert len(selection.columns) == 1
     assert not selection.complete
