@@ -10,14 +10,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bins import as_numbers
+from plar.bins import Floats
 from plar.coding.shown_values import first_in_order, shown_value, value_order
 from plar.engines.base import GranuleSet
 from plar.engines.stratification import Stratification
 from plar.grouping.partition import Runs
 from plar.results.report.words import half_open
 from plar.results.selection import QUARTILES, TargetAtValue, TargetByValue
-from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab
 
 #: values of a column that have a line of their own
@@ -40,18 +39,17 @@ class Target(Protocol):
 
 
 def target_by_values(
-    granules: GranuleSet, strata: Stratification, selected: Sequence[int], ranks: Ranks | None, decimal: str
+    granules: GranuleSet, strata: Stratification, selected: Sequence[int], numbers: Floats | None
 ) -> dict[str, TargetByValue]:
     """The target by the values of each selected column; without values where the target is the same in all rows.
 
-    `ranks` are those of a target of numbers, and `decimal` is the decimal mark of numbers in text.
+    Of a target of numbers, `numbers` are the different ones in ascending order.
     """
     if not selected:
         return {}
-    n_different = granules.n_decisions if ranks is None else len(ranks.scores)
-    if n_different < 2:
+    if granules.n_decisions < 2 or (numbers is not None and len(numbers) < 2):
         return {granules.conditions[a]: TargetByValue((), (), 0) for a in selected}
-    target: Target = ClassShares(granules) if ranks is None else Quartiles(granules, ranks, decimal)
+    target: Target = ClassShares(granules) if numbers is None else Quartiles(numbers)
     tables = zip(selected, strata.cross_tabs(selected, ()), strict=True)
     return {granules.conditions[a]: _by_values(granules, a, cross_tab, target) for a, cross_tab in tables}
 
@@ -121,15 +119,19 @@ class ClassShares:
 
 
 class Quartiles:
-    """The quartiles of a target of numbers."""
+    """The quartiles of a target of numbers.
+
+    Parameters
+    ----------
+    numbers : (n,) array
+        The different ones, in ascending order.
+    """
 
     heads: tuple[str, ...] = QUARTILES
 
-    def __init__(self, granules: GranuleSet, ranks: Ranks, decimal: str) -> None:
-        [values] = granules.decision_values
-        #: by run: with ranks, there is one for each different number, in ascending order
-        self._numbers = np.empty(len(ranks.scores))
-        self._numbers[ranks.places] = as_numbers(list(values), granules.decision[0], decimal)
+    def __init__(self, numbers: Floats) -> None:
+        #: by run: those of a target of numbers are in the order of the numbers
+        self._numbers = numbers
 
     def numbers(self, groups: Groups, n_groups: int, runs: Runs) -> list[tuple[float | None, ...]]:
         """The quartiles in each group; None where they are not finite."""
@@ -138,13 +140,15 @@ class Quartiles:
         ends = np.cumsum(np.bincount(groups, minlength=n_groups))
         quartiles: list[tuple[float | None, ...]] = []
         for begin, end in pairwise([0, *ends.tolist()]):
-            rows = order[begin:end]
-            quartiles.append(_quartiles(numbers[rows], np.cumsum(runs.weights[rows])))
+            of_group = order[begin:end]
+            quartiles.append(_quartiles(numbers[of_group], np.cumsum(runs.weights[of_group])))
         return quartiles
 
 
-def _quartiles(numbers: NDArray[np.float64], upto: Counts) -> tuple[float | None, ...]:
+def _quartiles(numbers: Floats, upto: Counts) -> tuple[float | None, ...]:
     """The quartiles of sorted numbers, `upto` of which are not behind each; between two numbers in proportion."""
+    if not len(numbers):
+        return (None, None, None)
     last = int(upto[-1]) - 1
     quartiles: list[float | None] = []
     for quarter in (1, 2, 3):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
+from plar.bins import Bins, leaves_as_they_are
 from plar.coding.assemble import check_objects
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like
@@ -229,14 +230,25 @@ class SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
         late = {
             "missing": roles.missing != "value",
-            "missing_decision": roles.missing_decision != "value",
-            "bins": roles.bins is not None,
+            "missing_decision": roles.missing_decision != "value" and bool(self.n_missing_decisions),
+            "bins": roles.bins is not None and not self._are_cut(roles, roles.bins),
             "numeric": bool(roles.numeric),
         }
         for option, is_given in late.items():
             if is_given:
                 raise TableError("The table is already granulated. Pass ", Given(option), " when granulating it.")
         return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
+
+    def _are_cut(self, roles: Roles, bins: Bins) -> bool:
+        """Whether all that these bins would cut is cut already."""
+        n_values = dict(zip(self.conditions, self.cardinalities, strict=True))
+        for name in roles.conditions:
+            rule = bins.rule(name)
+            if rule is None or (name in self.cuts and name not in bins.columns):
+                continue
+            if not leaves_as_they_are(rule, name, self.samples.get(name), n_values[name], roles.decimal):
+                return False
+        return True
 
     def check_usable(self) -> None:
         """Refuse granules that were released."""
