@@ -296,6 +296,19 @@ def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], 
     return not are_codes
 
 
+def leaves_as_they_are(rule: Rule, name: str, values: Sequence[Any] | None, n_values: int, decimal: str) -> bool:
+    """Whether a rule cuts nothing of a column, by its values, or some of them: `auto` if these are few, or words."""
+    if rule.method != "auto" or values is None:
+        return False
+    if n_values <= _MOST_CATEGORIES:
+        return True
+    try:
+        as_numbers(list(values), name, decimal)
+    except NoNumber:
+        return True
+    return False
+
+
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
     """Bin of every number, -1 for NaN."""
     bins = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
