@@ -39,6 +39,8 @@ Column: TypeAlias = tuple[Codes, int]
 
 #: columns that are here at a time: an engine may have packed them
 _COLUMNS_AT_ONCE = 1 << 10
+#: to count so many takes as long as other work on one cell
+_COUNTED_PER_CELL = 64
 #: rows of several candidates that a thread counts in one go, and those that it first brings into the order of classes
 _ROWS_COUNTED_TOGETHER = 1 << 20
 _ROWS_ORDERED_TOGETHER = 1 << 18
@@ -83,7 +85,7 @@ def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Associ
 
     tasks = [(True, part) for part in _parts(counted, _ROWS_COUNTED_TOGETHER // n_rows)]
     tasks += [(False, part) for part in _parts(ordered, _ROWS_ORDERED_TOGETHER // n_rows)]
-    for _ in in_threads(measure, tasks, len(columns) * n_rows):
+    for _ in in_threads(measure, tasks, (len(counted) // _COUNTED_PER_CELL + len(ordered)) * n_rows):
         pass
     return associations_of(sums)
 
