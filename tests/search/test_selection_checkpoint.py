@@ -177,7 +177,7 @@ def test_ctrl_c_in_any_pass(finished: Finished) -> None:
     for fail_at in range(n_passes()):
         with pytest.raises(plar.Interrupted) as interrupted:
             select(None, engine=Counting(fail_at, KeyboardInterrupt))
-        selection = interrupted.value.reduct
+        selection = interrupted.value.result
         assert isinstance(selection, plar.Selection)
         assert not selection.complete
         said = facts(selection)
