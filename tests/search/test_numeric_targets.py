@@ -245,7 +245,7 @@ def test_times_are_in_their_order() -> None:
         ([True, False] * (N // 2), {"target_type": "numbers"}, "which is not a number"),
         ([None, *range(200, 199 + N)], {"missing_decision": "value"}, "have no rank"),
         ([i / 7 for i in range(N)], {"target_type": "numbers", "target_bins": "quantile:3"}, "Leave one of them out"),
-        ([i / 7 for i in range(N)], {"target": ["t", "a"]}, "2 targets are given"),
+        ([i / 7 for i in range(N)], {"target": ["t", "a"]}, "predicts one target"),
     ],
 )
 def test_refused_in_one_line(target: list[Any], options: dict[str, Any], said: str) -> None:
