@@ -31,7 +31,7 @@ from plar.options import SelectOptions
 from plar.results.selection import Rejection, Selection, SelectionStep
 from plar.search.selection_checkpoint import SavedStratification, SelectionCheckpoint
 from plar.search.selection_notes import notes_on
-from plar.search.target import Target, target_of
+from plar.search.target import Target, check_one_target, target_of
 from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
@@ -108,6 +108,7 @@ class SelectionSearch:
 
     def _prepare(self) -> None:
         """Read the table, and sort out which columns are candidates."""
+        check_one_target(self._session.table)
         self._options = self._session.named_to_select(self._options)
         self._granules = self._session.granules
         self._session.tell_size()

@@ -32,6 +32,16 @@ class Target(NamedTuple):
         return "classes" if self.ranks is None else "numbers"
 
 
+def check_one_target(table: DecisionTable) -> None:
+    """Refuse several target columns."""
+    names = table.decision
+    if len(names) > 1:
+        raise TableError(
+            f"select predicts one column, but {len(names)} targets are given: {', '.join(map(repr, names))}. "
+            "Name one, or make one column of them."
+        )
+
+
 def target_of(table: DecisionTable, granules: GranuleSet, target_type: str) -> Target:
     """Take the target for classes or numbers, as asked for, or as its values say.
 
