@@ -273,3 +273,9 @@ def test_errors_say_target(options: dict[str, Any], message: str) -> None:
         plar.select(ORDINARY, **options)
     with pytest.raises(plar.TableError, match="No decision is given"):  # other functions keep their word
         plar.reduce(ORDINARY)
+
+
+def test_bins_that_saw_the_target_are_warned_of() -> None:
+    columns = {"x": [float(i) for i in range(60)], "t": [i // 30 for i in range(60)]}
+    with pytest.warns(plar.PlarWarning, match="The cut points of bins='mdlp' depend on what is predicted"):
+        plar.select(columns, "t", bins="mdlp", keep=["x"])
