@@ -250,7 +250,7 @@ def test_selected_columns_are_handed_on_uncut() -> None:
 
 def test_several_targets_are_refused() -> None:
     with pytest.raises(
-        plar.TableError, match="^select predicts one column, but 2 targets are given: 'survived', 'word'"
+        plar.TableError, match=r"^select predicts one column, but 2 targets are given: 'survived', 'word'"
     ):
         plar.select(ORDINARY, ["survived", "word"])  # type: ignore[arg-type]
 
