@@ -28,7 +28,7 @@ def test_the_example_of_the_front_page() -> None:
     table = "\n".join(lines[6:])
     for reason, columns in {
         "no better than chance": "siblings, cabin, embarked",
-        "nothing beside others": "fare",
+        "nothing more beside others": "fare",
         "one value per row": "PassengerId",
         "different in nearly every row": "Name, ticket",
     }.items():

@@ -24,7 +24,7 @@ from plar.engines.cuda import engine as engine_module
 from plar.engines.cuda import hashing, kernels, partition, sorting
 from plar.granules.granules import Granules
 from plar.measures import MEASURES, as_measure
-from support import oracle
+from support import oracle, selection
 from support.environment import TURNS
 from support.simulated_cuda import SIMULATED, run_block, simulator
 
@@ -234,6 +234,16 @@ def test_goes_on_from_a_checkpoint_of_the_local_engine(tmp_path: Path) -> None:
         (s.attribute, s.theta, s.ties, s.candidates) for s in whole.steps
     ]
     assert (found.attributes, found.theta, found.certificate) == (whole.attributes, whole.theta, whole.certificate)
+
+
+def test_select() -> None:
+    """Candidates are measured on this machine; the columns are the same."""
+    granules = table(120, [2, 3, 4, 2, 3, 3], 3, 2, 0.1, seed=4)
+    found = plar.select(granules, engine=CudaEngine())
+    expected = plar.select(granules)
+    assert len(found.columns) >= 2
+    assert found.engine == "cuda"
+    assert selection.facts(found) == selection.facts(expected)
 
 
 @pytest.mark.skipif(not SIMULATED, reason="only the simulator tells which kernels it runs")

@@ -180,7 +180,7 @@ def test_interrupted_with_the_columns_so_far() -> None:
 
     with pytest.raises(plar.Interrupted) as interrupted:
         plar.select(planted(), "t", on_step=stop)
-    selection = interrupted.value.reduct
+    selection = interrupted.value.result
     assert isinstance(selection, plar.Selection)
     assert len(selection.columns) == 1
     assert not selection.complete
@@ -269,5 +269,5 @@ def test_to_frame() -> None:
 def test_printed() -> None:
     text = str(plar.select(planted(), "t"))
     assert text.startswith("3 of 11 columns selected for 't'")
-    assert "nothing beside others  copy" in text
+    assert "nothing more beside others  copy" in text
     assert not {"core", "reduct", "Θ"} & set(text.split())

@@ -20,8 +20,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from sklearn.dummy import DummyClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.tree import DecisionTreeClassifier
 
 import plar
+import plar.sklearn
 from plar.cli import app
 from plar.engines import Engine, LocalEngine
 from support.signatures import options_of
@@ -133,6 +138,34 @@ SELECT: dict[str, Case] = {
     "exclude": Case(["z"]),
     "keep": Case(["x"], {"x": [*range(40)], "d": ["p", "q"] * 20}),
 }
+
+
+def _predicted() -> Table:
+    """d follows from a and b; copy is b again, noise says nothing about d, and id numbers the rows."""
+    rows = range(256)
+    bits = [[i >> j & 1 for i in rows] for j in range(3)]
+    d = [a + 2 * b for a, b in zip(bits[0], bits[1], strict=True)]
+    return {"id": [*rows], "a": bits[0], "b": bits[1], "copy": bits[1], "noise": bits[2], "d": d}
+
+
+#: the options of the selectors of features that predict
+FEATURES: dict[str, Case] = {
+    "alpha": Case(1e-300, _predicted()),
+    "given": Case("all", _predicted()),
+    "max_columns": Case(1, _predicted()),
+    "include": Case(["noise"], _predicted()),
+    "exclude": Case(["a"], _predicted()),
+    "keep": Case(["id"], _predicted()),
+    "numeric": replace(CASES["numeric"], base={"bins": None}),
+    "target_type": Case("numbers", _predicted()),
+    "target_bins": _decided([9.0], ["u", "v"], [0, 1]),
+    "output": Case("bins", _predicted(), {"include": ["b"], "bins": {"b": [-1.0]}}),
+    "time_limit": Case(0, _predicted()),
+    "cv": Case(2, _predicted()),
+    "scoring": Case("neg_log_loss", _predicted()),
+    "min_columns": Case(2, _predicted()),
+    "estimator": Case(DummyClassifier(), _predicted()),
+}
 #: options without an effect on the result, each with a test of its own below
 BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress", "on_step", "equivalent"}
 #: options of `plar.reduce` that `plar.relevant` refuses
@@ -147,6 +180,8 @@ def _case(entry: str, option: str) -> Case:
     if entry == "select":
         option = TARGET_WORDS.get(option, option)
         return SELECT.get(option) or CASES[option]
+    if "Feature" in entry:
+        return FEATURES[option] if option in FEATURES else CASES[option]
     return RELEVANT.get(option, CASES[option]) if "elevant" in entry else CASES[option]
 
 
@@ -515,54 +550,73 @@ def _frame(table: Table) -> pd.DataFrame:
     return pd.DataFrame(_typed(table))
 
 
+SELECTORS = ["ReductSelector", "RelevantSelector", "FeatureSelector", "FeatureSelectorCV"]
+
+
+def _selector(entry: str, options: Options) -> Any:
+    """A selector with these options; if it takes an estimator, with one of the least demands."""
+    kind = getattr(plar.sklearn, entry)
+    if entry != "FeatureSelectorCV":
+        return kind(**options)
+    tree = make_pipeline(OneHotEncoder(handle_unknown="ignore"), DecisionTreeClassifier(random_state=0))
+    return kind(**{"estimator": tree, "cv": 3, **options})
+
+
+def _found(selector: Any) -> Any:
+    """What a fitted selector says."""
+    if hasattr(selector, "relevant_"):
+        return _plain(selector.relevant_.to_dict())
+    if hasattr(selector, "reduct_"):
+        return _plain(selector.reduct_.to_dict())
+    selection = selector.selection_
+    curve = {name: scores.tolist() for name, scores in getattr(selector, "cv_results_", {}).items()}
+    return selection.to_frame().rows(), selection.n_rows, selection.cuts, selection.target_type, curve
+
+
 def _selected(selector: Any, table: Table) -> Any:
     frame = _frame(table)
     selector.fit(frame.drop(columns="d"), frame["d"])
-    result = selector.relevant_ if hasattr(selector, "relevant_") else selector.reduct_
     transformed = selector.transform(frame.drop(columns="d")).tolist() if selector.get_support().any() else []
-    return _plain(result.to_dict()), repr(transformed)
+    return _found(selector), repr(transformed)
 
 
 def _selectors() -> Iterator[tuple[str, str]]:
-    module = pytest.importorskip("plar.sklearn")
-    for name in ("ReductSelector", "RelevantSelector"):
-        for option in getattr(module, name)().get_params():
+    for entry in SELECTORS:
+        for option in _selector(entry, {}).get_params(deep=False):
             if option not in ("engine", "n_jobs"):
-                yield name, option
+                yield entry, option
 
 
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning", "ignore:No feature was selected")
 @pytest.mark.parametrize(("entry", "option"), [*_selectors()])
 def test_selectors(entry: str, option: str) -> None:
-    kind = getattr(pytest.importorskip("plar.sklearn"), entry)
-    case = _case(entry, option) if option != "output" else replace(CASES["bins"], value="bins")
+    is_output = option == "output" and "Feature" not in entry
+    case = Case("bins", CASES["bins"].table, {"bins": {"x": [1.0]}}) if is_output else _case(entry, option)
     base = {name: value for name, value in case.base.items() if name != "decision"}
-    if option == "output":
-        base["bins"] = {"x": [1.0]}
     assert isinstance(case.table, dict)
-    without = _selected(kind(**base), case.table)
-    assert _selected(kind(**{**base, option: case.value}), case.table) != without
+    without = _selected(_selector(entry, base), case.table)
+    assert _selected(_selector(entry, {**base, option: case.value}), case.table) != without
 
 
-@pytest.mark.parametrize("entry", ["ReductSelector", "RelevantSelector"])
+@pytest.mark.parametrize("entry", SELECTORS)
 @pytest.mark.parametrize("kind", ["frame", "array"])
 def test_jobs_of_selectors(entry: str, kind: str, large: pd.DataFrame, started_threads: list[str]) -> None:
-    selector = getattr(pytest.importorskip("plar.sklearn"), entry)
     frame = large.drop(columns="d")
     X = frame if kind == "frame" else frame.to_numpy()
-    selector(n_jobs=1).fit(X, large["d"])
-    selector(engine=LocalEngine(n_jobs=1)).fit(X, large["d"])
-    assert started_threads == []
-    selector(n_jobs=2).fit(X, large["d"])
+    for options in ({"n_jobs": 1}, {"engine": LocalEngine(n_jobs=1)}):
+        _selector(entry, options).fit(X, large["d"])
+        assert started_threads == []
+    _selector(entry, {"n_jobs": 2}).fit(X, large["d"])
     assert started_threads
 
 
-@pytest.mark.parametrize("entry", ["ReductSelector", "RelevantSelector"])
+@pytest.mark.parametrize("entry", SELECTORS)
 def test_engine_of_selectors(entry: str) -> None:
     engine = Recording()
     frame = _frame(SEARCHED)
-    getattr(pytest.importorskip("plar.sklearn"), entry)(engine=engine).fit(frame.drop(columns="d"), frame["d"])
-    assert {"granulate", "open"} <= set(engine.asked)
+    _selector(entry, {"engine": engine}).fit(frame.drop(columns="d"), frame["d"])
+    assert engine.asked[0] == "granulate"
+    assert ("open" in engine.asked) == ("Feature" not in entry)
 
 
 # -- Spark ML ----------------------------------------------------------------------------------------------------

@@ -97,6 +97,21 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
     shared = READING.keys() & parameters.keys()
     assert shared == {"missing", "na", "bins", "decision_bins", "numeric"}
     assert all(parameters[key].default == READING[key] for key in shared)
+    selecting = options_of(plar.select)
+    selector = inspect.signature(sklearn.FeatureSelector).parameters
+    assert {*selector} - {"output"} == {*selecting} & {*selector}
+    reading = {"missing", "na", "bins", "numeric"}
+    for name in selector.keys() - reading - {"output"}:
+        assert selector[name].default == default_of(plar.select, name)
+    assert reading == READING.keys() & selector.keys()
+    assert {name: selector[name].default for name in reading} == {name: READING[name] for name in reading} | {
+        "bins": "auto"
+    }
+    by_folds = inspect.signature(sklearn.FeatureSelectorCV).parameters
+    assert by_folds.keys() - selector.keys() == {"estimator", "cv", "scoring", "min_columns"}
+    assert {name: by_folds[name].default for name in selector} == {
+        name: parameter.default for name, parameter in selector.items()
+    }
     spark = pytest.importorskip("plar.spark")
     parameters = inspect.signature(spark.ReductSelector).parameters
     shared = READING.keys() & parameters.keys()

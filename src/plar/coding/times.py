@@ -18,7 +18,7 @@ _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 #: units of a second in which times are compared
-_TICKS = 10**18
+TICKS = 10**18
 
 # ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
 _CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
@@ -107,7 +107,7 @@ def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
     if ticks is None:
         return None
     seconds = np.full(len(texts), np.nan)
-    seconds[is_present] = [number / _TICKS for number in ticks]  # a quotient of whole numbers is rounded once
+    seconds[is_present] = [number / TICKS for number in ticks]  # a quotient of whole numbers is rounded once
     return seconds
 
 
@@ -142,7 +142,7 @@ def _ticks_of_point(match: re.Match[str]) -> int | None:
         days = dt.date.fromisoformat(month + (day or "-01")).toordinal() - _EPOCH
     except ValueError:
         return None
-    return days * 86_400 * _TICKS + _ticks_of_clock(*clock)
+    return days * 86_400 * TICKS + _ticks_of_clock(*clock)
 
 
 def _ticks_of_day(match: re.Match[str]) -> int:
@@ -157,13 +157,13 @@ def _ticks_of_clock(
     if zone is not None and zone != "Z":
         offset = int(zone[1:3]) * 3600 + int(zone[3:].lstrip(":") or 0) * 60
         seconds += offset if zone[0] == "-" else -offset
-    return seconds * _TICKS + _ticks_of_fraction(fraction)
+    return seconds * TICKS + _ticks_of_fraction(fraction)
 
 
 def _ticks_of_duration(match: re.Match[str]) -> int:
     minus, days, hours, minutes, seconds, fraction = match.groups()
     whole = 86_400 * int(days or 0) + 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(seconds or 0)
-    ticks = whole * _TICKS + _ticks_of_fraction(fraction)
+    ticks = whole * TICKS + _ticks_of_fraction(fraction)
     return -ticks if minus else ticks
 
 

@@ -96,7 +96,7 @@ class SelectionSearch:
             if dropped.option == "missing":
                 raise
             return self._without_target()
-        warn_of_target(self._session, self._options)
+        warn_of_target(self._session, self._target.n_classes)
         began = perf_counter()
         try:
             self._complete = self._search()
@@ -322,9 +322,7 @@ class SelectionSearch:
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
-        by_values = target_by_values(
-            granules, self._strata, self._selected, self._target.kind, self._session.table.options.decimal
-        )
+        by_values = target_by_values(granules, self._strata, self._selected, self._target.numbers)
         return Selection(
             columns=self._names_of(self._selected),
             included=self._names_of(self._included),

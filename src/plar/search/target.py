@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from plar.bins import NoNumber, as_numbers, is_quantity
-from plar.coding.times import times_as_numbers
+from plar.bins import Floats, NoNumber, as_numbers, is_quantity
+from plar.coding.times import TICKS, times_as_numbers
 from plar.engines.base import GranuleSet
 from plar.errors import Given, ParameterError, TableError, printable
 from plar.grouping.partition import Array
@@ -17,13 +18,13 @@ from plar.uncertainty.ranks import Ranks, ranks_of
 
 
 class Target(NamedTuple):
-    """What the target is taken for.
+    """What the target is taken for."""
 
-    Its ranks, if it is one of numbers; else the number of its classes.
-    """
-
-    ranks: Ranks | None
+    #: of classes
     n_classes: int | None
+    #: of numbers, and the different ones in ascending order, those of times in seconds
+    ranks: Ranks | None = None
+    numbers: Floats | None = None
 
     @property
     def kind(self) -> str:
@@ -48,7 +49,7 @@ def target_of(table: DecisionTable, granules: GranuleSet, target_type: str) -> T
     are codes; see `plar.bins.is_quantity`. Text that writes numbers or times counts as these.
     """
     [name] = granules.decision
-    classes = Target(None, granules.n_decisions)
+    classes = Target(granules.n_decisions)
     if name in granules.cuts:
         _refuse_cut_numbers(name, target_type)
         return classes
@@ -72,7 +73,9 @@ def target_of(table: DecisionTable, granules: GranuleSet, target_type: str) -> T
             Given("target_type", "classes"),
             ".",
         )
-    return Target(ranks_of(numbers, granules.class_sizes()), None)
+    different = np.unique(numbers)
+    shown = different.astype(np.float64) / (TICKS if different.dtype == object else 1)
+    return Target(None, ranks_of(numbers, granules.class_sizes()), shown)
 
 
 def _refuse_cut_numbers(name: str, target_type: str) -> None:
@@ -87,17 +90,16 @@ def _refuse_cut_numbers(name: str, target_type: str) -> None:
 
 
 def _as_numbers(values: Sequence[Any], name: str, decimal: str) -> Array:
-    """The values as numbers to compare; NoNumber if some are not."""
-    if set(map(type, values)) == {int}:
-        return np.array(values)  # exact, however large
-    try:
-        return as_numbers(values, name, decimal)
-    except NoNumber:
-        texts = [value for value in values if isinstance(value, str)]
-        times = times_as_numbers(texts) if len(texts) == len(values) else None
-        if times is None:
-            raise
-        return np.array(times, object)
+    """The values as numbers to compare, times in ticks; NoNumber if some are neither."""
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        times = times_as_numbers(values)
+        if times is not None:
+            return np.array(times, object)
+    if kinds == {int}:
+        with suppress(OverflowError):
+            return np.array(values, np.int64)  # exact, however large
+    return as_numbers(values, name, decimal)
 
 
 def _is_quantity(numbers: Array, values: Sequence[Any], granules: GranuleSet) -> bool:

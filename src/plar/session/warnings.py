@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from plar.bins import MOST_DECISIONS, are_numbers, is_quantity
 from plar.engines.base import GranuleSet
 from plar.errors import Given, printable, warn
-from plar.options import SelectOptions
 from plar.session.session import Session
 
 #: with fewer rows for each combination of the chosen values, hardly any new row has one that was seen before
@@ -64,18 +63,21 @@ def _warn_of_quantity(session: Session) -> None:
         )
 
 
-def warn_of_target(session: Session, options: SelectOptions) -> None:
-    """Warn of a target that nothing can predict: of one class, or of as many classes as there are rows."""
+def warn_of_target(session: Session, n_classes: int | None) -> None:
+    """Warn of a target that nothing can predict: of one value, or of as many classes as there are rows.
+
+    `n_classes` is None for a target of numbers.
+    """
     granules = session.granules
     name = printable(granules.decision[0])
     if granules.n_decisions == 1:
         warn(f"The target {name!r} is the same in every row, so there is nothing to predict.")
-    elif granules.n_decisions == granules.n_objects:
+    elif n_classes == granules.n_objects:
         values = session.engine.sample_values(session.table, granules, granules.decision[0])
         different = f"The target {name!r} is different in every row, so there is nothing to predict. "
         if not are_numbers(values):
             warn(different, "Choose another column.")
-        elif options.target_type == "classes":
+        else:
             warn(different, "Cut its numbers into classes: ", Given("target_bins", "quantile:4"), ".")
 
 

@@ -16,7 +16,7 @@ from plar.input.tables.table import DecisionTable
 from plar.options import DEFAULT_ALPHA, Columns, SelectOptions
 from plar.results.selection import Selection
 from plar.search.selection import SelectionSearch
-from plar.sklearn.base import TableSelector
+from plar.sklearn.base import TableSelector, is_series
 
 
 class FeatureSelector(TableSelector):
@@ -160,8 +160,8 @@ class FeatureSelector(TableSelector):
             five times: weights that only stress some rows, or those of a bootstrap, make p-values meaningless.
         """
         options = self._options()
-        X, y = self._checked_with_y(X, y, reset=True)
-        table = self._table(X, y, self.target_bins)
+        X, labels = self._checked_with_y(X, y, reset=True)
+        table = self._table(X, y if is_series(y) else labels, self.target_bins)
         named_options = _by_name(options, table)
         with self._session(table, sample_weight) as session:
             self.selection_ = SelectionSearch(session, named_options).run()

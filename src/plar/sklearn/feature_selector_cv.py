@@ -27,7 +27,7 @@ from plar.engines.base import Engine
 from plar.errors import invalid
 from plar.options import DEFAULT_ALPHA, Columns
 from plar.results.selection import Selection
-from plar.sklearn.base import TableSelector
+from plar.sklearn.base import TableSelector, is_series
 from plar.sklearn.feature_selector import FeatureSelector
 from plar.sklearn.fold_scores import Scores, Trial, cv_results, fewest_within_one_error, fitted
 
@@ -183,18 +183,18 @@ class FeatureSelectorCV(MetaEstimatorMixin, TableSelector):  # type: ignore[misc
         """
         _raise_for_params(params, self, "fit", allow=["groups"])
         self._check_min_columns()
-        X, y = self._checked_with_y(X, y, reset=True)
+        X, labels = self._checked_with_y(X, y, reset=True)
         if is_classifier(self.estimator):
-            check_classification_targets(y)
+            check_classification_targets(labels)
         routed = self._routed_to_fit(params)
-        self.selector_ = self._new_selector().fit(X, y)
-        self.cv_results_ = cv_results(self._scores_of_folds(X, y, routed))
+        self.selector_ = self._new_selector().fit(X, y if is_series(y) else labels)
+        self.cv_results_ = cv_results(self._scores_of_folds(X, labels, routed))
         self.n_features_ = fewest_within_one_error(self.cv_results_)
         self.support_ = self._get_support_mask()
         if not self.n_features_:
             warnings.warn("No feature was selected, so the prediction is the same for all rows.", stacklevel=2)
         columns = self.selector_.first_columns(X, self.n_features_)
-        self.estimator_ = fitted(self.estimator, columns, y, routed.estimator.fit)
+        self.estimator_ = fitted(self.estimator, columns, labels, routed.estimator.fit)
         return self
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.results.plot import CORE_COLOUR, CURVE_COLOUR, CURVE_HEIGHT, LEGEND, LEVEL_COLOUR, PLAIN, NotebookFigure
+from plar.results.plot import (
+    CORE_COLOUR,
+    CURVE_COLOUR,
+    CURVE_HEIGHT,
+    LEGEND,
+    LEVEL_COLOUR,
+    PLAIN,
+    NotebookFigure,
+    quiet,
+)
 from plar.sklearn.fold_scores import standard_errors
 
 if TYPE_CHECKING:
@@ -45,8 +54,5 @@ def draw(results: Mapping[str, NDArray[Any]], n_selected: int, score_name: str, 
     axes.margins(y=0.12)
     axes.set_xlabel("selected features")
     axes.set_ylabel(f"mean {score_name}, {sum(name.startswith('split') for name in results)} folds", **PLAIN)
-    axes.grid(axis="y", color="0.5", alpha=0.25, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    quiet(axes, "y")
     return cast("Figure", axes.figure)

@@ -217,7 +217,8 @@ def _recoded_parts(
     if long:
         answers, sizes_of_long = _numbered_on_cluster(parts, long, n_pieces)
         sizes |= sizes_of_long
-        long_dictionaries = LongDictionaries(answers, (*roles.conditions, DECISION))
+        names = (*roles.conditions, DECISION)
+        long_dictionaries = LongDictionaries(answers, {j: names[j] for j in long})
         with_codes = parts.glom().zip(answers)
     else:
         with_codes = parts.glom().map(lambda of_task: (of_task, []))

@@ -129,10 +129,9 @@ class SparkGranules:
     @spark_call
     def decision_values(self) -> tuple[Sequence[Any], ...]:
         """For each decision column its value by decision code."""
-        values = tuple(self.samples.get(name, ()) for name in self.decision)
-        if len(values[0]) < self.n_decisions and self.long_dictionaries is not None:
-            values = tuple(zip(*self.long_dictionaries.decisions(), strict=True))
-        return values
+        if self.long_dictionaries is not None and self.long_dictionaries.has_decisions:
+            return tuple(zip(*self.long_dictionaries.decisions(), strict=True))
+        return tuple(self.samples.get(name, ()) for name in self.decision)
 
     @spark_call
     def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:

@@ -158,7 +158,7 @@ def selection_page(selection: Selection, command: str | None = None) -> str:
         all_columns=all_columns,
         data=_ranked_data(
             selection.conditions,
-            [[c.place, c.role, words.visible(c.reason), c.alone, c.p_value, c.p_text] for c in all_columns],
+            [[c.place, c.role, c.reason, c.alone, c.p_value, c.p_text] for c in all_columns],
         ),
         seconds=shown_seconds(sum(selection.seconds.values())),
         settings=[(name, _shown(value)) for name, value in settings.items()],
@@ -178,6 +178,7 @@ def relevant_page(relevant: Relevant, command: str | None = None) -> str:
         "relevant.html.j2",
         r=relevant,
         headline=layers.headline(relevant),
+        n_beyond_chance=layers.n_beyond_chance(relevant),
         lead=layers.lead(relevant),
         columns=columns,
         data=_ranked_data(

@@ -80,9 +80,14 @@ def layered(relevant: Relevant) -> list[LayeredColumn]:
     return columns
 
 
+def n_beyond_chance(relevant: Relevant) -> int:
+    """How many columns were tested and beat chance."""
+    return sum(column.role == "relevant" for column in layered(relevant))
+
+
 def headline(relevant: Relevant) -> str:
     """Say how many columns beat chance."""
-    n = len(relevant.attributes)
+    n = n_beyond_chance(relevant)
     n_all = len(relevant.first.conditions)
     if not n:
         return "No column beats chance" if relevant.complete else "No column beats chance so far"
@@ -95,8 +100,9 @@ def lead(relevant: Relevant) -> list[str]:
     """Say what that means, in sentences."""
     n_layers = len(relevant.layers)
     sentences = []
-    if n_layers:
-        each = "It says" if len(relevant.attributes) == 1 else "Each says"
+    n = n_beyond_chance(relevant)
+    if n:
+        each = "It says" if n == 1 else "Each says"
         sentences.append(f"{each} more than it would about a shuffled target, at the level {relevant.alpha:g}.")
     if n_layers > 1:
         sentences.append(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from plar.results.report.words import aligned, bar_width, counted, p_words, shortened, visible
+from plar.results.report.words import LONGEST, aligned, bar_width, counted, p_words, shortened, visible
 
 if TYPE_CHECKING:
-    from plar.results.selection import Selection, SelectionStep, TargetByValue
+    from plar.results.selection import ColumnFacts, Selection, SelectionStep, TargetByValue
 
 UNTESTED = "included without a test"
 
@@ -40,7 +40,7 @@ def selected(selection: Selection) -> list[SelectedColumn]:
     >>> bits = [[i >> j & 1 for i in range(256)] for j in range(3)]
     >>> s = plar.select({"a": bits[0], "b": bits[1], "t": bits[0]}, "t", include=["b"])
     >>> [(column.name, column.is_included, column.share_text, column.p_text) for column in selected(s)]
-    [('b', True, '–', '–'), ('a', False, '1.000', '<0.001')]
+    [('b', True, '–', '–'), ('a', False, '0.9921', '<0.001')]
     """
     steps = {step.column: step for step in selection.steps}
     share_texts = dict(zip(steps, aligned([step.share for step in selection.steps]), strict=True))
@@ -104,7 +104,7 @@ def ranked(selection: Selection) -> list[RankedColumn]:
         RankedColumn(
             name=row.column,
             role=row.role,
-            reason=row.reason,
+            reason=_short_reason(selection, row),
             alone=row.share,
             alone_text=alone_texts.get(row.column, "–"),
             p_value=row.p_value,
@@ -120,6 +120,14 @@ def ranked(selection: Selection) -> list[RankedColumn]:
         return rank, ROLES.index(column.role), -(column.alone or 0.0), column.place
 
     return sorted(columns, key=order)
+
+
+def _short_reason(selection: Selection, facts: ColumnFacts) -> str:
+    """The reason, without the many or long names that it may have."""
+    rejection = selection.rejected.get(facts.column)
+    if rejection is not None and rejection.given:
+        return f"says nothing more beside {plain_list(rejection.given, LONGEST)}"
+    return visible(facts.reason)
 
 
 def headline(selection: Selection) -> str:
