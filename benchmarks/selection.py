@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -27,6 +27,8 @@ QUICK = bool(os.environ.get("QUICK"))
 TABLES = 100 if QUICK else 1000
 ALPHA = 0.05
 Regime = Callable[[np.random.Generator], tuple[Any, Any, dict[str, Any]]]
+#: whether a table, its target, and options select something
+Selects = Callable[[Any, Any, dict[str, Any]], bool]
 
 
 def _values(pick: np.random.Generator, n: int, k: int, values: int, classes: int) -> tuple[Any, Any]:
@@ -88,24 +90,75 @@ REGIMES: tuple[Regime, ...] = (
 )  # fmt: skip
 
 
+def normal_numbers(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    return pick.normal(size=(300, 20)), pick.normal(size=300), {"target_type": "numbers"}
+
+
+def tied_numbers(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    # as incomes or rainfall: most rows have none, and some columns have rare values
+    y = np.where(pick.random(300) < 0.8, 0.0, pick.exponential(size=300))
+    x = np.where(pick.random((300, 20)) < np.linspace(0, 0.97, 20), 0.0, pick.normal(size=(300, 20)))
+    return x, y, {"target_type": "numbers"}
+
+
+def rare_numbers(pick: np.random.Generator) -> tuple[Any, Any, dict[str, Any]]:
+    x, ones, _ = _rare(pick, 1000, 500, 20)
+    return x, ones * pick.exponential(size=1000), {"target_type": "numbers"}
+
+
+NUMERIC_REGIMES: tuple[Regime, ...] = (normal_numbers, tied_numbers, rare_numbers)
+
+
 def noise() -> None:
     """Tables of pure noise: at most 66 of 1,000 may select an attribute."""
+    for regime, selected in _noisy(REGIMES, _reduces).items():
+        report(f"noise, {regime}: tables that select something : tables", selected, TABLES, 0.066, "")
+
+
+def noise_classes() -> None:
+    """The same for `select`: at most 66 in every regime, in one of them up to 75."""
+    _report_select("select, noise", _noisy(REGIMES, _selects))
+
+
+def noise_numbers() -> None:
+    """The same for targets of numbers."""
+    _report_select("select, numbers, noise", _noisy(NUMERIC_REGIMES, _selects))
+
+
+def _report_select(what: str, selected_of: dict[str, int]) -> None:
+    worst = max(selected_of, key=selected_of.__getitem__)
+    for regime, selected in selected_of.items():
+        bar = 0.075 if regime == worst else 0.066
+        report(f"{what}, {regime}: tables that select something : tables", selected, TABLES, bar, "")
+
+
+def _noisy(regimes: Sequence[Regime], selects: Selects) -> dict[str, int]:
+    """How many tables of each regime select something."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        each = [[pool.submit(_selecting, number, part) for part in range(10)] for number in range(len(REGIMES))]
-        for regime, parts in zip(REGIMES, each, strict=True):
-            selected = sum(part.result() for part in parts)
-            report(f"noise, {regime.__name__.replace('_', ' ')}: tables that select something : tables",
-                   selected, TABLES, 0.066, "")  # fmt: skip
+        each = [[pool.submit(_selecting, regime, selects, part) for part in range(10)] for regime in regimes]
+        return {
+            regime.__name__.replace("_", " "): sum(part.result() for part in parts)
+            for regime, parts in zip(regimes, each, strict=True)
+        }
 
 
-def _selecting(number: int, part: int) -> int:
+def _selecting(regime: Regime, selects: Selects, part: int) -> int:
     """How many tables of a tenth of a regime select something."""
-    selected = 0
-    for i in range(part, TABLES, 10):
-        x, y, options = REGIMES[number](np.random.default_rng([number, i]))
-        reduct = plar.reduce(x, y=y, alpha=ALPHA, max_attributes=1 + len(options), n_jobs=1, **options)
-        selected += len(reduct.steps) > 0
-    return selected
+    number = (*REGIMES, *NUMERIC_REGIMES).index(regime)
+    return sum(selects(*regime(np.random.default_rng([number, i]))) for i in range(part, TABLES, 10))
+
+
+def _reduces(x: Any, y: Any, options: dict[str, Any]) -> bool:
+    reduct = plar.reduce(x, y=y, alpha=ALPHA, max_attributes=1 + len(options), n_jobs=1, **options)
+    return len(reduct.steps) > 0
+
+
+def _selects(x: Any, y: Any, options: dict[str, Any]) -> bool:
+    # every column is a candidate, and the values of whole numbers are compared as they are
+    bins = "auto" if x.dtype.kind == "f" else None
+    every_column = [f"x{j}" for j in range(x.shape[1])]
+    selection = plar.select(x, y=y, alpha=ALPHA, bins=bins, keep=every_column, n_jobs=1, **options)
+    return len(selection.steps) > 0
 
 
 def planted() -> None:
@@ -121,6 +174,10 @@ def planted() -> None:
     for name, clean in rules.items():
         y = clean ^ (pick.random(6000) < 0.03)
         table = {**{f"b{j}": bits[:3000, j] for j in range(500)}, "id": np.arange(3000)}
+        selection = plar.select(table, y=y[:3000], alpha=ALPHA)
+        n_right = len({f"b{j}" for j in used} & set(selection.columns))
+        report(f"select, planted {name}: nine bits : of these selected", 9, n_right, 1, "")
+        report(f"select, planted {name}: other columns : one", len(selection.columns) - n_right, 1, 1, "")
         reduct = plar.reduce(table, y=y[:3000], alpha=ALPHA)
         assert "id" not in reduct.attributes
         chosen = [int(a[1:]) for a in reduct.attributes]
@@ -129,6 +186,18 @@ def planted() -> None:
         report(f"planted {name}: 7 bits of nine : found", 7, right, 1, "")
         report(f"planted {name}: other columns : one", len(chosen) - right, 1, 1, "")
         report(f"planted {name}: accuracy 0.9 : of a forest on new rows", 0.9, accuracy, 1, "")
+
+
+def friedman() -> None:
+    """Friedman's first function of five columns, with 35 more: at least four of the five, at most one other."""
+    from sklearn.datasets import make_friedman1
+
+    for seed in range(5):
+        x, y = make_friedman1(1000, 40, noise=1.0, random_state=seed)
+        columns = plar.select(x, y=y, alpha=ALPHA).columns
+        n_right = len({f"x{j}" for j in range(5)} & set(columns))
+        report(f"select, Friedman 1, seed {seed}: four columns : of five selected", 4, n_right, 1, "")
+        report(f"select, Friedman 1, seed {seed}: other columns : one", len(columns) - n_right, 1, 1, "")
 
 
 def _forest(x: Any, y: Any, new: Any, truth: Any) -> float:
@@ -230,4 +299,4 @@ def counts() -> None:
 
 
 if __name__ == "__main__":
-    run((noise, planted, junk, sdss, counts), "selection.json")
+    run((noise, noise_classes, noise_numbers, planted, friedman, junk, sdss, counts), "selection.json")

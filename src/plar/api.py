@@ -10,7 +10,7 @@ from typing import Any, Unpack, cast
 from plar.bins import Spec
 from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine
-from plar.errors import Given, NoDecision, ParameterError, TableError
+from plar.errors import Given, NoDecision, ParameterError, TableError, saying_target
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
@@ -171,7 +171,7 @@ def reduce(
     Raises
     ------
     Interrupted
-        On Ctrl-C after the core: a KeyboardInterrupt with the result so far as its `reduct`.
+        On Ctrl-C after the core: a KeyboardInterrupt with the result so far as its `result`.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def relevant(
     substitutes. Columns that are informative only together are not found, since each alone looks like chance.
 
     `include` and `start` apply to the first layer; `max_attributes`, `tolerance` and `minimal` to each of them. The
-    checkpoint keeps all layers. On Ctrl-C, the `reduct` of the exception is a Relevant of the layers found.
+    checkpoint keeps all layers. On Ctrl-C, the `result` of the exception is a Relevant of the layers found.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def relevant(
 
 def select(
     data: Any,
-    target: ColumnName | Sequence[ColumnName] | None = None,
+    target: ColumnName | None = None,
     y: Any = None,
     *,
     alpha: float = DEFAULT_ALPHA,
@@ -317,14 +317,15 @@ def select(
 ) -> Selection:
     """Select the columns that predict the target, the best first.
 
-    Columns that only number or name the rows are left out, numbers of many values are compared in bins, and rows
-    without a target are dropped. There is nothing random in it, and no number of columns to choose.
+    Columns that only number or name the rows are left out, numbers and dates of many values are compared in bins, and
+    rows without a target are dropped; the `notes` of the result say so. There is nothing random in it, and no number of
+    columns to choose.
 
     Parameters
     ----------
     data : any table that `reduce` takes
-    target : str, int or list of them, optional
-        The column to predict, by name or position; several are taken together.
+    target : str or int, optional
+        The column to predict, by name or position.
     y : (n,) array_like, optional
         The target beside the data.
     alpha : float
@@ -349,13 +350,13 @@ def select(
     on_step : function of a SelectionStep, optional
         Called after every column.
     **reading
-        The options of `reduce` that say how a table is read. Other defaults here: ``bins="auto"``,
-        ``missing_decision="drop"``.
+        The options of `reduce` that say how a table is read. Other defaults here: ``bins="auto"``, which None switches
+        off, and ``missing_decision="drop"``, which is about the target; `target_bins` stands for `decision_bins`.
 
     Raises
     ------
     Interrupted
-        On Ctrl-C: a KeyboardInterrupt with the selection so far as its `reduct`.
+        On Ctrl-C: a KeyboardInterrupt with the selection so far as its `result`.
 
     Examples
     --------
@@ -364,22 +365,25 @@ def select(
     >>> plar.select({"a": bits[0], "copy": bits[0], "noise": bits[2], "t": bits[0]}, "t").columns
     ('a',)
     """
+    if "decision_bins" in reading:
+        raise TypeError("select() got an unexpected keyword argument 'decision_bins'. Did you mean 'target_bins'?")
     defaults: ReadingKwargs = {"bins": "auto", "missing_decision": "drop"}
-    read = ReadOptions.of(select, target, y, {**defaults, **reading, "decision_bins": target_bins})
-    options = SelectOptions(
-        alpha=alpha,
-        given=given,
-        max_columns=max_columns,
-        include=include,
-        exclude=exclude,
-        keep=keep,
-        target_type=target_type,
-    )
-    run = RunOptions(
-        engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit, checkpoint=checkpoint
-    )
-    with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
-        return SelectionSearch(session, options).run()
+    with saying_target(), reporting(verbose, progress, on_step) as reporter:
+        read = ReadOptions.of(select, target, y, {**defaults, **reading, "decision_bins": target_bins})
+        options = SelectOptions(
+            alpha=alpha,
+            given=given,
+            max_columns=max_columns,
+            include=include,
+            exclude=exclude,
+            keep=keep,
+            target_type=target_type,
+        )
+        run = RunOptions(
+            engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit, checkpoint=checkpoint
+        )
+        with Session(data, read, run, reporter) as session:
+            return SelectionSearch(session, options).run()
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

@@ -2,6 +2,8 @@
 
 Cut points depend only on the multiset of (number, decision), not on the order of the rows or on what counted
 them, so every engine and every format finds the same. Bin i is the interval (cut[i-1], cut[i]].
+
+Dates, times and durations are numbers of seconds (`plar.coding.times.written_times`), as values and as text alike.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from plar.coding.mdlp import mdlp_splits
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.numerals import COMMA_NUMBER, NUMBER, pointed
 from plar.coding.series import encode_column
-from plar.errors import Given, Parameter, ParameterError, Part, PythonOnly, TableError, unknown_name, warn
+from plar.coding.times import is_time, written_times
+from plar.errors import Given, Parameter, ParameterError, Part, PythonOnly, TableError, Term, unknown_name, warn
 from plar.grouping.factorize import factorized
 from plar.grouping.partition import Array, smallest_codes
 from plar.runtime.lazy_polars import pl
@@ -39,9 +42,9 @@ Floats: TypeAlias = NDArray[np.float64]
 _METHODS = ("auto", "quantile:k", "width:k", "mdlp")
 _DECISION_METHODS = ("quantile:k", "width:k")
 #: methods that cut no decision, and what is said of them
-_WHY_NO_DECISION = {
-    "mdlp": "would cut the decision by itself",
-    "auto": "cuts only the columns that predict the decision",
+_WHY_NO_DECISION: dict[str, tuple[Part, ...]] = {
+    "mdlp": ("would cut the ", Term("decision"), " by itself"),
+    "auto": ("cuts only the columns that predict the ", Term("decision")),
 }
 _MAX_BINS = 1 << 16
 #: `auto` takes at most this many different numbers for categories, and leaves them uncut
@@ -62,6 +65,8 @@ class Rule:
     method: str
     k: int = 0
     cuts: Cuts = ()
+    #: whether a column of typed tables that holds nothing but written numbers is cut too, as in text files
+    text: bool = field(default=False, repr=False)
 
     @property
     def given(self) -> bool:
@@ -113,7 +118,13 @@ def parse_bins(spec: Any, names: Sequence[str], conditions: Sequence[str], decis
         name = resolve(index, column, "column of bins")
         if name in decision:
             raise TableError(
-                f"{name!r} is the decision, which ", Given("bins"), " does not cut. Use ", Given("decision_bins"), "."
+                f"{name!r} is the ",
+                Term("decision"),
+                ", which ",
+                Given("bins"),
+                " does not cut. Use ",
+                Given("decision_bins"),
+                ".",
             )
         if name not in candidates:
             raise unknown_name("column of bins", name, conditions)
@@ -134,7 +145,9 @@ def parse_decision_bins(spec: Any) -> Rule | None:
     if rule is not None and rule.method in _WHY_NO_DECISION:
         raise ParameterError(
             Given("decision_bins", rule.method),
-            f" {_WHY_NO_DECISION[rule.method]}. Choose quantile:k, width:k or a list of cut points.",
+            " ",
+            *_WHY_NO_DECISION[rule.method],
+            ". Choose quantile:k, width:k or a list of cut points.",
         )
     return rule
 
@@ -145,7 +158,7 @@ def _rule(spec: Any, option: str = "bins", methods: Sequence[str] = _METHODS) ->
         return Rule("cuts", cuts=_cut_points(spec, methods))
     method, _, number = spec.strip().partition(":")
     if method in ("auto", "mdlp") and not number:
-        return Rule(method)
+        return Rule(method, text=method == "auto")
     if method not in ("quantile", "width"):
         raise unknown_name("bins", spec, methods)
     k = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
@@ -194,6 +207,7 @@ class NoNumber(TableError):
     """A column to be cut holds a value that is not a number."""
 
     def __init__(self, value: Any, name: str) -> None:
+        self.value = value
         remedy: list[Part] = ["Name it in ", Given("na"), " if it means missing, or leave the column out of bins."]
         if _is_comma_number(value):
             remedy = ["Pass ", Given("decimal", ","), "."]
@@ -205,9 +219,14 @@ class NoNumber(TableError):
 def as_numbers(values: Sequence[Any], name: str, decimal: str | None) -> Floats:
     """Values as float64, NaN where they are missing; NoNumber names the first that is not a number.
 
-    True and False are not numbers. Text can be one only if `decimal`, its decimal mark, is given.
+    True and False are not numbers. Text can be one only if `decimal`, its decimal mark, is given; times, which are
+    text by now, are numbers of seconds if all values are times.
     """
     kinds = set(map(type, values))
+    if str in kinds and kinds <= {str, type(None)}:
+        seconds = written_times(values)
+        if seconds is not None:
+            return seconds
     if kinds <= {int, float, type(None)}:
         with suppress(OverflowError):
             return np.array(values, np.float64)
@@ -277,6 +296,19 @@ def is_quantity(values: Iterable[Any], n_values: int, class_sizes: Callable[[], 
     return not are_codes
 
 
+def leaves_as_they_are(rule: Rule, name: str, values: Sequence[Any] | None, n_values: int, decimal: str) -> bool:
+    """Whether a rule cuts nothing of a column, by its values, or some of them: `auto` if these are few, or words."""
+    if rule.method != "auto" or values is None:
+        return False
+    if n_values <= _MOST_CATEGORIES:
+        return True
+    try:
+        as_numbers(list(values), name, decimal)
+    except NoNumber:
+        return True
+    return False
+
+
 def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
     """Bin of every number, -1 for NaN."""
     bins = np.searchsorted(np.asarray(cuts, np.float64), numbers, side="left").astype(np.int64)
@@ -287,7 +319,7 @@ def place(numbers: Floats, cuts: Sequence[float]) -> NDArray[np.int64]:
 def bin_column(
     column: Column, name: str, rule: Rule, decision_codes: Array, counts: Counts, decimal: str | None
 ) -> tuple[Column, Cuts]:
-    """Cut a coded column, given the decision and the count of each row."""
+    """Cut a coded column, given the decision and the count of each row; text is a number if `decimal` is given."""
     numbers = as_numbers(column.values, name, decimal)
     if rule.method == "mdlp":
         number_codes: Array = column.codes
@@ -313,50 +345,76 @@ def cut_columns(
     counts: Counts,
     cuts: dict[str, Cuts],
     *,
-    decimal: str | None = None,
+    decimal: str,
+    text: bool = False,
     left: dict[str, str] | None = None,
 ) -> Iterator[Column]:
     """Cut those columns that are to be cut and hold numbers, one by one; cut points go into `cuts`.
 
     Columns that have cut points already are left as they are, and so are constant ones, unless a rule names
-    them, and those that `auto` does not cut. Columns of text that look like numbers but are not cut go into `left`,
-    each with a value that is not a number; by default there is a warning about them. `decision_codes` and `counts` are
-    those of every row.
+    them, and those that `auto` does not cut. `text` says that the values are as written in a text file: then text can
+    be a number, with this decimal mark, for every rule, else only for those that say so. Columns that look like numbers
+    or times but are not cut go into `left`, each with a value that is neither; by default they are warned of.
+    `decision_codes` and `counts` are those of every row.
     """
     not_cut: dict[str, str] = {} if left is None else left
     for name, column in columns:
         rule = bins.rule(name)
         if rule is not None and name not in cuts:
+            mark = decimal if text or rule.text else None
             try:
-                binned, points = bin_column(column, name, rule, decision_codes, counts, decimal)
+                binned, points = bin_column(column, name, rule, decision_codes, counts, mark)
                 may_have_no_cut = rule.method != "auto" and (name in bins.columns or not _is_constant(column, counts))
                 if points or may_have_no_cut:
                     column = binned
                     cuts[name] = points
             except NoNumber:
-                odd = [code for code, value in enumerate(column.values) if _number(value, decimal) is None]
+                odd = _odd_codes(column, counts, mark)
                 least = min((column.values[code] for code in odd), key=str)
                 if name in bins.columns:
                     raise NoNumber(least, name) from None
-                others = int(counts[np.isin(column.codes, odd)].sum())
-                lacking = int(counts[column.codes == column.missing].sum()) if column.missing is not None else 0
-                looks_numeric = 2 * others <= int(counts.sum()) - lacking or _is_comma_number(least)
-                are_categories = rule.method == "auto" and _n_written_numbers(column, counts) <= _MOST_CATEGORIES
-                if decimal and looks_numeric and not are_categories:
+                looks_numeric = 2 * _n_rows(column, odd, counts) <= _n_present(column, counts)
+                if mark and (looks_numeric or _is_comma_number(least)) and not _are_categories(rule, column, counts):
                     not_cut[name] = least
         yield column
     if left is None:
         warn_left(not_cut)
 
 
+def _odd_codes(column: Column, counts: Counts, decimal: str | None) -> list[int]:
+    """Codes of the values that keep a column from being cut: no times where most are times, else no numbers."""
+    sample = sample_of(value for value in column.values if value is not None)
+    if 2 * sum(map(_writes_time, sample)) > len(sample):
+        no_times = [code for code, value in enumerate(column.values) if value is not None and not _writes_time(value)]
+        if no_times:
+            return no_times
+    return [code for code, value in enumerate(column.values) if _number(value, decimal) is None]
+
+
+def _writes_time(value: Any) -> bool:
+    return isinstance(value, str) and is_time(value)
+
+
+def _n_rows(column: Column, codes: Sequence[int], counts: Counts) -> int:
+    """How many objects have one of these codes."""
+    return int(counts[np.isin(column.codes, codes)].sum())
+
+
+def _n_present(column: Column, counts: Counts) -> int:
+    """How many objects have a value."""
+    return int(counts.sum()) - (0 if column.missing is None else _n_rows(column, [column.missing], counts))
+
+
 def _is_constant(column: Column, counts: Counts) -> bool:
     return len(np.unique(column.codes[counts > 0])) < 2
 
 
-def _n_written_numbers(column: Column, counts: Counts) -> int:
-    """How many values of a column are numbers, with a decimal point or a comma, as they are written."""
-    present = np.unique(column.codes[counts > 0])
-    return sum(_is_or_writes_number(column.values[code]) for code in present)
+def _are_categories(rule: Rule, column: Column, counts: Counts) -> bool:
+    """Whether `auto` takes the numbers and times among the values, as they are written, for categories."""
+    if rule.method != "auto":
+        return False
+    present = [column.values[code] for code in np.unique(column.codes[counts > 0])]
+    return sum(_is_or_writes_number(value) or _writes_time(value) for value in present) <= _MOST_CATEGORIES
 
 
 def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decimal: str | None) -> tuple[Column, Cuts]:
@@ -365,7 +423,9 @@ def cut_decision(column: Column, name: str, rule: Rule, counts: Counts, *, decim
     if not cuts or len(binned.values) < 2:
         warn(
             Given("decision_bins", rule.spec),
-            f" puts all numbers of the decision {name!r} into one class, so that there is nothing to predict. "
+            " puts all numbers of the ",
+            Term("decision"),
+            f" {name!r} into one class, so that there is nothing to predict. "
             "Take more bins, or cut points within its numbers: ",
             Given("decision_bins", [1.5, 3]),
             ".",
@@ -396,14 +456,15 @@ def apply(
     name: str = "",
     *,
     na: MissingSpellings = NO_SPELLINGS,
-    decimal: str | None = None,
+    decimal: str = ".",
+    text: bool = False,
 ) -> Any:
-    """The bins of one column, as the same kind of column; missing stays missing."""
+    """The bins of one column, as the same kind of column; missing stays missing, in text files also if it is blank."""
     plain = isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.dtype.itemsize <= 8
     if plain and not na.numbers:
         numbers = values.astype(np.float64)
     else:
-        column = encode_column(values, na, name, text=decimal is not None)
+        column = encode_column(values, na, name, text=text)
         numbers = as_numbers(column.values, name, decimal)[column.codes]
     bins = place(numbers, cuts)
     is_missing_bin = bins < 0
@@ -417,7 +478,8 @@ def apply(
         return [None if b < 0 else b for b in bins.tolist()]
     if values.dtype.kind == "O":
         return np.array([None if b < 0 else b for b in bins.tolist()], object)
-    array = bins.astype(np.promote_types(values.dtype, np.min_scalar_type(len(cuts))))
+    smallest = np.min_scalar_type(len(cuts))
+    array = bins.astype(np.promote_types(values.dtype, smallest) if values.dtype.kind in "biuf" else smallest)
     if is_missing_bin.any():
         array = array.astype(np.promote_types(array.dtype, np.float16))  # integers have no missing value
         array[is_missing_bin] = np.nan

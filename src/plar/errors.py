@@ -1,7 +1,7 @@
 """Errors and warnings: one line with the fault, the value, the choices and the remedy.
 
 A message that names options holds them as such (`Given`, `Parameter`, `PythonOnly`), so that the shell spells
-them in its own words.
+them in its own words, and a call of `plar.select` says target where other functions say decision (`Term`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import copyreg
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,6 +23,9 @@ _ON_THE_WAY: Final = ("plar", "contextlib")
 
 class _NoValue:
     """In place of the value of an option that is only named."""
+
+    def __repr__(self) -> str:
+        return "NO_VALUE"
 
     def __reduce__(self) -> str:
         """Pickle by name: there is one."""
@@ -69,8 +74,57 @@ class PythonOnly(NamedTuple):
         return self.text
 
 
+class Term(NamedTuple):
+    """A word in a message for which a call of `plar.select` may have a plainer one.
+
+    >>> with saying_target():
+    ...     worded([Term("decision"), Given("decision_bins")])
+    ('target', Given(option='target_bins', value=NO_VALUE))
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        """The word of the theory."""
+        return self.text
+
+
 #: a part of a message; a plain text is the same for all
-Part: TypeAlias = str | Given | Parameter | PythonOnly
+Part: TypeAlias = str | Given | Parameter | PythonOnly | Term
+
+#: what words and options of the theory are in a call of `plar.select`
+_TARGET_WORDS: Final = {
+    "decision": "target",
+    "decisions": "targets",
+    "decision_bins": "target_bins",
+    "condition": "column",
+}
+_says_target: ContextVar[bool] = ContextVar("says_target", default=False)
+
+
+@contextmanager
+def saying_target() -> Iterator[None]:
+    """Say target instead of decision in the messages of this block."""
+    token = _says_target.set(True)
+    try:
+        yield
+    finally:
+        _says_target.reset(token)
+
+
+def worded(message: Sequence[Part]) -> tuple[Part, ...]:
+    """A message in the words of the current call."""
+    if not _says_target.get():
+        return tuple(message)
+    return tuple(map(_about_target, message))
+
+
+def _about_target(part: Part) -> Part:
+    if isinstance(part, Term):
+        return _TARGET_WORDS.get(part.text, part.text)
+    if isinstance(part, (Given, Parameter)):
+        return part._replace(option=_TARGET_WORDS.get(part.option, part.option))
+    return part
 
 
 class PlarError(Exception):
@@ -82,8 +136,8 @@ class PlarError(Exception):
 
     def __init__(self, *message: Part) -> None:
         #: the message in parts
-        self.message = message
-        super().__init__(one_line("".join(map(str, message))))
+        self.message = worded(message)
+        super().__init__(one_line("".join(map(str, self.message))))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by arguments and state, whatever the constructor of a subclass takes."""
@@ -94,8 +148,8 @@ class PlarWarning(UserWarning):
     """plar continues, but the result may not be what was meant."""
 
     def __init__(self, *message: Part) -> None:
-        self.message = message
-        super().__init__(printable("".join(map(str, message))))
+        self.message = worded(message)
+        super().__init__(printable("".join(map(str, self.message))))
 
 
 class TableError(PlarError, ValueError):
@@ -104,6 +158,14 @@ class TableError(PlarError, ValueError):
 
 class NoRows(TableError):
     """The table has no rows, or none is left."""
+
+
+class AllRowsDropped(NoRows):
+    """Every row was dropped for a missing value; `option` says which option dropped them."""
+
+    def __init__(self, option: str) -> None:
+        super().__init__("No row is left: all were dropped for a missing value. Pass ", Given(option, "value"), ".")
+        self.option = option
 
 
 class NoDecision(TableError):
@@ -135,15 +197,15 @@ class EngineFailed(PlarError, RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
+    """Ctrl-C during a search that has something to show; before, it is a plain KeyboardInterrupt.
 
-    Its `reduct` is the result so far, with its certificate; of `plar.relevant` the layers so far, and of
-    `plar.reducts` the reducts so far.
+    Its `result` is the result so far: of `plar.reduce` once the core is found, with its certificate, of `plar.select` the
+    columns so far, of `plar.relevant` the layers, and of `plar.reducts` the reducts.
     """
 
-    def __init__(self, reduct: Any) -> None:
-        super().__init__(reduct)
-        self.reduct = reduct
+    def __init__(self, result: Any) -> None:
+        super().__init__(result)
+        self.result = result
 
 
 def invalid(option: str, rule: str, value: object, remedy: str = "", *, or_none: bool = False) -> ParameterError:
@@ -169,7 +231,8 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
         short_names = [choice for choice in names if len(choice) <= _SHOWN]
         near = get_close_matches(str(name), short_names, n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    return UnknownNameError(f"Unknown {kind} {_short(repr(name))}.{hint} Choose one of: {shown_names(names)}.")
+    end = f" {_short(repr(name))}.{hint} Choose one of: {shown_names(names)}."
+    return UnknownNameError("Unknown ", Term(kind), end)
 
 
 def shown_names(names: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import plar
 from plar import baselines
-from plar.chance import p_value as chance
+from plar.chance import draws
 from plar.chance.association import association
 from plar.chance.p_value import _drawn, _margins_of, p_value
 from plar.engines import LocalEngine
@@ -222,7 +222,7 @@ def test_draws_follow_the_exact_law(
     each: list[tuple[tuple[int, ...], tuple[int, ...]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every W that is possible, those that equal it counted."""
-    monkeypatch.setattr(chance, "_MIN_DRAWS", 10_000)
+    monkeypatch.setattr(draws, "_MIN_DRAWS", 10_000)
     classes = [next(iter(as_cells(*one))) for one in each]
     law = reduce(law_of_sum, [law_that_counts(law_by_margins(cells)) for cells in classes])
     table = as_table(classes)

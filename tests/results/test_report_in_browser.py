@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import plar
-from plar.results.report import page
+from plar.results.report import page, relevant_page, selection_page
 from plar.results.report.ranking import ranked
 from plar.results.report.words import visible
 from support.browser import chromium
 from support.environment import TIC_TAC_TOE
-from support.reports import markup_reduct, wide_reduct
+from support.odd_names import MARKUP_DECISION, markup_table
+from support.reports import markup_reduct, markup_selection, wide_reduct, wide_selection
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install 'plar[report]'")
 
@@ -253,3 +254,46 @@ def test_accessible(browser: Browser, wide: plar.Reduct) -> None:
     ]
     assert ("heading", "What is proven") in named
     assert ("button", "Values") in named
+
+
+@pytest.fixture
+def others() -> list[str]:
+    """Pages of other results."""
+    relevant = plar.relevant(markup_table(), MARKUP_DECISION, alpha=0.5)
+    selections = [markup_selection(), markup_selection("numbers"), wide_selection()]
+    return [relevant_page(relevant), *map(selection_page, selections)]
+
+
+def test_other_pages_run_nothing_and_fit(browser: Browser, others: list[str]) -> None:
+    for html in others:
+        browser.open(html)
+        assert browser.console == []
+        assert browser.requests == []
+        assert browser.js("return [document.scripts.length, document.images.length]") == [2, 0]
+        browser.open(html, width=375)
+        assert browser.js("return document.documentElement.scrollWidth") <= 375
+        browser.open(html, dark=True)
+        back, text = luminance(browser)
+        assert back < 40 < 200 < text
+
+
+def test_other_pages_say_the_same_without_scripts(browser: Browser, others: list[str]) -> None:
+    for html in others:
+        seen = []
+        for scripts in (False, True):
+            browser.open(html, scripts=scripts)
+            browser.do("Emulation.setScriptExecutionDisabled", value=False)
+            rows = browser.js("return document.getElementById('all-table').tBodies[0].innerHTML")
+            seen.append(numbers(re.sub(r"\s*\n\s*", "", rows)))
+        assert seen[0] == seen[1]
+
+
+def test_other_pages_are_sorted_and_searched(browser: Browser) -> None:
+    selection = wide_selection()
+    browser.open(selection_page(selection))
+    browser.click("[data-all=all-table]")
+    browser.click("#all-table [data-sort=value]")
+    alone = sorted((-share, selection.conditions.index(name), name) for name, share in selection.alone.items())
+    assert browser.cells("all-table", 1)[:3] == [name for _, _, name in alone[:3]]
+    browser.driver.find_element("css selector", "[data-find=all-table]").send_keys("CAUSE")
+    assert browser.cells("all-table", 1) == ["cause"]

@@ -41,3 +41,25 @@ def test_the_report_escapes(tmp_path: Path, first: str) -> None:
     assert {tag for tag, _ in page.tags} <= {tag for tag, _ in calm.tags}, "names have become tags"
     assert [t for t, _ in page.tags].count("script") == [t for t, _ in calm.tags].count("script")
     assert not [a for _, given in page.tags for a in given if a.startswith("onerror")]
+
+
+@pytest.mark.skipif(find_spec("jinja2") is None, reason="the report needs jinja2")
+def test_the_other_reports_escape(tmp_path: Path) -> None:
+    """Of select and relevant, with every name selected and every value shown; and they survive their files."""
+    names = [name for name in NAMES if name not in ("a,b", "y")]
+    selection = plar.select(odd_table(names), "class", include=names[:40], bins=None, max_columns=40)
+    relevant = plar.relevant(odd_table(names), "class", include=names[:40])
+    for result in (selection, relevant):
+        result.report(tmp_path / "r.html")
+        page = _Page()
+        page.feed((tmp_path / "r.html").read_text())
+        page.close()
+        tags = [tag for tag, _ in page.tags]
+        assert tags.count("script") == 2
+        assert "img" not in tags
+        assert not [a for _, given in page.tags for a in given if a.startswith("on")]
+        result.save(tmp_path / "r.json")
+        assert plar.load(tmp_path / "r.json") == result
+        assert result.to_frame().height == len(names)
+    for name in selection.columns:
+        assert selection.shares(name)["rows"].sum() == 8

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import plar
 from support.environment import TURNS
-from support.selection import excess, facts, selected_by_the_rule
+from support.selection import Measured, assert_by_the_rule, facts
 from support.strategies import Sample, tables
 
 Columns = dict[str, list[Any]]
@@ -33,15 +33,7 @@ def planted(n: int = 400, seed: int = 0) -> Columns:
 # --------------------------------------------------------------------------------------------------------- the rule
 
 
-def assert_by_the_rule(selection: plar.Selection, sample: Sample, **options: Any) -> None:
-    expected = selected_by_the_rule(sample.table(), **options)
-    assert selection.columns == tuple(expected.columns)
-    assert [(s.column, s.p_value, s.adjusted, s.given) for s in selection.steps] == expected.steps
-    assert {name: (r.p_value, r.given) for name, r in selection.rejected.items()} == expected.rejected
-    assert [s.excess for s in selection.steps] == pytest.approx([float(e) for e in expected.excesses], rel=1e-9)
-    assert [s.share for s in selection.steps] == pytest.approx([float(share) for share in expected.shares], rel=1e-9)
-
-
+@pytest.mark.filterwarnings("ignore:The target 'd' is:plar.PlarWarning")
 @settings(max_examples=60 * TURNS)
 @given(sample=tables(), alpha=st.sampled_from([0.01, 0.05, 0.3, 0.9]), data=st.data())
 def test_by_the_rule(engine: Any, sample: Sample, alpha: float, data: st.DataObject) -> None:
@@ -88,7 +80,7 @@ def test_by_the_rule_on_tables_in_which_much_is_selected(seed: int) -> None:
 def test_what_was_planted() -> None:
     selection = plar.select(planted(), "t")
     assert set(selection.columns) == {"a", "b", "c"}
-    assert selection.left_out == {"id": "different in nearly every row"}
+    assert selection.left_out == {"id": "one value per row"}
     assert selection.rejected["copy"].given == ("b",)
     assert {name for name, r in selection.rejected.items() if not r.given} >= {f"noise{i}" for i in range(1, 6)}
     assert selection.alone["b"] > selection.alone["copy"] > selection.alone["noise1"] >= 0
@@ -100,7 +92,7 @@ def test_shares_of_a_column_that_says_everything() -> None:
     selection = plar.select(columns, "t")
     table = Sample({"same": columns["same"], "d": columns["t"]}).table()
     assert selection.columns == ("same",)
-    assert selection.steps[0].share == pytest.approx(float(excess(table, [], "same")) / 75)
+    assert selection.steps[0].share == pytest.approx(float(Measured(table).excess([], "same")) / 75)
 
 
 # ------------------------------------------------------------------------------------------------ what does not matter
@@ -188,7 +180,7 @@ def test_interrupted_with_the_columns_so_far() -> None:
 
     with pytest.raises(plar.Interrupted) as interrupted:
         plar.select(planted(), "t", on_step=stop)
-    selection = interrupted.value.reduct
+    selection = interrupted.value.result
     assert isinstance(selection, plar.Selection)
     assert len(selection.columns) == 1
     assert not selection.complete
@@ -232,15 +224,25 @@ def test_rows_without_a_target_are_dropped(tmp_path: Path) -> None:
         assert selection.n_rows == 360
 
 
-@pytest.mark.parametrize("target", [[1] * 60, [None] * 60, list("xyz" * 20)])
-def test_nothing_to_predict(target: list[Any]) -> None:
-    """A target of one class gives an empty selection; one without values is refused as everywhere."""
+NOTHING_TO_PREDICT: dict[str, tuple[list[Any], str]] = {
+    "one class": ([1] * 60, "The target 't' is the same in every row"),
+    "no value": ([None] * 60, "No row has a value of the target 't'"),
+    "different texts": ([f"v{i}" for i in range(60)], "The target 't' is different in every row"),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING_TO_PREDICT)
+def test_nothing_to_predict(engine: Any, case: str) -> None:
+    """One warning, and an empty selection."""
+    target, message = NOTHING_TO_PREDICT[case]
     columns: Columns = {"a": [i % 3 for i in range(60)], "b": [i % 2 for i in range(60)], "t": target}
-    if target[0] is None:
-        with pytest.raises(plar.TableError):
-            plar.select(columns, "t")
-    else:
-        assert plar.select(columns, "t").columns == (() if target[0] == 1 else ("a",))
+    with pytest.warns(plar.PlarWarning, match=message) as caught:
+        selection = plar.select(columns, "t", engine=engine)
+    assert len(caught) == 1
+    assert selection.columns == ()
+    assert selection.complete
+    assert str(selection).startswith("0 of 2 columns selected for 't'")
+    assert selection.to_frame()["role"].to_list() == ["left out" if case == "no value" else "rejected"] * 2
 
 
 # ---------------------------------------------------------------------------------------------------------- the result
@@ -267,5 +269,5 @@ def test_to_frame() -> None:
 def test_printed() -> None:
     text = str(plar.select(planted(), "t"))
     assert text.startswith("3 of 11 columns selected for 't'")
-    assert "nothing beside others     copy" in text
+    assert "nothing beside others  copy" in text
     assert not {"core", "reduct", "Θ"} & set(text.split())

@@ -20,6 +20,7 @@ import plar
 from plar.chance.association import Association
 from plar.engines import Engine, LocalEngine
 from plar.engines.stratification import LocalStratification
+from plar.uncertainty.ranks import Ranks
 from support.checkpoints import HEADER, read_records, write_records
 from support.selection import facts
 
@@ -62,15 +63,15 @@ class Counting(Engine):
     def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         return LocalEngine().open(granules, measure, watch)
 
-    def stratify(self, granules: Any) -> CountedStratification:
-        return CountedStratification(granules, self)
+    def stratify(self, granules: Any, ranks: Ranks | None = None) -> CountedStratification:
+        return CountedStratification(granules, ranks, self)
 
 
 class CountedStratification(LocalStratification):
     """See `Counting`."""
 
-    def __init__(self, granules: Any, engine: Counting) -> None:
-        super().__init__(granules)
+    def __init__(self, granules: Any, ranks: Ranks | None, engine: Counting) -> None:
+        super().__init__(granules, ranks)
         self._engine = engine
 
     def associations(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> list[Association]:
@@ -158,7 +159,7 @@ def test_after_ctrl_c_and_after_the_time_limit(tmp_path: Path, finished: Finishe
     for n_steps in range(1, 4):
         with pytest.raises(plar.Interrupted) as interrupted:
             select(path, on_step=stop)
-        selection = interrupted.value.reduct
+        selection = interrupted.value.result
         assert isinstance(selection, plar.Selection)
         assert [step.column for step in selection.steps] == [
             step["column"] for step in finished.facts["steps"][:n_steps]
@@ -176,7 +177,7 @@ def test_ctrl_c_in_any_pass(finished: Finished) -> None:
     for fail_at in range(n_passes()):
         with pytest.raises(plar.Interrupted) as interrupted:
             select(None, engine=Counting(fail_at, KeyboardInterrupt))
-        selection = interrupted.value.reduct
+        selection = interrupted.value.result
         assert isinstance(selection, plar.Selection)
         assert not selection.complete
         said = facts(selection)

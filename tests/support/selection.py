@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 import plar
-from plar.chance.association import association
 from plar.chance.p_value import p_value, screened_p_value
+from plar.chance.statistic import association
+from plar.uncertainty.strata import CrossTab
 from support import oracle
 from support.cross_tabs import as_table, classes_of
-from support.law_of_w import textbook
+from support.law_of_b import Ridits, ridits_of, squares
+from support.law_of_b import textbook as textbook_of_ranks
+from support.law_of_w import Cells, textbook
+from support.strategies import Sample
 
 #: p-value, and beside which columns
 Reason = tuple[float, tuple[str, ...]]
@@ -30,36 +36,54 @@ class Selected:
     shares: list[Fraction] = field(default_factory=list)
 
 
-def excess(table: oracle.Table, given: Sequence[str], a: str) -> Fraction:
-    """W minus its mean by chance, within the classes of U/given."""
-    total = Fraction(0)
-    for cells in classes_of(table, given, a):
-        statistic, mean, _ = textbook(cells)
-        total += statistic - mean
-    return total
+@dataclass(frozen=True)
+class Measured:
+    """A table whose target is classes, or, with ridits, numbers."""
+
+    table: oracle.Table
+    ridits: Ridits | None = None
+
+    @staticmethod
+    def by_ranks(table: oracle.Table) -> Measured:
+        """Compare the target by its ranks over all rows."""
+        return Measured(table, ridits_of(classes_of(table, [], table.conditions[0])))
+
+    def excess(self, given: Sequence[str], a: str) -> Fraction:
+        """The statistic minus its mean by chance, within the classes of U/given."""
+        total = Fraction(0)
+        for cells in classes_of(self.table, given, a):
+            statistic, mean, _ = textbook(cells) if self.ridits is None else textbook_of_ranks(cells, self.ridits)
+            total += statistic - mean
+        return total
+
+    def impurity(self, given: Sequence[str]) -> Fraction:
+        """What is left to say in the classes of U/given: Σ (N − Σ n²/N), or the squared deviations of the ranks."""
+        classes = classes_of(self.table, given, self.table.conditions[0])
+        if self.ridits is None:
+            return sum(map(gini, classes), Fraction(0))
+        return sum((squares(cells, self.ridits) for cells in classes), Fraction(0))
+
+    def screened(self, given: Sequence[str], a: str) -> float:
+        """The p-value of the first stage."""
+        return screened_p_value(association(self._cross_tab(given, a)))
+
+    def tested(self, given: Sequence[str], a: str, n: int, alpha: float) -> float:
+        """The p-value of all stages, times n."""
+        return p_value(self._cross_tab(given, a), n, alpha)
+
+    def _cross_tab(self, given: Sequence[str], a: str) -> CrossTab:
+        return as_table(classes_of(self.table, given, a), ranked=self.ridits is not None)
 
 
-def impurity(table: oracle.Table, given: Sequence[str]) -> Fraction:
-    """What is left to say: Σ (N − Σ n²/N) over the classes of U/given."""
-    total = Fraction(0)
-    for cells in classes_of(table, given, table.conditions[0]):
-        decided = Counter[Any]()
-        for (_, decision), n in cells.items():
-            decided[decision] += n
-        n_objects = sum(decided.values())
-        if n_objects:
-            total += n_objects - sum((Fraction(n * n, n_objects) for n in decided.values()), Fraction(0))
-    return total
-
-
-def screened(table: oracle.Table, given: Sequence[str], a: str) -> float:
-    """The p-value of the first stage."""
-    return screened_p_value(association(as_table(classes_of(table, given, a))))
-
-
-def tested(table: oracle.Table, given: Sequence[str], a: str, n: int, alpha: float) -> float:
-    """The p-value of all stages, times n."""
-    return p_value(as_table(classes_of(table, given, a)), n, alpha)
+def gini(cells: Cells) -> Fraction:
+    """N − Σ n²/N of a class."""
+    decided = Counter[Any]()
+    for (_, decision), n in cells.items():
+        decided[decision] += n
+    n_objects = sum(decided.values())
+    if not n_objects:
+        return Fraction(0)
+    return n_objects - sum((Fraction(n * n, n_objects) for n in decided.values()), Fraction(0))
 
 
 def selected_by_the_rule(
@@ -69,8 +93,10 @@ def selected_by_the_rule(
     include: Sequence[str] = (),
     left_out: Collection[str] = (),
     max_columns: int | None = None,
+    ranked: bool = False,
 ) -> Selected:
-    """Both parts."""
+    """Both parts; `ranked` says that the target is numbers, to be compared by their ranks."""
+    measured = Measured.by_ranks(table) if ranked else Measured(table)
     counted = [row for row, weight in zip(table.rows, table.weights, strict=True) if weight]
     R = list(include)
     chosen = Selected(R)
@@ -85,7 +111,7 @@ def selected_by_the_rule(
         return max_columns is not None and len(R) >= max_columns
 
     def take(a: str, p: float, adjusted: float, beside: Sequence[str], at_least: Fraction, of: Sequence[str]) -> None:
-        whole = impurity(table, of)
+        whole = measured.impurity(of)
         chosen.shares.append(at_least / whole if whole else Fraction(0))
         chosen.excesses.append(at_least)
         chosen.steps.append((a, p, adjusted, tuple(beside)))
@@ -99,55 +125,65 @@ def selected_by_the_rule(
     # first part
     while left and not is_full():
         n = len(left)
-        excesses = {a: excess(table, R, a) for a in left}
+        excesses = {a: measured.excess(R, a) for a in left}
         for a in sorted(left, key=lambda a: (-excesses[a], table.conditions.index(a))):
-            adjusted = tested(table, R, a, n, alpha)
+            adjusted = measured.tested(R, a, n, alpha)
             if adjusted <= alpha:
                 take(a, adjusted / n, adjusted, R, excesses[a], list(R))
                 break
         else:
             if given == "all":
                 for a in list(left):
-                    reject(a, screened(table, R, a), R)
+                    reject(a, measured.screened(R, a), R)
             break
     if given == "all":
         return chosen
 
     # second part
     for a in list(left):
-        p = screened(table, [], a)
+        p = measured.screened([], a)
         if m * p > alpha:
             reject(a, p, [])
     sets: list[list[str]] = [[]]
     for b in list(R):
         sets.append([b])
-        drop_redundant(table, left, [b], alpha, reject)
+        drop_redundant(measured, left, [b], alpha, reject)
     while left and not is_full():
-        least = {a: min((excess(table, B, a), i) for i, B in enumerate(sets)) for a in left}
+        least = {a: min((measured.excess(B, a), i) for i, B in enumerate(sets)) for a in left}
         a = min(left, key=lambda a: (-least[a][0], table.conditions.index(a)))
-        by_itself = tested(table, [], a, m, alpha)
+        by_itself = measured.tested([], a, m, alpha)
         if by_itself > alpha:
             reject(a, by_itself / m, [])
             continue
-        p_values = [screened(table, B, a) for B in sets]
+        p_values = [measured.screened(B, a) for B in sets]
         worst = sets[p_values.index(max(p_values))]
         p = by_itself / m
         if worst:
-            p = tested(table, worst, a, 1, alpha)
+            p = measured.tested(worst, a, 1, alpha)
             if p > alpha:
                 reject(a, p, worst)
                 continue
         at_least, i = least[a]
         take(a, p, by_itself, worst, at_least, sets[i])
         sets.append([a])
-        drop_redundant(table, left, [a], alpha, reject)
+        drop_redundant(measured, left, [a], alpha, reject)
     return chosen
 
 
-def drop_redundant(table: oracle.Table, left: list[str], B: list[str], alpha: float, reject: Any) -> None:
+def assert_by_the_rule(selection: plar.Selection, sample: Sample, **options: Any) -> None:
+    """The same columns, p-values, sets and reasons, to the last bit; excesses and shares but for rounding."""
+    expected = selected_by_the_rule(sample.table(), **options)
+    assert selection.columns == tuple(expected.columns)
+    assert [(s.column, s.p_value, s.adjusted, s.given) for s in selection.steps] == expected.steps
+    assert {name: (r.p_value, r.given) for name, r in selection.rejected.items()} == expected.rejected
+    assert [s.excess for s in selection.steps] == pytest.approx([float(e) for e in expected.excesses], rel=1e-9)
+    assert [s.share for s in selection.steps] == pytest.approx([float(share) for share in expected.shares], rel=1e-9)
+
+
+def drop_redundant(measured: Measured, left: list[str], B: list[str], alpha: float, reject: Any) -> None:
     """Reject what says nothing within the classes of U/B."""
     for a in list(left):
-        p = screened(table, B, a)
+        p = measured.screened(B, a)
         if p > alpha:
             reject(a, p, B)
 

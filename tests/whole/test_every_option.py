@@ -121,13 +121,32 @@ RELEVANT: dict[str, Case] = {
     "tolerance": Case(10.0, _grid()),
     "epsilon": Case(10.0, base={"start": "core"}),
 }
+#: `plar.select` has words and defaults of its own
+SELECT: dict[str, Case] = {
+    "target": CASES["decision"],
+    "target_bins": _read([9.0], ["u", "v"], [0.5, 1.5]),
+    "target_type": Case("numbers", {"x": [0, 0, 1, 1] * 20, "d": [0, 1, 2, 3] * 20}),
+    "missing_decision": _decided("value", ["u", "v"], ["p", ""]),
+    "alpha": Case(1e-12),
+    "given": Case("all"),
+    "max_columns": Case(1, _grid()),
+    "exclude": Case(["z"]),
+    "keep": Case(["x"], {"x": [*range(40)], "d": ["p", "q"] * 20}),
+}
 #: options without an effect on the result, each with a test of its own below
 BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress", "on_step", "equivalent"}
 #: options of `plar.reduce` that `plar.relevant` refuses
 REFUSED = {"search", "costs", "exclude"}
 
 
+#: what `plar.select` says for words of the others
+TARGET_WORDS = {"decision": "target", "decision_bins": "target_bins"}
+
+
 def _case(entry: str, option: str) -> Case:
+    if entry == "select":
+        option = TARGET_WORDS.get(option, option)
+        return SELECT.get(option) or CASES[option]
     return RELEVANT.get(option, CASES[option]) if "elevant" in entry else CASES[option]
 
 
@@ -156,7 +175,15 @@ def _granules(granules: Any) -> Any:
     return granules.n_objects, granules.conditions, granules.cardinalities, repr(granules.fingerprint())
 
 
+def _selection(data: Any, asked: Options) -> Any:
+    """What is selected, without what repeats an option."""
+    said = plar.select(data, **{TARGET_WORDS.get(name, name): value for name, value in asked.items()}).to_dict()
+    del said["given"]
+    return _plain(said)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "select": lambda data, case, **asked: _selection(data, asked),
     "reduce": lambda data, case, **asked: _plain(plar.reduce(data, **asked).to_dict()),
     "relevant": lambda data, case, **asked: _plain(plar.relevant(data, **asked).to_dict()),
     "reducts": lambda data, case, **asked: _plain(json.loads("".join(plar.reducts(data, **asked).json_lines()))),
@@ -191,14 +218,19 @@ def _written(folder: Path, table: Table | str, encoding: str = "utf-8") -> Path:
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
 @pytest.mark.parametrize(
     ("entry", "option"),
-    [(entry, option) for entry in FUNCTIONS for option in options_of(getattr(plar, entry)) if option not in BESIDE],
+    [
+        (entry, option)
+        for entry in FUNCTIONS
+        for option in options_of(getattr(plar, entry))
+        if option not in BESIDE and (entry, option) != ("select", "decision_bins")
+    ],
 )
 def test_functions(tmp_path: Path, entry: str, option: str) -> None:
     case = _case(entry, option)
     path = _written(tmp_path, case.table, encoding=case.value if option == "encoding" else "utf-8")
     base = _base(entry, case)
     asked = {**base, option: case.value}
-    if option == "y":
+    if option in ("y", "target"):
         del asked["decision"]
     without = _outcome(lambda: FUNCTIONS[entry](path, case, **base))
     assert _outcome(lambda: FUNCTIONS[entry](path, case, **asked)) != without
@@ -243,6 +275,12 @@ def _words(options: Options) -> Iterator[str]:
 
 def _shell(entry: str, path: Path, case: Case, options: Options, capsys: pytest.CaptureFixture[str]) -> Any:
     words = [entry, str(path), "--quiet", *_words(options)]
+    if entry == "select":
+        words = [word.replace("--decision-bins", "--target-bins") for word in words]
+        app([*words, "--json"], standalone_mode=False)
+        said = json.loads(capsys.readouterr().out)
+        del said["given"]
+        return _plain(said)
     if entry == "granulate":
         output = path.with_name("granules.parquet")
         app([*words, "-o", str(output)], standalone_mode=False)
@@ -252,7 +290,7 @@ def _shell(entry: str, path: Path, case: Case, options: Options, capsys: pytest.
     return _plain(json.loads(capsys.readouterr().out))
 
 
-SHELL = ("reduce", "relevant", "reducts", "core", "theta", "granulate")
+SHELL = ("select", "reduce", "relevant", "reducts", "core", "theta", "granulate")
 
 
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
@@ -273,7 +311,7 @@ def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.Captur
     without = _outcome(lambda: _shell(entry, path, case, base, capsys))
     outcome = _outcome(lambda: _shell(entry, path, case, asked, capsys))
     assert outcome != without
-    if entry in ("reduce", "relevant"):  # the shell says what the function says
+    if entry in ("select", "reduce", "relevant"):  # the shell says what the function says
         assert outcome == json.loads(json.dumps(FUNCTIONS[entry](path, case, **asked)))
 
 
@@ -379,7 +417,7 @@ def test_engine_of_functions(entry: str) -> None:
     engine = Recording()
     FUNCTIONS[entry](SEARCHED, Case(None), decision="d", engine=engine)
     assert engine.asked[0] == "granulate"
-    assert ("open" in engine.asked) == (entry != "granulate")
+    assert ("open" in engine.asked) == (entry not in ("select", "granulate"))
 
 
 @pytest.mark.parametrize("entry", _commands_with("engine"))

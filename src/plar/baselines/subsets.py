@@ -18,7 +18,7 @@ import numpy as np
 
 from plar.api import reduce
 from plar.chance.association import Association
-from plar.chance.candidates import associations_within
+from plar.chance.statistic import associations_within
 from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.job_progress import Watch

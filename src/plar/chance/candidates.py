@@ -32,13 +32,11 @@ from plar.chance.association import (
 from plar.grouping.partition import Codes, Index, Ints, take_in_order
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads
-from plar.uncertainty.strata import Strata, StratifiedRows
+from plar.uncertainty.strata import StratifiedRows
 
 #: a candidate: its codes by row, and how many there may be
 Column: TypeAlias = tuple[Codes, int]
 
-#: columns that are here at a time: an engine may have packed them
-_COLUMNS_AT_ONCE = 1 << 10
 #: to count so many takes as long as other work on one cell
 _COUNTED_PER_CELL = 64
 #: rows of several candidates that a thread counts in one go, and those that it first brings into the order of classes
@@ -90,26 +88,6 @@ def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Associ
     return associations_of(sums)
 
 
-def associations_within(
-    strata: Strata, candidates: Sequence[int], within: Sequence[int] | None = None
-) -> list[Association]:
-    """Measure candidates within the classes of U/R, or of U/`within`; some columns at a time, if they must be unpacked.
-
-    Examples
-    --------
-    >>> import plar
-    >>> strata = Strata(plar.granulate({"a": [0, 1, 1], "b": [0, 1, 2], "d": [0, 1, 1]}, "d"))
-    >>> [measured.mean for measured in associations_within(strata, [0, 1])]
-    [0.6666666666666666, 0.0]
-    """
-    rows = strata.rows(within)
-    measured: list[Association] = []
-    for first in range(0, len(candidates), _COLUMNS_AT_ONCE):
-        columns = [strata.column(a) for a in candidates[first : first + _COLUMNS_AT_ONCE]]
-        measured += associations(columns, rows)
-    return measured
-
-
 def _most_values_to_count(rows: StratifiedRows, n_rows: int) -> int:
     """Up to how many values it is faster to count the cells in the order of the columns."""
     most_cells = (_ORDERED_ROW_COST * len(rows.order) - _ROW_COST * n_rows) // _CELL_COST
@@ -133,7 +111,7 @@ class _NumberedRows(NamedTuple):
 
 
 def _numbered(rows: StratifiedRows, n_rows: int) -> _NumberedRows:
-    order, runs = rows
+    order, runs, _ = rows
     weights = np.empty(0, np.int64)
     if n_rows == 0:
         return _NumberedRows(np.empty(0, np.uint16), weights, runs.first)
@@ -168,7 +146,7 @@ def _buffers_of_cells(rows: _NumberedRows, n_values: int) -> ClassBuffers:
 
 def _sums_of_ordered(columns: Sequence[Column], rows: StratifiedRows) -> Ints:
     """Fixed-point sums of candidates that are brought into the order of the classes."""
-    order, runs = rows
+    order, runs, _ = rows
     values = np.empty((len(columns), len(order)), np.uint32)
     for i, (codes, _) in enumerate(columns):
         take_in_order(codes, order, values[i])

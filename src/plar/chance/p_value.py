@@ -12,7 +12,6 @@ Theory of Permutation Statistics. Besag and Clifford: Sequential Monte Carlo p-v
 from __future__ import annotations
 
 import math
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,24 +20,20 @@ from numpy.typing import NDArray
 from plar.chance.association import (
     Association,
     ClassBuffers,
-    association,
     class_buffers,
     count_class,
     deviation_of,
     sort_first,
     varies,
 )
-from plar.grouping.factorize import mix
+from plar.chance.draws import drawn_p_value, seeded, uniform
+from plar.chance.rank_p_value import confirmed_by_ranks
+from plar.chance.statistic import association
 from plar.grouping.partition import Index, Ints, Runs
 from plar.options import DEFAULT_ALPHA
 from plar.runtime.jit import jit
-from plar.runtime.parallel import in_threads, usable_cores
 from plar.uncertainty.strata import CrossTab
 
-#: the fewest tables to draw
-_MIN_DRAWS = 2_000
-#: how many of them must reach the statistic to call it chance
-_MIN_REACHED = 10
 #: the most work to confirm one candidate, in cells of few objects
 _MAX_CELLS: Final = 10_000_000
 #: if every cell expects this many objects, the gamma distribution is right even far in the tail
@@ -47,7 +42,6 @@ _DENSE_CELL_OBJECTS = 100_000
 _MAX_LOG_OBJECTS = 1 << 26
 #: above, this many objects can be drawn one by one
 _MAX_SINGLE_OBJECTS = 1 << 12
-_DRAWS_PER_TASK = 1 << 10
 
 
 class _Margins(NamedTuple):
@@ -63,7 +57,7 @@ class _Margins(NamedTuple):
 
 
 def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) -> float:
-    """How likely a candidate reaches its W by chance, times the number of candidates; exact enough to compare to level.
+    """How likely a candidate reaches its statistic by chance, times the number of candidates; compare it to the level.
 
     Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above
     the level; below it is only a screen, since it is too small where rare values meet rare decisions. Then a
@@ -74,6 +68,12 @@ def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) ->
     screened = n_candidates * screened_p_value(measured)
     if screened > level:
         return min(screened, 1.0)
+    confirmed = _confirmed if table.scores is None else confirmed_by_ranks
+    return min(confirmed(table, measured, screened, n_candidates, level), 1.0)
+
+
+def _confirmed(table: CrossTab, measured: Association, screened: float, n_candidates: int, level: float) -> float:
+    """The p-value of W, times the number of candidates, where the first stage would accept."""
     statistic, mean, variance = measured
     excess = statistic - mean
     bound = n_candidates * math.exp(-(excess**2) / (2 * (variance + excess)))
@@ -82,11 +82,11 @@ def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) ->
     margins = _margins_of(table)
     if margins.expected >= _DENSE_CELL_OBJECTS:
         return screened
-    return min(_drawn(margins, statistic, n_candidates, level, bound), 1.0)
+    return _drawn(margins, statistic, n_candidates, level, bound)
 
 
 def screened_p_value(measured: Association) -> float:
-    """How likely a candidate reaches its W by chance, if W has the gamma distribution of that mean and variance.
+    """How likely a candidate reaches its statistic by chance, if that has the gamma distribution of its moments.
 
     Right where it is large; too small, far in the tail, where rare values meet rare decisions.
     """
@@ -101,32 +101,13 @@ def _drawn(margins: _Margins, statistic: float, n_candidates: int, level: float,
     """Draw tables with the same margins; keep the bound if that would take too long or could not be exact."""
     # in an order that depends on nothing but the margins
     flat = np.array([number for of_class in sorted(margins.classes) for number in of_class], np.int64)
-    max_draws = int(min(max(_MIN_DRAWS, _MIN_REACHED * n_candidates / level), _MAX_CELLS / margins.cells))
-    enough = int(max_draws * level / n_candidates)
-    if enough < 1:
-        return bound
-    key = np.uint64(int.from_bytes(blake2b(flat.tobytes(), digest_size=8).digest(), "little"))
     least = statistic * (1 - 1e-9)  # ties count, whatever the order of summation
 
-    def draw(numbers: range) -> NDArray[np.bool_]:
-        reached = np.zeros(len(numbers), np.bool_)
-        _draw(flat, least, key, numbers.start, reached)
-        return reached
+    def draw(key: np.uint64, first: int, reached: NDArray[np.bool_]) -> None:
+        _draw(flat, least, key, first, reached)
 
-    n_drawn = 0
-    n_reached = 0
-    while n_drawn < max_draws - 1:
-        end = min(n_drawn + _DRAWS_PER_TASK * usable_cores(), max_draws - 1)
-        firsts = range(n_drawn, end, _DRAWS_PER_TASK)
-        tasks = [range(first, min(first + _DRAWS_PER_TASK, end)) for first in firsts]
-        reached = np.concatenate(list(in_threads(draw, tasks, margins.cells * _DRAWS_PER_TASK)))
-        hits = np.flatnonzero(reached)
-        if n_reached + len(hits) >= enough:
-            last_hit = n_drawn + int(hits[enough - n_reached - 1])
-            return n_candidates * enough / (last_hit + 1)
-        n_drawn = end
-        n_reached += len(hits)
-    return n_candidates * (n_reached + 1) / max_draws
+    drawn = drawn_p_value(draw, flat, margins.cells, _MAX_CELLS, n_candidates, level)
+    return bound if drawn is None else drawn
 
 
 def _margins_of(table: CrossTab) -> _Margins:
@@ -218,18 +199,12 @@ def _cost(few: int, n: int) -> int:
 
 
 @jit
-def _uniform(state: NDArray[np.uint64]) -> float:
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    return np.float64(mix(state[0]) >> np.uint64(11)) * 2.0**-53
-
-
-@jit
 def _draw(margins: Ints, least: float, key: np.uint64, first: int, reached: NDArray[np.bool_]) -> None:
     """Whether W of table number `first` and of the following ones reaches `least`; each has its own random numbers."""
     state = np.empty(1, np.uint64)
     left = np.empty(len(margins), np.int64)
     for t in range(len(reached)):
-        state[0] = mix(key + np.uint64(first + t))
+        state[0] = seeded(key, first + t)
         total = 0.0
         at = 0
         while at < len(margins):
@@ -272,7 +247,7 @@ def _hypergeometric(good: int, bad: int, sample: int, state: NDArray[np.uint64])
         n = good + bad
         hits = 0
         for _ in range(few):
-            if _uniform(state) * np.float64(n) < np.float64(other):
+            if uniform(state) * np.float64(n) < np.float64(other):
                 hits += 1
                 other -= 1
             n -= 1
@@ -282,7 +257,7 @@ def _hypergeometric(good: int, bad: int, sample: int, state: NDArray[np.uint64])
     s = np.float64(sample)
     mode = np.floor((s + 1) * (g + 1) / (g + b + 2))
     at_mode = math.exp(_log_choose(g, mode) + _log_choose(b, s - mode) - _log_choose(g + b, s))
-    left = _uniform(state) - at_mode
+    left = uniform(state) - at_mode
     up = mode
     down = mode
     p_up = at_mode

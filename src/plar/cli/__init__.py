@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import plar
-from plar.cli.commands import COMMANDS, reduce
+from plar.cli.commands import COMMANDS, select
 from plar.cli.help import Command, Program
 from plar.cli.options import expand_groups
 from plar.cli.shell_words import in_shell
@@ -42,8 +42,8 @@ def _example(command: str) -> str:
 
 
 app = typer.Typer(
-    help="Feature selection by rough sets: find columns that say as much about a decision as all of them.",
-    epilog=f"'plar COMMAND --help' lists the options of a command.\n\n{_example(COMMANDS[reduce].example)}",
+    help="Feature selection: the columns that predict a target, and those that say as much about it as all columns.",
+    epilog=f"'plar COMMAND --help' lists the options of a command.\n\n{_example(COMMANDS[select].example)}",
     cls=Program,
     context_settings={"max_content_width": _WIDEST_HELP},
     rich_markup_mode=None,

@@ -22,9 +22,13 @@ from plar.cli.options import (
     LongRun,
     MemoryLimit,
     Messages,
+    Place,
     Searching,
+    SelectedWriting,
+    Selecting,
     Smallest,
     TableOptions,
+    TargetTableOptions,
     Text,
     TimeLimit,
     Writing,
@@ -36,7 +40,7 @@ from plar.cli.options import (
     shell_option,
 )
 from plar.coding.column_names import ShellColumn
-from plar.errors import ParameterError, TableError, printable, unknown_name
+from plar.errors import ParameterError, TableError, printable, saying_target, unknown_name
 from plar.options import DEFAULT_ALPHA, Heading, ListOptions
 
 if TYPE_CHECKING:
@@ -55,7 +59,39 @@ _GRANULES = "The Parquet file to write; - is stdout."
 _REPORT = "Write an HTML page that explains the result; - is stdout."
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
 _REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
-Result = TypeVar("Result", "plar.Reduct", "plar.Relevant")
+Result = TypeVar("Result", "plar.Reduct", "plar.Relevant", "plar.Selection")
+
+
+def select(
+    *,
+    table: TargetTableOptions,
+    selecting: Selecting,
+    as_json: Json = False,
+    report: Annotated[Text, shell_option(Heading.OUTPUT, _REPORT, metavar="FILE")] = None,
+    writing: SelectedWriting,
+    place: Place,
+    long_run: LongRun,
+    messages: Messages,
+) -> None:
+    """Select the columns that predict a target, the best first."""
+    from plar.search.selection import SelectionSearch
+
+    def find(session: Session) -> plar.Selection:
+        return SelectionSearch(session, options).run()
+
+    def write_pages(selection: plar.Selection) -> None:
+        if report:
+            with written(report, ".html", messages) as path:
+                selection.report(path, command=_command())
+
+    with saying_target():
+        options = selecting.options()
+        _find_and_print(find, table, place, messages, long_run, Targets(as_json, writing, report), write_pages)
+
+
+def _command() -> str:
+    """The command line, as the shell takes it."""
+    return shlex.join(["plar", *sys.argv[1:]])
 
 
 def reduce(
@@ -91,7 +127,7 @@ def reduce(
                 reduct.proof.save(path)
         if report:
             with written(report, ".html", messages) as path:
-                reduct.report(path, command=shlex.join(["plar", *sys.argv[1:]]))
+                reduct.report(path, command=_command())
 
     targets = Targets(as_json, writing, report, proof)
     _find_and_print(find, table, computing, messages, long_run, targets, write_pages)
@@ -146,7 +182,7 @@ def reducts(
         try:
             listed = AllReducts(session, as_measure(computing.measure), options, ListOptions(limit, max_size)).run()
         except plar.Interrupted as stop:
-            listed = stop.reduct
+            listed = stop.result
             interrupted = True
     for line in listed.json_lines() if as_json else [str(listed)]:
         print(line, file=sys.stderr if report == STREAM else sys.stdout)
@@ -204,24 +240,24 @@ def _statement(proof: plar.Proof) -> str:
     )
 
 
-def _write_nothing(result: plar.Reduct | plar.Relevant) -> None:
+def _write_nothing(result: plar.Reduct | plar.Relevant | plar.Selection) -> None:
     """What a command without pages of its own writes."""
 
 
 def _find_and_print(
     find: Callable[[Session], Result],
     table: TableOptions,
-    computing: Computing,
+    place: Place,
     messages: Messages,
     long_run: LongRun,
     targets: Targets,
     write_pages: Callable[[Result], None] = _write_nothing,
 ) -> None:
     """Find a result, print it, write its pages, and the reduced table last, so that a full disk loses no result."""
-    check_targets(table, computing, targets, long_run.checkpoint)
+    check_targets(table, place, targets, long_run.checkpoint)
     output = targets.writing.output
     interrupted = False
-    with session_of(table, computing, long_run) as session:
+    with session_of(table, place, long_run) as session:
         with shown(session, messages):
             if output == STREAM:
                 session.table.check_selectable()
@@ -230,7 +266,7 @@ def _find_and_print(
             try:
                 result = find(session)
             except plar.Interrupted as stop:
-                result = stop.reduct
+                result = stop.result
                 interrupted = True
         session.release()
         _print_result(result, table, targets)
@@ -243,16 +279,17 @@ def _find_and_print(
         if output:
             with written(output, stdout_suffix(targets.writing), messages) as path, shown(session, messages):
                 session.reporter.phase("write", 0, 0)
-                session.table.sink(result.attributes, path, result.cuts if targets.writing.output_bins else {})
+                columns = result.columns if isinstance(result, plar.Selection) else result.attributes
+                session.table.sink(columns, path, result.cuts if targets.writing.output_bins else {})
 
 
-def _print_result(result: plar.Reduct | plar.Relevant, table: TableOptions, targets: Targets) -> None:
+def _print_result(result: plar.Reduct | plar.Relevant | plar.Selection, table: TableOptions, targets: Targets) -> None:
     """Print a result on stdout, or on stderr if something else is written there."""
     if targets.as_json:
         text = json.dumps(result.to_dict(), ensure_ascii=False)
     else:
-        place = "standard input" if table.file == STREAM else printable(table.file)
-        text = f"{place}: {result}"
+        source = "standard input" if table.file == STREAM else printable(table.file)
+        text = f"{source}: {result}"
     others = (targets.writing.output, targets.report, targets.proof)
     print(text, flush=True, file=sys.stderr if STREAM in others else sys.stdout)
 
@@ -378,33 +415,37 @@ class HelpWords(NamedTuple):
 
 #: every command, in the order of the help
 COMMANDS: dict[Callable[..., None], HelpWords] = {
+    select: HelpWords(
+        "Select the columns that predict a target.",
+        "plar select examples/passengers.csv -d survived",
+    ),
     reduce: HelpWords(
         "Find columns that say as much as all of them: a reduct.",
-        "plar reduce titanic.csv -d survived",
+        "plar reduce examples/passengers.csv -d survived",
     ),
     relevant: HelpWords(
         "Find all columns that say more than chance.",
-        "plar relevant titanic.csv -d survived",
+        "plar relevant examples/passengers.csv -d survived",
     ),
     reducts: HelpWords(
         "List all reducts, the smallest first.",
-        "plar reducts titanic.csv -d survived",
+        "plar reducts examples/passengers.csv -d survived",
     ),
     core: HelpWords(
         "Find the core: the columns that are in every reduct.",
-        "plar core titanic.csv -d survived",
+        "plar core examples/passengers.csv -d survived",
     ),
     theta: HelpWords(
         "Compute the uncertainty left when some columns are known.",
-        "plar theta titanic.csv -d survived -a sex,pclass",
+        "plar theta examples/passengers.csv -d survived -a sex,class",
     ),
     verify: HelpWords(
         "Check the proof of a smallest reduct.",
-        "plar verify proof.json titanic.csv",
+        "plar verify proof.json examples/passengers.csv",
     ),
     granulate: HelpWords(
         "Write the distinct rows with their counts.",
-        "plar granulate titanic.csv -d survived -o granules.parquet",
+        "plar granulate examples/passengers.csv -d survived -o g.parquet",
     ),
     engines: HelpWords(
         "List the engines, and why some cannot be used here.",

@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plar.cli.options import OUTPUTS, Computing, LongRun, Messages, TableOptions, Writing
+from plar.cli.options import OUTPUTS, LongRun, Messages, Place, TableOptions, Writing
 from plar.errors import ParameterError, PlarError, TableError, printable, unknown_name
 from plar.files.find import SUFFIXES
 from plar.options import ReadOptions, RunOptions
@@ -43,18 +43,18 @@ _SIGNATURES = (
 @contextmanager
 def session_of(
     table: TableOptions,
-    computing: Computing | None = None,
+    place: Place | None = None,
     limits: LongRun | None = None,
     reading_of: Callable[[str, ReadOptions], ReadOptions] | None = None,
 ) -> Iterator[Session]:
     """The session of a command, whose table may be stdin; `reading_of` completes the options by what the file is."""
     from plar.session.session import Session
 
-    computing = computing or Computing()
+    place = place or Place()
     limits = limits or LongRun()
     run = RunOptions(memory_limit=limits.memory_limit, time_limit=limits.time_limit, checkpoint=limits.checkpoint)
-    with _spooled(table) as spooled, _engine_of(computing) as engine:
-        run = replace(run, engine=engine, n_jobs=computing.n_jobs if isinstance(engine, str) else None)
+    with _spooled(table) as spooled, _engine_of(place) as engine:
+        run = replace(run, engine=engine, n_jobs=place.n_jobs if isinstance(engine, str) else None)
         reading = spooled.reading()
         if reading_of is not None:
             reading = reading_of(spooled.file, reading)
@@ -65,29 +65,29 @@ def session_of(
 
 
 @contextmanager
-def _engine_of(computing: Computing) -> Iterator[object]:
+def _engine_of(place: Place) -> Iterator[object]:
     """The engine's name, or a Spark engine with its settings; a session that it starts ends with the command."""
-    if computing.engine != "spark":
-        if computing.master or computing.conf:
+    if place.engine != "spark":
+        if place.master or place.conf:
             raise ParameterError("--master and --conf are settings of Spark. Add --engine spark.")
-        yield computing.engine
+        yield place.engine
         return
     from plar.engines import as_engine
     from plar.runtime.parallel import check_jobs
 
     as_engine("spark")  # or it says what is missing here
-    check_jobs(computing.n_jobs)
-    if computing.master and computing.n_jobs:
-        raise ParameterError(f"--jobs is for this machine, but --master is {computing.master!r}. Leave one out.")
+    check_jobs(place.n_jobs)
+    if place.master and place.n_jobs:
+        raise ParameterError(f"--jobs is for this machine, but --master is {place.master!r}. Leave one out.")
     if not os.environ.get("PLAR_DEBUG"):  # py4j logs a traceback for every call that Ctrl-C breaks
         logging.getLogger().addHandler(logging.NullHandler())
-    master = computing.master
-    if computing.n_jobs:
-        cores = "*" if computing.n_jobs == -1 else computing.n_jobs
+    master = place.master
+    if place.n_jobs:
+        cores = "*" if place.n_jobs == -1 else place.n_jobs
         master = f"local[{cores}]"
     from plar.engines.spark import SparkEngine
 
-    with SparkEngine(master=master, conf=dict(map(_setting, computing.conf or ()))) as engine:
+    with SparkEngine(master=master, conf=dict(map(_setting, place.conf or ()))) as engine:
         yield engine
 
 
@@ -115,7 +115,7 @@ def shown(session: Session, messages: Messages) -> Iterator[None]:
         yield
 
 
-def check_targets(table: TableOptions, computing: Computing, targets: Targets, checkpoint: str | None = None) -> None:
+def check_targets(table: TableOptions, place: Place, targets: Targets, checkpoint: str | None = None) -> None:
     """Refuse what cannot be written, before any work is done."""
     output = targets.writing.output
     output_format = targets.writing.output_format
@@ -123,11 +123,11 @@ def check_targets(table: TableOptions, computing: Computing, targets: Targets, c
     _check_streams(places, targets.as_json)
     if output_format and output != STREAM:
         raise TableError("--output-format is for -o -; the suffix of a file says its format. Leave it out.")
-    if output == STREAM and computing.engine == "spark":
+    if output == STREAM and place.engine == "spark":
         raise TableError("Spark cannot write to stdout. Name a place for -o that the cluster can write to.")
     if targets.report and find_spec("jinja2") is None:
         raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.")
-    _check_files(table, computing, targets)
+    _check_files(table, place, targets)
     stdout_suffix(targets.writing)  # refuses an unknown format
 
 
@@ -149,7 +149,7 @@ def _check_streams(places: Mapping[str, str | None], as_json: bool) -> None:
             raise TableError(f"{option} and {other} both name {other_path!r}. Choose two names.")
 
 
-def _check_files(table: TableOptions, computing: Computing, targets: Targets) -> None:
+def _check_files(table: TableOptions, place: Place, targets: Targets) -> None:
     """Refuse files that cannot be written, or that are input."""
     from plar.files.write import check_place
     from plar.input.tables.source import check_output
@@ -157,11 +157,11 @@ def _check_files(table: TableOptions, computing: Computing, targets: Targets) ->
 
     inputs = input_files(table.file)
     output = targets.writing.output
-    if output and output != STREAM and computing.engine != "spark":
+    if output and output != STREAM and place.engine != "spark":
         check_output(output, inputs)
-    for place in (targets.report, targets.proof):
-        if place and place != STREAM:
-            check_place(place, inputs)
+    for page in (targets.report, targets.proof):
+        if page and page != STREAM:
+            check_place(page, inputs)
     if targets.report and targets.report != STREAM:
         check_report_name(targets.report)
 

@@ -19,7 +19,18 @@ import typer
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError
 from plar.files.write import WRITTEN
-from plar.options import NO_NA, OPTIONS, Heading, ReadOptions, SearchOptions, shell_flag
+from plar.options import (
+    DEFAULT_ALPHA,
+    NO_NA,
+    OPTIONS,
+    POLICIES,
+    SELECT_OPTIONS,
+    Heading,
+    ReadOptions,
+    SearchOptions,
+    SelectOptions,
+    shell_flag,
+)
 
 if TYPE_CHECKING:
     from plar.session.reporter import Reporter
@@ -29,6 +40,8 @@ Texts = list[str] | None
 Text = str | None
 #: what the reduced table can be written as
 OUTPUTS = tuple(suffix[1:] for suffix in WRITTEN)
+#: how shells write bins=None
+_NO_RULE = "none"
 #: shells evaluate what is offered to them, and names come from the data
 _HARMLESS = re.compile(r"[\w @%+=.,/-]+")
 
@@ -89,6 +102,18 @@ def library_columns(name: str, more: str = "As a,b,c. Repeatable.", metavar: str
     return columns_option(declared.heading, f"{declared.help} {more}", *declared.flags, metavar=metavar)
 
 
+def select_option(name: str, metavar: str) -> Any:
+    """An option of `plar.select`."""
+    declared = SELECT_OPTIONS[name]
+    return shell_option(declared.heading, declared.help, shell_flag(name), choices=declared.choices, metavar=metavar)
+
+
+def select_columns_option(name: str) -> Any:
+    """An option of `plar.select` that names columns."""
+    declared = SELECT_OPTIONS[name]
+    return columns_option(declared.heading, f"{declared.help} As a,b,c. Repeatable.", shell_flag(name))
+
+
 def columns_option(heading: Heading | None, help: str, *names: str, metavar: str = "NAMES") -> Any:
     """An option that names columns, which are looked up when the table is open."""
     return typer.Option(
@@ -112,12 +137,18 @@ _FORMATS = ("csv", "tsv", "ndjson", "json", "parquet", "arff", "arrow", "xlsx")
 _FORMAT = f"What stdin holds: {', '.join(_FORMATS)}. Default: csv."
 _NO_HEADER = "The first line is data; columns are x0, x1, …"
 _BINS_BY_COLUMN = "Or by column: age=quantile:10, income=9,50. Repeatable."
+_NO_BINS = "'none' cuts nothing."
+_AUTO = ("auto",)
+_TARGET = "The column to predict: a name, or a position such as 0 or -1."
+_TARGET_BINS = "Cut a target of numbers into classes: quantile:4, width:4, or cut points as 1.5,3."
+_NO_TARGET = "Rows without a target: 'drop' them, a class of their own ('value'), or an 'error'."
 _COSTS = "A CSV file of names and whole numbers, or name=3. Repeatable."
 _MEASURE = "Measure of uncertainty: PR, SCE, LCE or CCE."
 _MASTER = "Spark's master, e.g. spark://host:7077. Default: this machine."
 _CONF = "A setting of Spark, e.g. spark.executor.memory=4g. Repeatable."
 _QUIET = "No progress, no notes; only warnings and errors."
 _OUTPUT = "Write the reduced table; its suffix says the format, - is stdout."
+_SELECTED = "Write the selected columns and the target, uncut; the suffix says the format, - is stdout."
 _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 
@@ -164,14 +195,59 @@ class TableOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Computing:
-    """What is computed, and where."""
+class TargetTableOptions(TableOptions):
+    """The same for `plar select`: its words, and its defaults."""
 
-    measure: Annotated[str, measure_option(_MEASURE)] = "SCE"
+    decision: Annotated[
+        ColumnList, columns_option(Heading.COLUMNS, _TARGET, "--target", "--decision", "-d", metavar="NAME")
+    ] = None
+    bins: Annotated[Texts, library_option("bins", f"{_BINS_BY_COLUMN} {_NO_BINS}", metavar="RULE")] = _AUTO  # type: ignore[assignment]
+    decision_bins: Annotated[Text, shell_option(Heading.READING, _TARGET_BINS, "--target-bins", metavar="RULE")] = None
+    missing_decision: Annotated[
+        str, shell_option(Heading.READING, _NO_TARGET, "--missing-decision", choices=POLICIES, metavar="RULE")
+    ] = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class Selecting:
+    """What is selected; see `plar.select`."""
+
+    include: Annotated[ColumnList, select_columns_option("include")] = None
+    exclude: Annotated[ColumnList, select_columns_option("exclude")] = None
+    keep: Annotated[ColumnList, select_columns_option("keep")] = None
+    alpha: Annotated[float, select_option("alpha", "LEVEL")] = DEFAULT_ALPHA
+    max_columns: Annotated[int | None, select_option("max_columns", "N")] = None
+    given: Annotated[str, select_option("given", "WHICH")] = "each"
+    target_type: Annotated[str, select_option("target_type", "TYPE")] = "auto"
+
+    def options(self) -> SelectOptions:
+        """The same as the library takes it."""
+        return SelectOptions(
+            alpha=self.alpha,
+            given=self.given,
+            max_columns=self.max_columns,
+            include=self.include or (),
+            exclude=self.exclude or (),
+            keep=self.keep or (),
+            target_type=self.target_type,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is computed."""
+
     engine: Annotated[str, library_option("engine", metavar="NAME")] = "auto"
     n_jobs: Annotated[int | None, library_option("n_jobs", metavar="N")] = None
     master: Annotated[Text, shell_option(Heading.COMPUTING, _MASTER, metavar="URL")] = None
     conf: Annotated[Texts, shell_option(Heading.COMPUTING, _CONF, metavar="KEY=VALUE")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Computing(Place):
+    """What is computed, and where."""
+
+    measure: Annotated[str, measure_option(_MEASURE)] = "SCE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +337,13 @@ class Writing:
     output_bins: Annotated[bool, shell_option(Heading.OUTPUT, _OUTPUT_BINS, "--output-bins")] = False
 
 
+@dataclass(frozen=True, slots=True)
+class SelectedWriting(Writing):
+    """The same for `plar select`."""
+
+    output: Annotated[Text, shell_option(Heading.OUTPUT, _SELECTED, "--output", "-o", metavar="FILE")] = None
+
+
 def expand_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the dataclass parameters of a command by their fields, which is what typer reads.
 
@@ -306,9 +389,11 @@ def _na(words: Texts) -> Texts:
 
 
 def _bins(rules: Texts) -> str | dict[ShellColumn, str | list[float]] | None:
-    """One rule for all columns, or a mapping: name=rule, name=cut,cut."""
-    if not rules or (len(rules) == 1 and "=" not in rules[0]):
-        return rules[0] if rules else None
+    """One rule for all columns, or a mapping: name=rule, name=cut,cut; none at all for 'none'."""
+    if not rules or list(rules) == [_NO_RULE]:
+        return None
+    if len(rules) == 1 and "=" not in rules[0]:
+        return rules[0]
     rule_of: dict[ShellColumn, str | list[float]] = {}
     for rule in rules:
         name, equals, value = rule.rpartition("=")

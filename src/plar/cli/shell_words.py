@@ -27,7 +27,7 @@ def _spelled(part: Part) -> str:
         return shell_flag(part.option)
     if isinstance(part, Given):
         return _option(part)
-    return part
+    return str(part)
 
 
 def _option(given: Given) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_rows
-from plar.errors import Given, NoRows, TableError
+from plar.errors import AllRowsDropped, Given, NoRows, TableError
 from plar.grouping.partition import Codes, distinct
 from plar.runtime.parallel import in_threads
 
@@ -83,6 +83,15 @@ def drop_missing(columns: Iterable[Column], policy: str, counts: Counts) -> None
             counts[column.codes == column.missing] = 0
 
 
+def count_missing(columns: Sequence[Column], counts: Counts | None = None) -> int:
+    """How many objects have no value in some of these columns; `counts` says how many each row stands for."""
+    lacking = np.zeros(len(columns[0].codes), np.bool_)
+    for column in columns:
+        if column.missing is not None:
+            lacking |= column.codes == column.missing
+    return int(lacking.sum() if counts is None else counts[lacking].sum())
+
+
 def _rows_to_keep(named: list[tuple[str, Column]], counts: Counts, policies: Sequence[str]) -> NDArray[np.bool_]:
     """Which rows count and are not dropped for a missing value; raises where missing values are an error."""
     keep = counts > 0
@@ -132,8 +141,7 @@ def merge_equal_rows(
             named[j] = name, column
         counts = counts[rows]
     if not len(counts):
-        option = "missing" if policies and policies[0] == "drop" else "missing_decision"
-        raise NoRows("No row is left: all were dropped for a missing value. Pass ", Given(option, "value"), ".")
+        raise AllRowsDropped("missing" if policies and policies[0] == "drop" else "missing_decision")
     if grouped and not any(column.merged for _, column in named):
         return counts, None
     columns = [(column.codes, len(column.values)) for _, column in named]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from plar.errors import ParameterError, Part, PythonOnly, TableError, UnknownNameError, unknown_name
+from plar.errors import ParameterError, Part, PythonOnly, TableError, Term, UnknownNameError, unknown_name
 
 #: a column by name, by position (negative from the end), or by the tuple that a MultiIndex labels it with
 ColumnName: TypeAlias = str | int | tuple[Any, ...]
@@ -82,7 +82,9 @@ def resolve(names: Sequence[str] | NameIndex, given: Any, kind: str) -> str:
         place = operator.index(given)
     except TypeError:
         shown = repr(given) if given is None or isinstance(given, float) else f"of type {type(given).__name__}"
-        raise TableError(f"The {kind} {shown} is neither a name nor a position. Pass a str or an int.") from None
+        raise TableError(
+            "The ", Term(kind), f" {shown} is neither a name nor a position. Pass a str or an int."
+        ) from None
     if isinstance(given, bool) or not -len(names) <= place < len(names):
         raise unknown_name(kind, given, names)
     return names[place]
@@ -94,7 +96,7 @@ def resolve_all(names: Sequence[str], given: Any, kind: str) -> tuple[str, ...]:
     columns = [resolve(index, column, kind) for column in _split_lists(given, index)]
     name, count = next(iter(Counter(columns).most_common(1)), ("", 0))
     if count > 1:
-        raise TableError(f"The {kind} {name!r} is given twice. Name it once.")
+        raise TableError("The ", Term(kind), f" {name!r} is given twice. Name it once.")
     return tuple(columns)
 
 
@@ -150,7 +152,10 @@ def decision_names(names: Sequence[str], given: Any) -> tuple[str, ...]:
             raise
     kind = type(given).__name__
     raise TableError(
-        f"The decision is a {kind} of {len(given)} values, not a column.", PythonOnly(" To give labels, pass it as y=.")
+        "The ",
+        Term("decision"),
+        f" is a {kind} of {len(given)} values, not a column.",
+        PythonOnly(" To give labels, pass it as y=."),
     )
 
 
@@ -166,16 +171,17 @@ def roles_of(
     chosen = tuple(name for name in names if name not in with_other_roles)
     if conditions is not None:
         chosen = tuple(name for name in resolve_all(names, conditions, "column") if name not in dropped)
-    pairs_of_roles = (
-        (decision, "the decision", (weight,), "the weights"),
-        (decision, "the decision", dropped, "to be dropped"),
-        (chosen, "a column to choose from", decision, "the decision"),
-        (chosen, "a column to choose from", (weight,), "the weights"),
+    the_decision: tuple[Part, ...] = ("the ", Term("decision"))
+    pairs_of_roles: tuple[tuple[Sequence[str], tuple[Part, ...], Collection[str | None], tuple[Part, ...]], ...] = (
+        (decision, the_decision, (weight,), ("the weights",)),
+        (decision, the_decision, dropped, ("to be dropped",)),
+        (chosen, ("a column to choose from",), decision, the_decision),
+        (chosen, ("a column to choose from",), (weight,), ("the weights",)),
     )
     for columns, role, other_columns, other_role in pairs_of_roles:
         for name in columns:
             if name in other_columns:
-                raise TableError(f"{name!r} is both {role} and {other_role}. Choose one.")
+                raise TableError(f"{name!r} is both ", *role, " and ", *other_role, ". Choose one.")
     if not chosen:
-        raise TableError("No column is left to choose from. Leave at least one beside the decision.")
+        raise TableError("No column is left to choose from. Leave at least one beside the ", Term("decision"), ".")
     return chosen, weight

@@ -123,11 +123,16 @@ def _is_id(name: str) -> bool:
 
 def index_like(
     conditions: Iterable[str], names: Sequence[str], profiles: Mapping[str, Profile], n_rows: int
-) -> tuple[str, ...]:
-    """The conditions that only number or name the rows; `names` are those of all columns, in table order."""
+) -> dict[str, str]:
+    """The conditions that only number or name the rows, and why; `names` are those of all columns, in table order."""
     candidates = [name for name in conditions if name in profiles]
     unnamed = _unnamed(names) if candidates else frozenset[str]()
-    return tuple(name for name in candidates if numbers_rows(name, profiles[name], n_rows, unnamed=name in unnamed))
+    reasons: dict[str, str] = {}
+    for name in candidates:
+        profile = profiles[name]
+        if numbers_rows(name, profile, n_rows, unnamed=name in unnamed):
+            reasons[name] = "one value per row" if profile.n_values >= n_rows else "different in nearly every row"
+    return reasons
 
 
 def _unnamed(names: Sequence[str]) -> frozenset[str]:

@@ -173,3 +173,14 @@ def _encode_pandas(series: Any, na: MissingSpellings, name: str) -> Column:
         codes = np.where(lacking, len(distinct), codes)
         distinct.append(None)
     return encode_distinct(codes, distinct, na=na)
+
+
+def is_categorical(values: Any) -> bool:
+    """Whether a column is categorical by its type in pandas or polars.
+
+    >>> import pandas as pd
+    >>> is_categorical(pd.Series([7, 8], dtype="category")), is_categorical(["7", "8"])
+    (True, False)
+    """
+    kind = str(getattr(values, "dtype", "")).partition("(")[0]
+    return kind in ("category", "Categorical", "Enum")

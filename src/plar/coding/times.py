@@ -1,4 +1,4 @@
-"""Times as text, spelled alike for every library and unit.
+"""Times as text, spelled alike for every library and unit; and as numbers, of seconds.
 
 Python's own end at microseconds and the year 9999, and pandas, numpy and polars disagree on theirs.
 """
@@ -6,14 +6,27 @@ Python's own end at microseconds and the year 9999, and pandas, numpy and polars
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+#: units of a second in which times are compared
+TICKS = 10**18
+
+# ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
+_CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
+_ZONE = r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
+_TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
+_SECONDS_OF_DURATION = r"([0-9]+)(?:[.]([0-9]{1,18}))?S"
+_DURATION = re.compile(rf"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:{_SECONDS_OF_DURATION})?)?")
 
 
 def spelled_times(ticks: Iterable[int], dtype: np.dtype[Any], zone: str = "") -> list[str | None]:
@@ -64,3 +77,102 @@ def _duration(ticks: int, unit: str) -> str:
     n_digits = _DIGITS[unit]
     seconds, fraction = divmod(abs(ticks), 10**n_digits)
     return f"{sign}PT{_trimmed(f'{seconds}.{fraction:0{n_digits}}')}S"
+
+
+# -- as numbers -------------------------------------------------------------------------------------------------
+
+
+def times_as_numbers(texts: Sequence[str]) -> list[int] | None:
+    """The times that texts write, all points in time, all times of day or all durations; None if some text is no such.
+
+    They are exact, in units of 10^-18 seconds. Points in time count from 1970 on, in UTC if they have no zone.
+
+    >>> times_as_numbers(["2024-02-29", "2024-02-29 00:00:01.5"]), times_as_numbers(["2024-02-29", "12:30"])
+    ([1709164800000000000000000000, 1709164801500000000000000000], None)
+    """
+    for pattern, ticks_of in _KINDS_OF_TIMES:
+        if texts and pattern.fullmatch(texts[0].strip()):
+            return _ticks_of_each(texts, pattern, ticks_of)
+    return None
+
+
+def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
+    """The same times in seconds, each as the nearest float; None is missing, and NaN.
+
+    >>> written_times(["1970-01-02", None, "1970-01-01T00:00:01.5"]), written_times(["1970-01-02", "12:00"])
+    (array([8.64e+04,      nan, 1.50e+00]), None)
+    """
+    is_present = np.array([text is not None for text in texts])
+    ticks = times_as_numbers([text for text in texts if text is not None])
+    if ticks is None:
+        return None
+    seconds = np.full(len(texts), np.nan)
+    seconds[is_present] = [number / TICKS for number in ticks]  # a quotient of whole numbers is rounded once
+    return seconds
+
+
+def is_time(text: str) -> bool:
+    """Whether a text writes a time of one of these kinds.
+
+    >>> is_time("2026-02-28"), is_time("2026-02-29"), is_time("23:59"), is_time("-PT90S"), is_time("2026")
+    (True, False, True, True, False)
+    """
+    return times_as_numbers([text]) is not None
+
+
+_TicksOf: TypeAlias = Callable[[re.Match[str]], int | None]
+
+
+def _ticks_of_each(texts: Sequence[str], pattern: re.Pattern[str], ticks_of: _TicksOf) -> list[int] | None:
+    """All times of one kind; None if a text is none."""
+    times: list[int] = []
+    for text in texts:
+        match = pattern.fullmatch(text.strip())
+        ticks = None if match is None else ticks_of(match)
+        if ticks is None:
+            return None
+        times.append(ticks)
+    return times
+
+
+def _ticks_of_point(match: re.Match[str]) -> int | None:
+    """Since 1970; None for a day that does not exist."""
+    month, day, *clock = match.groups()
+    try:
+        days = dt.date.fromisoformat(month + (day or "-01")).toordinal() - _EPOCH
+    except ValueError:
+        return None
+    return days * 86_400 * TICKS + _ticks_of_clock(*clock)
+
+
+def _ticks_of_day(match: re.Match[str]) -> int:
+    return _ticks_of_clock(*match.groups())
+
+
+def _ticks_of_clock(
+    hour: str | None, minute: str | None, second: str | None, fraction: str | None, zone: str | None
+) -> int:
+    """A time of day, in UTC if it has a zone."""
+    seconds = int(hour or 0) * 3600 + int(minute or 0) * 60 + int(second or 0)
+    if zone is not None and zone != "Z":
+        offset = int(zone[1:3]) * 3600 + int(zone[3:].lstrip(":") or 0) * 60
+        seconds += offset if zone[0] == "-" else -offset
+    return seconds * TICKS + _ticks_of_fraction(fraction)
+
+
+def _ticks_of_duration(match: re.Match[str]) -> int:
+    minus, days, hours, minutes, seconds, fraction = match.groups()
+    whole = 86_400 * int(days or 0) + 3600 * int(hours or 0) + 60 * int(minutes or 0) + int(seconds or 0)
+    ticks = whole * TICKS + _ticks_of_fraction(fraction)
+    return -ticks if minus else ticks
+
+
+def _ticks_of_fraction(digits: str | None) -> int:
+    return int((digits or "").ljust(18, "0"))
+
+
+_KINDS_OF_TIMES: tuple[tuple[re.Pattern[str], _TicksOf], ...] = (
+    (_POINT, _ticks_of_point),
+    (_TIME_OF_DAY, _ticks_of_day),
+    (_DURATION, _ticks_of_duration),
+)

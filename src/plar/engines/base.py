@@ -17,6 +17,7 @@ from plar.input.tables import DecisionTable
 from plar.input.tables.source import Source
 from plar.measures import Measure
 from plar.options import ReadOptions
+from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab
 
 
@@ -87,9 +88,9 @@ class Engine(ABC):
         """Prepare to answer which sets of attributes preserve Θ, by default on this machine."""
         return LocalClauseFinder(granules, measure)
 
-    def stratify(self, granules: Any) -> Stratification:
-        """Prepare to say how candidates go with the decision within classes, by default on this machine."""
-        return LocalStratification(granules)
+    def stratify(self, granules: Any, ranks: Ranks | None = None) -> Stratification:
+        """Prepare to say how candidates go with the decision, or its ranks, by default on this machine."""
+        return LocalStratification(granules, ranks)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source | None:
         """Read a path where the engine runs; None if plar is to read it on this machine."""

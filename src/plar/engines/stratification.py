@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from plar.chance.association import Association, impurity
-from plar.chance.candidates import associations_within
+from plar.chance.association import Association
+from plar.chance.statistic import associations_within, impurity
 from plar.granules.granules import Granules
+from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab, Strata
 
 
@@ -31,10 +32,10 @@ class Stratification(Protocol):
 
 
 class LocalStratification:
-    """The classes on this machine; see `Stratification`."""
+    """The classes on this machine; see `Stratification`. With ranks, decisions are compared by these."""
 
-    def __init__(self, granules: Granules) -> None:
-        self._strata = Strata(granules)
+    def __init__(self, granules: Granules, ranks: Ranks | None = None) -> None:
+        self._strata = Strata(granules, ranks=ranks)
 
     def select(self, *attributes: int) -> None:
         """R ← R ∪ {a, …}."""
@@ -50,4 +51,4 @@ class LocalStratification:
 
     def impurity(self, within: Sequence[int] | None = None) -> float:
         """The most that a candidate's statistic could be."""
-        return impurity(self._strata.rows(within).runs)
+        return impurity(self._strata.rows(within))

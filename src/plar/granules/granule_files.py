@@ -48,6 +48,7 @@ class StoredGranules(NamedTuple):
     text: bool
     n_rows: int
     profiles: dict[str, Profile]
+    n_without_decision: int
 
 
 def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
@@ -122,6 +123,7 @@ def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
         "text": granules.text,
         "n_rows": granules.n_rows,
         "profiles": {name: list(profile) for name, profile in granules.profiles.items()},
+        "n_without_decision": granules.n_without_decision,
         "spelled": spelled_names,
     }
     roles["checksum"] = _checksum(roles, columns_as_read, granules.counts)
@@ -167,10 +169,12 @@ def _stored(roles: Mapping[str, Any], frame: pl.DataFrame) -> StoredGranules:
     decision = [(name, _coded(frame[name], name in roles["spelled"])) for name in roles["decision"]]
     if roles["checksum"] != _checksum(roles, [*conditions, *decision], counts):
         raise ValueError("it is not as it was written")
-    # the first files of this version have neither rows nor profiles
+    # the first files of this version have none of these
     n_rows = int(roles.get("n_rows", 0))
-    if not 0 <= n_rows <= MAX_OBJECTS:
-        raise ValueError(f"{n_rows} rows")
+    n_without_decision = int(roles.get("n_without_decision", 0))
+    for n in (n_rows, n_without_decision):
+        if not 0 <= n <= MAX_OBJECTS:
+            raise ValueError(f"{n} rows")
     profiles: dict[str, Profile] = {}
     for name, (kind, *numbers) in roles.get("profiles", {}).items():
         profiles[name] = Profile(str(kind), *map(int, numbers))
@@ -183,6 +187,7 @@ def _stored(roles: Mapping[str, Any], frame: pl.DataFrame) -> StoredGranules:
         text=roles["text"] is True,
         n_rows=n_rows,
         profiles=profiles,
+        n_without_decision=n_without_decision,
     )
 
 

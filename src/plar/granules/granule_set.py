@@ -60,8 +60,12 @@ class GranuleSet(Protocol):
         """Whether the values are as written in a text file, so that numbers are text too."""
 
     @property
-    def index_like(self) -> tuple[str, ...]:
-        """The conditions that only number or name the rows."""
+    def n_without_decision(self) -> int:
+        """Rows, each counted by its weight, that were dropped because they have no decision."""
+
+    @property
+    def index_like(self) -> Mapping[str, str]:
+        """The conditions that only number or name the rows, and why."""
 
     @property
     def n_missing(self) -> Mapping[str, int]:

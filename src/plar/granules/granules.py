@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plar.bins import Cuts
-from plar.coding.assemble import MAX_OBJECTS, check_objects, merge_equal, merge_equal_rows
+from plar.coding.assemble import MAX_OBJECTS, check_objects, count_missing, merge_equal, merge_equal_rows
 from plar.coding.codes import Column, concat_columns, joint_codes, recode
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
 from plar.coding.shown_values import first_in_order
-from plar.errors import NoRows, PythonOnly, TableError
+from plar.errors import AllRowsDropped, NoRows, PythonOnly, TableError
 from plar.files.find import find_files
 from plar.granules.consumable_columns import ConsumableColumns
 from plar.granules.equal_columns import equal_columns
@@ -61,6 +61,8 @@ class Granules:
         Rows of the table, each counted once whatever its weight. Default: `n_objects`.
     profiles : mapping of str to Profile
         Of the conditions that were different in nearly every row: what they held before any was cut.
+    n_without_decision : int
+        Rows, each counted by its weight, that were dropped because they have no decision.
     """
 
     conditions: tuple[str, ...]
@@ -77,6 +79,7 @@ class Granules:
     consistent: bool | None = None
     n_rows: int = 0
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    n_without_decision: int = 0
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -103,8 +106,8 @@ class Granules:
         return tuple(len(values) for values in self.dictionaries)
 
     @property
-    def index_like(self) -> tuple[str, ...]:
-        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+    def index_like(self) -> dict[str, str]:
+        """The conditions that only number or name the rows, and why; see `plar.coding.index_like`."""
         return index_like(self.conditions, self.names, self.profiles, self.n_rows)
 
     def class_sizes(self) -> NDArray[np.int64]:
@@ -129,16 +132,28 @@ class Granules:
         text: bool = False,
         n_rows: int = 0,
         profiles: Mapping[str, Profile] | None = None,
+        n_without_decision: int = 0,
+        may_be_empty: bool = False,
     ) -> Granules:
         """Make granules of coded columns; options are those of `plar.coding.assemble.merge_equal_rows`.
 
-        The profiles may be filled while the conditions are taken.
+        The profiles may be filled while the conditions are taken. `n_without_decision` rows were dropped before.
+        If no row is left, there is an error, unless the granules may be empty.
         """
         named_columns = list(conditions)
         n_conditions = len(named_columns)
         named_columns += decision
-        # rows are dropped and merged in this list
-        counts, consistent = merge_equal_rows(named_columns, n_conditions, counts, policies=policies, grouped=grouped)
+        if policies is not None and policies[-1] == "drop":
+            n_without_decision += count_missing([column for _, column in named_columns[n_conditions:]], counts)
+        consistent: bool | None = True
+        try:  # rows are dropped and merged in this list
+            counts, consistent = merge_equal_rows(
+                named_columns, n_conditions, counts, policies=policies, grouped=grouped
+            )
+        except AllRowsDropped:
+            if not may_be_empty:
+                raise
+            counts = np.empty(0, np.int64)
         condition_columns = named_columns[:n_conditions]
         decision_columns = named_columns[n_conditions:]
         decision_codes, decision_values = joint_codes([column for _, column in decision_columns])
@@ -157,6 +172,7 @@ class Granules:
             consistent=consistent,
             n_rows=n_rows,
             profiles=profiles or {},
+            n_without_decision=n_without_decision,
         )
 
     def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
@@ -293,7 +309,13 @@ class Granules:
             text=self.text,
         )
         # granules that agree on some conditions may be gone now
-        return replace(granules, consistent=self.consistent or None, n_rows=self.n_rows, profiles=self.profiles)
+        return replace(
+            granules,
+            consistent=self.consistent or None,
+            n_rows=self.n_rows,
+            profiles=self.profiles,
+            n_without_decision=self.n_without_decision,
+        )
 
     def for_one_search(self) -> Granules:
         """The same granules with columns that an engine may overwrite, so that no cell is held twice."""
@@ -378,6 +400,7 @@ def _read(file: Path) -> Granules:
         text=stored.text,
         n_rows=stored.n_rows,
         profiles=stored.profiles,
+        n_without_decision=stored.n_without_decision,
     )
 
 
@@ -407,6 +430,7 @@ def merge_granules(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None 
         text=all(part.text for part in parts),
         n_rows=sum(part.n_rows for part in parts),
         profiles=merged_profiles([part.profiles for part in parts], {**n_values, **(n_uncut or {})}),
+        n_without_decision=sum(part.n_without_decision for part in parts),
     )
 
 

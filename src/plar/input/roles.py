@@ -9,7 +9,7 @@ from plar.bins import Bins, Cuts, Rule, parse_bins, parse_decision_bins
 from plar.coding.codes import Column
 from plar.coding.column_names import decision_names, resolve_all, roles_of
 from plar.coding.missing import NO_SPELLINGS, MissingSpellings
-from plar.errors import Given, NoDecision, PythonOnly, TableError, shown_names
+from plar.errors import Given, NoDecision, PythonOnly, TableError, Term, shown_names
 from plar.options import ReadOptions
 
 
@@ -38,6 +38,8 @@ class Roles:
     decision_cuts: Mapping[str, Cuts] = field(default_factory=dict)
     #: how many different values conditions have before they are cut, as far as that is known
     n_values: Mapping[str, int] = field(default_factory=dict)
+    #: whether all rows may be dropped for a missing value, since these are a part of the table
+    is_part: bool = False
 
     def decision_rule(self, name: str) -> Rule | None:
         """How a decision column is cut, if it is."""
@@ -65,11 +67,13 @@ def assign(names: Sequence[str], options: ReadOptions, coded_y: Column | None = 
     ('b',)
     """
     if not names:
-        raise TableError("The table has no columns. Pass one with a decision and at least one other column.")
+        raise TableError(
+            "The table has no columns. Pass one with a ", Term("decision"), " and at least one other column."
+        )
     _check_decision(names, options)
     decision = (y_name,) if options.y is not None else decision_names(names, options.decision)
     if not decision:
-        raise TableError("The list of decisions is empty. Name at least one column.")
+        raise TableError("The list of ", Term("decisions"), " is empty. Name at least one column.")
     decision_in_table = () if coded_y is not None else decision
     conditions, weights = roles_of(names, decision_in_table, options.conditions, options.drop, options.weights)
     used = {*conditions, *decision_in_table}
@@ -93,6 +97,6 @@ def _check_decision(names: Sequence[str], options: ReadOptions) -> None:
     """Refuse no decision, or two."""
     remedy = ("Pass ", Given("decision"), ", a column of the table", PythonOnly(", or y=, labels beside it"), ".")
     if options.decision is None and options.y is None:
-        raise NoDecision("No decision is given. ", *remedy, f" Columns: {shown_names(names)}.")
+        raise NoDecision("No ", Term("decision"), " is given. ", *remedy, f" Columns: {shown_names(names)}.")
     if options.decision is not None and options.y is not None:
-        raise TableError("Both decision and y are given. ", *remedy)
+        raise TableError("Both ", Term("decision"), " and y are given. ", *remedy)

@@ -272,12 +272,17 @@ class SelectOptions:
         choices=("each", "all"),
     )
     max_columns: int | None = option(None, "Select at most this many columns.", check_count)
-    include: Any = option((), "Columns to always include, without a test.", check_columns)
-    exclude: Any = option((), "Columns to never select.", check_columns)
-    keep: Any = option((), "Columns to consider although they seem only to number or name the rows.", check_columns)
+    include: Any = option((), "Columns to always include, without a test.", check_columns, heading=Heading.COLUMNS)
+    exclude: Any = option((), "Columns to never select.", check_columns, heading=Heading.COLUMNS)
+    keep: Any = option(
+        (),
+        "Columns to consider although they seem only to number or name the rows.",
+        check_columns,
+        heading=Heading.COLUMNS,
+    )
     target_type: str = option(
         "auto",
-        "What the target is: 'classes', or 'numbers', of which the ranks are predicted. Default: judged by its values.",
+        "What the target is: 'classes', or 'numbers', whose ranks are predicted; 'auto' judges by its values.",
         one_of("auto", *TARGET_TYPES),
         choices=("auto", *TARGET_TYPES),
     )
@@ -374,9 +379,11 @@ def _declared(kind: type, heading: Heading) -> dict[str, Option]:
     return {name: replace(declared, heading=declared.heading or heading) for name, declared in options.items()}
 
 
+#: the options of `plar.select` by their names, some of which mean something else elsewhere
+SELECT_OPTIONS: Final = _declared(SelectOptions, Heading.SEARCH)
 #: every option by its name
 OPTIONS: Final = {
-    **_declared(SelectOptions, Heading.SEARCH),
+    **SELECT_OPTIONS,
     **_declared(ReadOptions, Heading.READING),
     **_declared(SearchOptions, Heading.SEARCH),
     **_declared(ListOptions, Heading.SEARCH),

@@ -108,7 +108,7 @@ def _draw_curve(reduct: Reduct, ax: Any) -> None:
     ax.set_xlabel(start_words(reduct) if reduct.steps else "no step was needed")
     ax.set_ylabel(f"Θ of the chosen columns, measure {shortened(reduct.measure, LONGEST_NAME)}", **PLAIN)
     ax.set_title("Uncertainty left", loc="left", fontsize="medium")
-    _quiet(ax, "y")
+    quiet(ax, "y")
 
 
 def _draw_bars(reduct: Reduct, ax: Any) -> None:
@@ -135,10 +135,10 @@ def _draw_bars(reduct: Reduct, ax: Any) -> None:
     ax.set_xlabel(f"gain ({n_unshown:,} more columns are not shown)" if n_unshown else "gain")
     share = f"{len(reduct.attributes):,} of {counted(len(reduct.conditions), 'column')}"
     ax.set_title(f"{share} chosen", loc="left", fontsize="medium")
-    _quiet(ax, "x")
+    quiet(ax, "x")
 
 
-def _quiet(ax: Any, axis: str) -> None:
+def quiet(ax: Any, axis: str) -> None:
     """Faint grid lines, and no frame."""
     ax.grid(axis=axis, color="0.5", alpha=0.25, linewidth=0.6)
     ax.set_axisbelow(True)

@@ -11,16 +11,22 @@ from plar.errors import TableError
 from plar.options import DEFAULT_ALPHA
 from plar.results.from_json import from_json
 from plar.results.proof import Proof
-from plar.results.saved import check_settings, save
+from plar.results.saved import check_settings, save, writable
 from plar.runtime.interrupts import SafeInterrupts
+from plar.runtime.lazy_polars import pl
 
 if TYPE_CHECKING:
+    import polars
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from plar.results.report import Page
 
 __all__ = ["Certificate", "Reduct", "Step", "from_dict"]
+
+
+#: what `to_frame` calls the reasons why columns are chosen, beside steps
+_ROLES = {"core": "core", "asked for": "included"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +214,37 @@ class Reduct:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
         save(self.to_dict(), path)
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row for each column of the table, as a polars frame.
+
+        Columns: ``column``, ``rank`` from 1 on for the chosen ones, ``role`` (core, selected, included, or why it is
+        not chosen), ``like``, the chosen column that it could stand in for, ``gain``, and ``p_value``. Unknown numbers
+        are null.
+
+        Examples
+        --------
+        >>> import plar
+        >>> table = {"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [7, 7, 7, 7], "d": [0, 1, 1, 0]}
+        >>> plar.reduce(table, "d").to_frame().select("column", "rank", "role").rows()
+        [('a', 1, 'core'), ('b', 2, 'core'), ('c', None, 'constant')]
+        """
+        from plar.results.report.ranking import ranked
+
+        rank_of = {name: rank for rank, name in enumerate(self.attributes, 1)}
+        p_values = {**self.rejected, **{step.attribute: step.p_value for step in self.steps}}
+        rows = []
+        for column in sorted(ranked(self), key=lambda column: column.place):
+            role = column.role.removesuffix(", removable")
+            if column.name in rank_of:
+                role = _ROLES.get(role, "selected")
+            of = None if column.of is None else writable(column.of)
+            rows.append(
+                (writable(column.name), rank_of.get(column.name), role, of, column.gain, p_values.get(column.name))
+            )
+        kinds = [pl.String, pl.Int64, pl.String, pl.String, pl.Float64, pl.Float64]
+        names = ["column", "rank", "role", "like", "gain", "p_value"]
+        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
 
     def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.

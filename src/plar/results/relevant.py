@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plar.errors import TableError, printable
 from plar.results.from_json import from_json
 from plar.results.reduct import Reduct
 from plar.results.reduct import from_dict as reduct_from_dict
-from plar.results.saved import save
+from plar.results.saved import save, writable
+from plar.runtime.lazy_polars import pl
+
+if TYPE_CHECKING:
+    import polars
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from plar.results.report import Page
 
 __all__ = ["Relevant"]
 
@@ -81,6 +89,36 @@ class Relevant:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result as JSON with a checksum, whole or not at all; `plar.load` reads it."""
         save(self.to_dict(), path)
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row for each column of the table, as a polars frame.
+
+        Columns: ``column``, ``layer`` and ``rank``, from 1 on, of those that beat chance, ``role`` (relevant, included,
+        rejected, undecided), ``gain`` when it was added, ``p_value``, and ``reason`` in words. Unknown numbers are
+        null.
+        """
+        from plar.results.report.layers import layered
+
+        rank_of = {name: rank for rank, name in enumerate(self.attributes, 1)}
+        rows = [
+            (writable(c.name), c.layer, rank_of.get(c.name), c.role, c.gain, c.p_value, c.reason)
+            for c in sorted(layered(self), key=lambda column: column.place)
+        ]
+        kinds = [pl.String, pl.Int64, pl.Int64, pl.String, pl.Float64, pl.Float64, pl.String]
+        names = ["column", "layer", "rank", "role", "gain", "p_value", "reason"]
+        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)), orient="row")
+
+    def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
+        """Write the result as one HTML page for people, whole or not at all; see `Reduct.report`."""
+        from plar.results.report import relevant_page, save_or_return
+
+        return save_or_return(relevant_page(self, command), path)
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw the gain of each column, layer by layer; needs the extra ``report``. See `Reduct.plot`."""
+        from plar.results.plot_relevant import plot
+
+        return plot(self, ax)
 
     @property
     def cuts(self) -> Mapping[str, tuple[float, ...]]:

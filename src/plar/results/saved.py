@@ -73,5 +73,14 @@ def check_settings(settings: Mapping[str, Any]) -> None:
         fitted("bins", Any if isinstance(rule, str) else tuple[float, ...], rule)
 
 
+def writable(text: str) -> str:
+    r"""Text as UTF-8 can hold it: what is no character is escaped.
+
+    >>> print(writable("größe"), writable("\udcff"))
+    größe \udcff
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _checksum_of(fields: Mapping[str, Any]) -> str:
     return checksum(json.dumps(fields, separators=(",", ":")).encode())

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plar.errors import TableError, printable, unknown_name
 from plar.options.table import TARGET_TYPES
 from plar.results.from_json import from_json
-from plar.results.saved import check_settings, save
+from plar.results.saved import check_settings, save, writable
 from plar.runtime.interrupts import SafeInterrupts
 from plar.runtime.lazy_polars import pl
 
 if TYPE_CHECKING:
     import polars
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from plar.results.report import Page
 
 __all__ = ["Rejection", "Selection", "SelectionStep", "TargetAtValue", "TargetByValue"]
 
 #: columns that a line names before it says how many more there are
 _SHOWN = 8
+#: characters of a line, unless a name is longer
+_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +39,8 @@ class SelectionStep:
     column : str
     excess : float
         How much it says about the target beyond chance: its gain in Gini impurity, summed over the rows, minus the gain
-        that a shuffled target would give; the least over the sets that were compared.
+        that a shuffled target would give; the least over the sets that were compared. For a target of numbers, in the
+        place of the impurity, the squared deviations of their ranks, from 0 to 1, from the mean.
     share : float
         The excess as a share of what was left to say there, from 0 to 1.
     p_value : float
@@ -112,6 +120,18 @@ class TargetByValue:
     heads: tuple[str, ...]
     values: tuple[TargetAtValue, ...]
     n_others: int
+
+
+class ColumnFacts(NamedTuple):
+    """What is known of a column of the table; see `Selection.to_frame`."""
+
+    column: str
+    rank: int | None
+    role: str
+    share: float | None
+    least_share: float | None
+    p_value: float | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -203,7 +223,7 @@ class Selection:
         head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r}"
         if not self.complete:
             head += "; stopped before all columns were decided"
-        lines = [head, "", *self._step_lines(), *self._reason_lines()]
+        lines = [head, "", *self._step_lines(), *self._reason_lines(), *self._note_lines()]
         return "\n".join(lines)
 
     def _step_lines(self) -> list[str]:
@@ -214,10 +234,8 @@ class Selection:
         lines = [f"  {'column':<{width}}  share  p-value  beside"]
         lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
         for step in self.steps:
-            beside = ", ".join(map(printable, step.given)) or "nothing"
-            lines.append(
-                f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  {beside}"
-            )
+            begin = f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  "
+            lines += _hanging(begin, listed(step.given) or "nothing")
         return lines
 
     def _reason_lines(self) -> list[str]:
@@ -232,8 +250,21 @@ class Selection:
         groups = {"no better than chance": alone, "nothing beside others": redundant, "not decided": undecided}
         for name, reason in self.left_out.items():
             groups.setdefault(reason, []).append(name)
-        lines = [f"  {reason:<24}  {_listed(names)}" for reason, names in groups.items() if names]
-        return ["", f"  {'not selected':<24}  columns", *lines] if lines else []
+        groups = {reason: names for reason, names in groups.items() if names}
+        if not groups:
+            return []
+        width = max(map(len, ("not selected", *groups)))
+        lines = ["", f"  {'not selected':<{width}}  columns"]
+        for reason, names in groups.items():
+            lines += _hanging(f"  {reason:<{width}}  ", listed(names))
+        return lines
+
+    def _note_lines(self) -> list[str]:
+        """What was done without being asked for."""
+        lines = [""] if self.notes else []
+        for note in self.notes:
+            lines += wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
@@ -250,30 +281,32 @@ class Selection:
         left out, undecided), ``share`` of what there is to say that it says by itself, ``least_share`` at its step,
         ``p_value``, and ``reason`` in words. Unknown numbers are null.
         """
+        kinds = [pl.String, pl.Int64, pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String]
+        schema = dict(zip(ColumnFacts._fields, kinds, strict=True))
+        rows = [
+            fact._replace(column=writable(fact.column), reason=writable(fact.reason)) for fact in self.column_facts()
+        ]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def column_facts(self) -> list[ColumnFacts]:
+        """What is known of each column of the table, in its order; `to_frame` shows it."""
         step_of = {step.column: step for step in self.steps}
-        rows = []
+        rank_of = {name: rank for rank, name in enumerate(self.columns, 1)}
+        facts = []
         for name in self.conditions:
             step = step_of.get(name)
-            rejection = self.rejected.get(name)
-            p_value = None
-            if step is not None:
-                p_value = step.p_value
-            elif rejection is not None:
-                p_value = rejection.p_value
-            rows.append(
-                {
-                    "column": name,
-                    "rank": self.columns.index(name) + 1 if name in self.columns else None,
-                    "role": self._role(name),
-                    "share": self.alone.get(name),
-                    "least_share": None if step is None else step.share,
-                    "p_value": p_value,
-                    "reason": self._reason(name),
-                }
+            tested = step or self.rejected.get(name)
+            fact = ColumnFacts(
+                column=name,
+                rank=rank_of.get(name),
+                role=self._role(name),
+                share=self.alone.get(name),
+                least_share=None if step is None else step.share,
+                p_value=None if tested is None else tested.p_value,
+                reason=self._reason(name),
             )
-        kinds = [pl.String, pl.Int64, pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String]
-        names = ["column", "rank", "role", "share", "least_share", "p_value", "reason"]
-        return pl.DataFrame(rows, schema=dict(zip(names, kinds, strict=True)))
+            facts.append(fact)
+        return facts
 
     def shares(self, column: str) -> polars.DataFrame:
         """The target by the values of a selected column, as a polars frame.
@@ -321,8 +354,42 @@ class Selection:
         if rejection is None:
             return self.left_out.get(name, "the search stopped before")
         if rejection.given:
-            return f"says nothing more beside {', '.join(rejection.given)}"
+            return f"says nothing more beside {', '.join(map(printable, rejection.given))}"
         return "says nothing by itself"
+
+    def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
+        """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.
+
+        Without a path the page is returned: text that a notebook shows as a page. It loads nothing from elsewhere.
+        `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
+        """
+        from plar.results.report import save_or_return, selection_page
+
+        return save_or_return(selection_page(self, command), path)
+
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Draw what each selected column says, in the order of their selection; needs the extra ``report``.
+
+        By default on a new figure. A notebook shows it; elsewhere save it with ``savefig``, since pyplot does not know
+        it.
+
+        Examples
+        --------
+        >>> import plar
+        >>> bits = [[i >> j & 1 for i in range(256)] for j in range(3)]
+        >>> s = plar.select({"a": bits[0], "noise": bits[2], "t": bits[0]}, "t")
+        >>> [panel.get_title(loc="left") for panel in s.plot().axes]
+        ['1 of 2 columns selected for t']
+        """
+        from plar.results.plot_selection import plot
+
+        return plot(self, ax)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        from plar.results.report.selection_views import notebook_table
+
+        return notebook_table(self)
 
     def transform(self, data: Any, *, output: str = "values") -> Any:
         """Take the selected columns of a table that has them, and the target if it is there; see `Reduct.transform`."""
@@ -373,15 +440,30 @@ def _fits(by_value: TargetByValue) -> bool:
     return all(len(line.numbers) == len(by_value.heads) for line in by_value.values)
 
 
-def writable(text: str) -> str:
-    """Text as UTF-8 can hold it: what is no character is escaped."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _shown_p(p_value: float) -> str:
     return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
-def _listed(names: list[str]) -> str:
-    listed = ", ".join(map(printable, names[:_SHOWN]))
-    return f"{listed} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else listed
+def _hanging(begin: str, names: str) -> list[str]:
+    """Lines of listed names behind a beginning, indented as much as that; none breaks within a name."""
+    indent = " " * min(len(begin), _WIDTH - 20)
+    lines = [begin]
+    words = names.split(", ")
+    for i, name in enumerate(words):
+        word = name if i == len(words) - 1 else f"{name},"
+        is_first = lines[-1] in (begin, indent)
+        if not is_first and len(lines[-1]) + 1 + len(word) > _WIDTH:
+            lines.append(indent)
+            is_first = True
+        lines[-1] += word if is_first else f" {word}"
+    return lines
+
+
+def listed(names: Sequence[str], n_shown: int = _SHOWN) -> str:
+    """The first names, and how many more there are.
+
+    >>> listed([f"x{i}" for i in range(10)])
+    'x0, x1, x2, x3, x4, x5, x6, x7 and 2 more'
+    """
+    shown = ", ".join(map(printable, names[:n_shown]))
+    return f"{shown} and {len(names) - n_shown:,} more" if len(names) > n_shown else shown

@@ -1,6 +1,7 @@
 """The search of `plar.select`: few columns that predict as well as all.
 
-One number ranks and tests: the excess of a candidate's W over its mean by chance, within classes of rows.
+One number ranks and tests: the excess of a candidate's statistic over its mean by chance, within classes of rows. The
+statistic is W for a target of classes, and B for one of numbers; see `plar.chance.statistic`.
 
 First part, given all: among the candidates take the one of the largest excess within the classes of U/R that beats
 chance. After a few columns the classes hold a row or two, and no test has power left.
@@ -25,13 +26,16 @@ from plar.chance.association import Association
 from plar.chance.p_value import p_value, screened_p_value
 from plar.engines.base import GranuleSet
 from plar.engines.stratification import Stratification
-from plar.errors import Interrupted
+from plar.errors import AllRowsDropped, Interrupted, printable, warn
 from plar.options import SelectOptions
 from plar.results.selection import Rejection, Selection, SelectionStep
 from plar.search.selection_checkpoint import SavedStratification, SelectionCheckpoint
+from plar.search.selection_notes import notes_on
+from plar.search.target import Target, check_one_target, target_of
 from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
+from plar.session.warnings import warn_of_target
 
 #: excesses are compared as whole numbers of this many bits, of which the last few are rounding
 _SCORE_BITS = 50
@@ -78,6 +82,7 @@ class SelectionSearch:
 
     # from `_prepare` on
     _granules: GranuleSet
+    _target: Target
     _strata: Stratification
     _included: tuple[int, ...]
     #: the most that a candidate could say by itself
@@ -85,7 +90,13 @@ class SelectionSearch:
 
     def run(self) -> Selection:
         """Select columns; on Ctrl-C, `Interrupted` brings those so far."""
-        self._prepare()
+        try:
+            self._prepare()
+        except AllRowsDropped as dropped:
+            if dropped.option == "missing":
+                raise
+            return self._without_target()
+        warn_of_target(self._session, self._target.n_classes)
         began = perf_counter()
         try:
             self._complete = self._search()
@@ -97,12 +108,15 @@ class SelectionSearch:
 
     def _prepare(self) -> None:
         """Read the table, and sort out which columns are candidates."""
+        check_one_target(self._session.table)
         self._options = self._session.named_to_select(self._options)
         self._granules = self._session.granules
         self._session.tell_size()
         self._seconds = self._session.take_seconds()
-        self._strata = SavedStratification(self._session.engine.stratify(self._granules), self._checkpoint)
         granules = self._granules
+        self._target = target_of(self._session.table, granules, self._options.target_type)
+        strata = self._session.engine.stratify(granules, self._target.ranks)
+        self._strata = SavedStratification(strata, self._checkpoint)
         self._included = tuple(granules.positions(self._options.include))
         self._selected = list(self._included)
         self._strata.select(*self._included)
@@ -308,10 +322,7 @@ class SelectionSearch:
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
-        target_type = "classes"
-        by_values = target_by_values(
-            granules, self._strata, self._selected, target_type, self._session.table.options.decimal
-        )
+        by_values = target_by_values(granules, self._strata, self._selected, self._target.numbers)
         return Selection(
             columns=self._names_of(self._selected),
             included=self._names_of(self._included),
@@ -326,15 +337,44 @@ class SelectionSearch:
             given=self._options.given,
             complete=self._complete,
             n_rows=granules.n_objects,
-            target_type=target_type,
-            n_classes=granules.n_decisions,
+            target_type=self._target.kind,
+            n_classes=self._target.n_classes,
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
-            notes=(),
+            notes=tuple(notes_on(granules, settings["bins"], self._left_out, alone)),
             engine=self._session.engine.name,
             source=self._session.table.path,
             settings=settings,
             seconds=self._seconds,
+        )
+
+    def _without_target(self) -> Selection:
+        """Nothing: no row has a target."""
+        table = self._session.table
+        warn(f"No row has a value of the target {printable(table.decision[0])!r}, so there is nothing to predict.")
+        return Selection(
+            columns=(),
+            included=(),
+            steps=(),
+            rejected={},
+            left_out=dict.fromkeys(table.conditions, "no row has a target"),
+            alone={},
+            by_values={},
+            conditions=table.conditions,
+            target=table.decision,
+            alpha=self._options.alpha,
+            given=self._options.given,
+            complete=True,
+            n_rows=0,
+            target_type="classes",
+            n_classes=0,
+            missing={},
+            cuts={},
+            notes=(),
+            engine=self._session.engine.name,
+            source=table.path,
+            settings={**self._options.settings(), **table.settings()},
+            seconds=self._session.take_seconds(),
         )
 
 
@@ -351,7 +391,7 @@ def _share(excess: float, impurity: float) -> float:
 def _left_out(granules: GranuleSet, options: SelectOptions) -> dict[str, str]:
     """The columns that are no candidates, each with the reason."""
     reasons: dict[str, str] = {}
-    index_like = set(granules.index_like).difference(options.keep)
+    index_like = granules.index_like
     for name, n_values in zip(granules.conditions, granules.cardinalities, strict=True):
         if name in options.include:
             continue
@@ -359,6 +399,6 @@ def _left_out(granules: GranuleSet, options: SelectOptions) -> dict[str, str]:
             reasons[name] = "excluded"
         elif n_values < 2:
             reasons[name] = "constant"
-        elif name in index_like:
-            reasons[name] = "one value per row" if n_values >= granules.n_rows else "different in nearly every row"
+        elif name in index_like and name not in options.keep:
+            reasons[name] = index_like[name]
     return reasons

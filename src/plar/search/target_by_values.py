@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bins import as_numbers
+from plar.bins import Floats
 from plar.coding.shown_values import first_in_order, shown_value, value_order
 from plar.engines.base import GranuleSet
 from plar.engines.stratification import Stratification
@@ -39,19 +39,17 @@ class Target(Protocol):
 
 
 def target_by_values(
-    granules: GranuleSet, strata: Stratification, selected: Sequence[int], target_type: str, decimal: str
+    granules: GranuleSet, strata: Stratification, selected: Sequence[int], numbers: Floats | None
 ) -> dict[str, TargetByValue]:
-    """The target by the values of each selected column; without values where the target is the same in all rows."""
+    """The target by the values of each selected column; without values where the target is the same in all rows.
+
+    Of a target of numbers, `numbers` are the different ones in ascending order.
+    """
     if not selected:
         return {}
-    if granules.n_decisions < 2:
+    if granules.n_decisions < 2 or (numbers is not None and len(numbers) < 2):
         return {granules.conditions[a]: TargetByValue((), (), 0) for a in selected}
-    target: Target
-    if target_type == "numbers":
-        [values] = granules.decision_values
-        target = Quartiles(as_numbers(list(values), granules.decision[0], decimal if granules.text else None))
-    else:
-        target = ClassShares(granules)
+    target: Target = ClassShares(granules) if numbers is None else Quartiles(numbers)
     tables = zip(selected, strata.cross_tabs(selected, ()), strict=True)
     return {granules.conditions[a]: _by_values(granules, a, cross_tab, target) for a, cross_tab in tables}
 
@@ -126,31 +124,28 @@ class Quartiles:
     Parameters
     ----------
     numbers : (n,) array
-        The target by decision code; NaN, which stands for a missing one, is not counted.
+        The different ones, in ascending order.
     """
 
     heads: tuple[str, ...] = QUARTILES
 
-    def __init__(self, numbers: NDArray[np.float64]) -> None:
-        self._sorted, ranks = np.unique(numbers, return_inverse=True)
-        self._ranks = ranks.astype(np.uint64)
+    def __init__(self, numbers: Floats) -> None:
+        #: by run: those of a target of numbers are in the order of the numbers
+        self._numbers = numbers
 
     def numbers(self, groups: Groups, n_groups: int, runs: Runs) -> list[tuple[float | None, ...]]:
         """The quartiles in each group; None where they are not finite."""
-        keys = (groups.astype(np.uint64) << np.uint64(32)) | np.repeat(self._ranks, np.diff(runs.begins))
-        order = np.argsort(keys)
-        keys = keys[order]
-        weights = runs.weights[order]
-        ends = np.searchsorted(keys, np.arange(1, n_groups + 1, dtype=np.uint64) << np.uint64(32))
+        numbers = np.repeat(self._numbers, np.diff(runs.begins))
+        order = np.argsort(groups, kind="stable")
+        ends = np.cumsum(np.bincount(groups, minlength=n_groups))
         quartiles: list[tuple[float | None, ...]] = []
         for begin, end in pairwise([0, *ends.tolist()]):
-            numbers = self._sorted[keys[begin:end] & np.uint64(0xFFFFFFFF)]
-            present = ~np.isnan(numbers)
-            quartiles.append(_quartiles(numbers[present], np.cumsum(weights[begin:end][present])))
+            of_group = order[begin:end]
+            quartiles.append(_quartiles(numbers[of_group], np.cumsum(runs.weights[of_group])))
         return quartiles
 
 
-def _quartiles(numbers: NDArray[np.float64], upto: Counts) -> tuple[float | None, ...]:
+def _quartiles(numbers: Floats, upto: Counts) -> tuple[float | None, ...]:
     """The quartiles of sorted numbers, `upto` of which are not behind each; between two numbers in proportion."""
     if not len(numbers):
         return (None, None, None)

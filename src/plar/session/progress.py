@@ -15,6 +15,7 @@ from plar.engines.job_progress import JobProgress
 from plar.errors import printable
 from plar.results.reduct import Step
 from plar.results.report.words import counted, number
+from plar.results.selection import SelectionStep
 from plar.runtime.limits import shown_bytes, shown_seconds
 from plar.session.reporter import Callbacks, MemoryNeed, OnStep, Progress, Reporter, Reporters
 
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-_WORDS = {"read": "opening", "granulate": "reading", "write": "writing", "certificate": "checking the result"}
+_WORDS = {
+    "read": "opening",
+    "granulate": "reading",
+    "write": "writing",
+    "certificate": "checking the result",
+    "select": "selecting",
+}
+#: phases that are told of again as they go on
+_ONGOING = ("smallest", "reducts", "select")
 
 
 #: below this a rate means nothing
@@ -92,7 +101,7 @@ class Display(ResumeNote):
             self._print("bounds", f"at least {done:,}, at most {total:,}")
         self._step = done + 1
         self._total = total
-        if self._phase == name and name in ("smallest", "reducts"):  # the clock keeps running
+        if self._phase == name and name in _ONGOING:  # the clock keeps running
             return
         self._phase = name
         self._began = now
@@ -120,6 +129,13 @@ class Display(ResumeNote):
             words.append(f"p-value {step.p_value:.2g}")
         words += _pace(len(step.candidates), "candidates", step.seconds, self._compiling())
         self._print(f"step {self._step - 1}", *words)
+
+    def selected(self, step: SelectionStep) -> None:
+        """Print what was selected, and why."""
+        beside = f" beside {', '.join(map(printable, step.given))}" if step.given else ""
+        words = [printable(step.column), f"share {step.share:.3f}", f"p-value {step.p_value:.2g}{beside}"]
+        words += _pace(0, "", step.seconds, self._compiling())
+        self._print(f"column {self._step - 1}", *words)
 
     def job(self, job: JobProgress) -> None:
         """Note the progress of a pass over the candidates."""
@@ -177,6 +193,8 @@ class Display(ResumeNote):
             return [f"between {done:,} and {self._total:,}"]
         if self._phase == "reducts":
             return [f"{done:,} found"]
+        if self._phase == "select":
+            return [f"{done:,} selected, {self._total:,} candidates left"]
         return []
 
     def _reading(self, seconds: float) -> list[str]:

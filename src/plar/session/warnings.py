@@ -26,7 +26,7 @@ def warn_before(session: Session) -> None:
 
 def _warn_of_index(granules: GranuleSet) -> None:
     """Warn of columns that only number or name the rows: such a column alone is a meaningless reduct."""
-    columns = granules.index_like
+    columns = list(granules.index_like)
     if not columns:
         return
     is_one = len(columns) == 1
@@ -61,6 +61,24 @@ def _warn_of_quantity(session: Session) -> None:
             Given("decision_bins", "quantile:4"),
             ".",
         )
+
+
+def warn_of_target(session: Session, n_classes: int | None) -> None:
+    """Warn of a target that nothing can predict: of one value, or of as many classes as there are rows.
+
+    `n_classes` is None for a target of numbers.
+    """
+    granules = session.granules
+    name = printable(granules.decision[0])
+    if granules.n_decisions == 1:
+        warn(f"The target {name!r} is the same in every row, so there is nothing to predict.")
+    elif n_classes == granules.n_objects:
+        values = session.engine.sample_values(session.table, granules, granules.decision[0])
+        different = f"The target {name!r} is different in every row, so there is nothing to predict. "
+        if not are_numbers(values):
+            warn(different, "Choose another column.")
+        else:
+            warn(different, "Cut its numbers into classes: ", Given("target_bins", "quantile:4"), ".")
 
 
 def _warn_of_missing_decision(granules: GranuleSet) -> None:

@@ -9,7 +9,9 @@ try:
 except ImportError:
     raise EngineUnavailable("plar.sklearn needs scikit-learn 1.6 or later. Try: pip install 'plar[sklearn]'.") from None
 
+from plar.sklearn.feature_selector import FeatureSelector
+from plar.sklearn.feature_selector_cv import FeatureSelectorCV
 from plar.sklearn.reduct_selector import ReductSelector
 from plar.sklearn.relevant_selector import RelevantSelector
 
-__all__ = ["ReductSelector", "RelevantSelector"]
+__all__ = ["FeatureSelector", "FeatureSelectorCV", "ReductSelector", "RelevantSelector"]

@@ -132,7 +132,7 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         check_consistent_length(X, y)
         return X, y
 
-    def _table(self, X: Any, y: NDArray[Any], bins_of_y: str | Sequence[float] | None = None) -> DecisionTable:
+    def _table(self, X: Any, y: Any, bins_of_y: str | Sequence[float] | None = None) -> DecisionTable:
         """A checked X beside y as a table, in which columns can be found by name, label and position."""
         reading = ReadOptions(
             y=y,
@@ -159,6 +159,11 @@ def library_of(X: Any) -> str | None:
     """The library of a DataFrame that need not become an array."""
     root = type(X).__module__.partition(".")[0]
     return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
+
+
+def is_series(y: Any) -> bool:
+    """Whether y is a Series, which has a name, and may be declared to be categorical."""
+    return type(y).__module__.partition(".")[0] in ("pandas", "polars") and type(y).__name__ == "Series"
 
 
 def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:

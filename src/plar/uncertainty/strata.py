@@ -11,6 +11,7 @@ from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index, Ints, Runs, byte_groups, find_runs, in_order, smallest_codes, split
 from plar.measures import LCE
 from plar.uncertainty.labels import Labels, label_granules
+from plar.uncertainty.ranks import Ranks, RunScores
 
 #: rows, and where classes begin among them
 Partition: TypeAlias = tuple[Index, Index]
@@ -29,11 +30,25 @@ class CrossTab(NamedTuple):
     values: Index
     n_values: int
     runs: Runs
+    #: those of the runs, if decisions are compared by rank
+    scores: RunScores | None = None
 
     @staticmethod
-    def of(values: Codes, decisions: Index, counts: Ints, order: Index, starts: Index, n_values: int) -> CrossTab:
-        """Make a table of columns by row, and of an order of the rows in which classes begin at `starts`."""
-        return CrossTab(in_order(values, order), n_values, find_runs(decisions, counts, order, starts))
+    def of(
+        values: Codes,
+        decisions: Index,
+        counts: Ints,
+        order: Index,
+        starts: Index,
+        n_values: int,
+        ranks: Ranks | None = None,
+    ) -> CrossTab:
+        """Make a table of columns by row, and of an order of the rows in which classes begin at `starts`.
+
+        With ranks, decisions are places.
+        """
+        rows = StratifiedRows.of(decisions, counts, order, starts, ranks)
+        return CrossTab(in_order(values, order), n_values, rows.runs, rows.scores)
 
 
 class StratifiedRows(NamedTuple):
@@ -41,6 +56,15 @@ class StratifiedRows(NamedTuple):
 
     order: Index
     runs: Runs
+    #: those of the runs, if decisions are compared by rank
+    scores: RunScores | None = None
+
+    @staticmethod
+    def of(decisions: Index, counts: Ints, order: Index, starts: Index, ranks: Ranks | None) -> StratifiedRows:
+        """Find the runs of columns by row, in an order of the rows; with ranks, decisions are places."""
+        runs = find_runs(decisions, counts, order, starts)
+        scores = None if ranks is None else ranks.of_runs(decisions, order, runs.begins)
+        return StratifiedRows(order, runs, scores)
 
 
 class Strata:
@@ -53,6 +77,8 @@ class Strata:
     granules : Granules
     labels : Labels, optional
         Those of U/C: with them, classes that no attribute can split are left out too.
+    ranks : Ranks, optional
+        Those of a decision of numbers. Decisions of one rank are one decision.
 
     Examples
     --------
@@ -66,12 +92,14 @@ class Strata:
     [[1, 0]]
     """
 
-    def __init__(self, granules: Granules, labels: Labels | None = None) -> None:
+    def __init__(self, granules: Granules, labels: Labels | None = None, ranks: Ranks | None = None) -> None:
         self._granules = granules
+        self._ranks = ranks
+        self._decisions = granules.decision_codes if ranks is None else ranks.places[granules.decision_codes]
         #: rows of U/C and where its classes begin
         self._by_all_conditions = None if labels is None else (labels.order, labels.starts)
         #: by row: a class all of whose rows have one key cannot be split, or has one decision
-        self._keys: Index | None = None if labels is not None else granules.decision_codes
+        self._keys: Index | None = None if labels is not None else self._decisions
         self._root: Partition | None = None
         self._partition: Partition | None = None
         self._new: list[int] = []
@@ -86,15 +114,14 @@ class Strata:
             order, starts = self._refined_by_new()
         else:
             order, starts = self._refined(self._undivided(), within)
-        runs = find_runs(self._granules.decision_codes, self._granules.counts, order, starts)
-        return StratifiedRows(order, runs)
+        return StratifiedRows.of(self._decisions, self._granules.counts, order, starts, self._ranks)
 
     def cross_tabs(self, candidates: Iterable[int], within: Sequence[int] | None = None) -> Iterator[CrossTab]:
         """How the values of each candidate meet the decisions, within the classes of U/R, or of U/`within`."""
-        order, runs = self.rows(within)
+        order, runs, scores = self.rows(within)
         for a in candidates:
             values, n_values = self.column(a)
-            yield CrossTab(in_order(values, order), n_values, runs)
+            yield CrossTab(in_order(values, order), n_values, runs, scores)
 
     def column(self, attribute: int) -> tuple[Codes, int]:
         """The codes of an attribute, and how many there may be."""
@@ -113,7 +140,7 @@ class Strata:
             if self._keys is None:
                 # every impure class of U/C has its own label under LCE
                 self._keys = label_granules(self._granules, LCE, self._by_all_conditions).labels
-            order = by_decision(self._granules.decision_codes)
+            order = by_decision(self._decisions)
             if (self._keys != self._keys[:1]).any():
                 self._root = order, np.array([0, len(order)], np.uint32)
             else:

@@ -16,7 +16,7 @@ from numba import cuda
 from numba.core import config
 
 from plar.chance.association import Association
-from plar.chance.candidates import associations_within
+from plar.chance.statistic import associations_within
 from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from plar.chance.association import Association
-from plar.chance.candidates import associations_within
+from plar.chance.statistic import associations_within
 from plar.engines.base import Engine, GranuleSet, LeaveOneOut
 from plar.engines.job_progress import JobCounter, Watch
 from plar.engines.local import kernels, lanes

@@ -29,6 +29,7 @@ from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
 from plar.runtime.spark_calls import spark_call
 from plar.uncertainty.labels import label_granules
+from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab
 
 if TYPE_CHECKING:
@@ -100,10 +101,10 @@ def laid_out(granules: SparkGranules) -> GatheredBlocks:
 
 
 @spark_call
-def stratified_columns(granules: SparkGranules) -> ColumnsStratification:
+def stratified_columns(granules: SparkGranules, ranks: Ranks | None) -> ColumnsStratification:
     """The classes of granules on a cluster, in the columns layout."""
     blocks = laid_out(granules)
-    return ColumnsStratification(blocks.as_granules(), blocks, blocks.columns)
+    return ColumnsStratification(blocks.as_granules(), blocks, blocks.columns, ranks)
 
 
 class ColumnsEvaluation(LocalEvaluation):

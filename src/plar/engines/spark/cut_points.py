@@ -35,9 +35,8 @@ class CutColumn(NamedTuple):
 
 def with_cut_points(source: DistributedTable, roles: Roles, *, text: bool) -> Roles:
     """Replace binning rules with the cut points they give; with `text`, numbers are parsed from strings."""
-    decimal = roles.decimal if text else None
     if roles.decision_bins is not None:
-        decision_cuts = _decision_cuts(source, roles, roles.decision_bins, decimal)
+        decision_cuts = _decision_cuts(source, roles, roles.decision_bins, roles.decimal if text else None)
         if decision_cuts is None:
             return roles  # no rows; reported later
         roles = replace(roles, decision_cuts=decision_cuts)
@@ -47,9 +46,11 @@ def with_cut_points(source: DistributedTable, roles: Roles, *, text: bool) -> Ro
     rules = {name: rule for name, rule in bins.columns.items() if rule.given}
     uncut = [name for name in roles.conditions if not _rule(bins, name).given]
     if uncut:
-        columns = _cut_columns(source, roles, bins, uncut, decimal)
+        columns = _cut_columns(source, roles, bins, uncut, text=text)
         warn_left({column.name: column.non_number for column in columns if column.non_number is not None})
-        rules |= {column.name: Rule("cuts", cuts=column.cuts) for column in columns if column.cuts is not None}
+        for column in columns:
+            if column.cuts is not None:
+                rules[column.name] = Rule("cuts", cuts=column.cuts, text=_rule(bins, column.name).text)
         roles = replace(roles, n_values={column.name: column.n_values for column in columns})
     return replace(roles, bins=Bins(bins.spec, columns=rules))
 
@@ -69,14 +70,16 @@ def _decision_cuts(source: DistributedTable, roles: Roles, rule: Rule, decimal: 
 
 
 def _cut_columns(
-    source: DistributedTable, roles: Roles, bins: Bins, names: Sequence[str], decimal: str | None
+    source: DistributedTable, roles: Roles, bins: Bins, names: Sequence[str], *, text: bool
 ) -> list[CutColumn]:
     """Cut columns, each in a task that gets all its numbers; in the order of the conditions."""
     n_tasks = -(-len(names) // _COLUMNS_PER_TASK)
-    count = partial(_numbers, names=names, n_tasks=n_tasks, decimal=decimal)
+    count = partial(_numbers, names=names, n_tasks=n_tasks, text=text)
     numbers = source.run(count, roles).partitionBy(n_tasks, int)
     with explained("count the numbers"):
-        columns: list[CutColumn] = numbers.mapPartitions(partial(_cut, bins=bins, decimal=decimal)).collect()
+        columns: list[CutColumn] = numbers.mapPartitions(
+            partial(_cut, bins=bins, decimal=roles.decimal, text=text)
+        ).collect()
     place_of = {name: place for place, name in enumerate(roles.conditions)}
     return sorted(columns, key=lambda column: place_of[column.name])
 
@@ -129,14 +132,14 @@ class _Numbers(NamedTuple):
 
 
 def _numbers(
-    source: RowSource, roles: Roles, names: Sequence[str], n_tasks: int, decimal: str | None
+    source: RowSource, roles: Roles, names: Sequence[str], n_tasks: int, text: bool
 ) -> Iterator[tuple[int, _Numbers]]:
     """How often each value of a column occurs, per decision where the rule uses it."""
     assert roles.bins is not None
     decision, counts = _counted(source, roles)
     for j, name in enumerate(roles.decision):
         if (rule := roles.decision_rule(name)) is not None:
-            decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=decimal)
+            decision[j], _ = cut_decision(decision[j], name, rule, counts, decimal=roles.decimal if text else None)
     decision_codes, decision_values = joint_codes(decision)
     decisions = list(zip(*decision_values, strict=True))
     for place, (name, column) in enumerate(zip(names, source.encode(names, roles.na), strict=True)):
@@ -157,7 +160,7 @@ def _numbers(
         )
 
 
-def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str | None) -> Iterator[CutColumn]:
+def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str, text: bool) -> Iterator[CutColumn]:
     """Cut every column by the numbers of all parts."""
     parts: dict[str, list[_Numbers]] = {}
     for _, part in records:
@@ -170,5 +173,6 @@ def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str | Non
         cuts: dict[str, Cuts] = {}
         non_numbers: dict[str, str] = {}
         with errors_in_parts():
-            list(cut_columns([(name, values)], bins, decision_codes, counts, cuts, left=non_numbers, decimal=decimal))
+            named = [(name, values)]
+            list(cut_columns(named, bins, decision_codes, counts, cuts, decimal=decimal, text=text, left=non_numbers))
         yield CutColumn(name, cuts.get(name), non_numbers.get(name), len(values.values))

@@ -49,6 +49,7 @@ from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.runtime.parallel import usable_cores
 from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.ranks import Ranks
 
 T = TypeVar("T")
 
@@ -227,20 +228,20 @@ class SparkEngine(Engine):
             return ShippedEvaluation(granules, self._shipped_blocks(granules, context), measure, watch)
         return RowsEvaluation(self._shipped_granules(granules, context), measure, watch)
 
-    def stratify(self, granules: Granules | SparkGranules) -> Stratification:
+    def stratify(self, granules: Granules | SparkGranules, ranks: Ranks | None = None) -> Stratification:
         """Prepare to say how candidates go with the decision; granules on this machine are shipped unless small."""
         if isinstance(granules, SparkGranules):
             granules.check_usable()
         context = self.spark().sparkContext
         if isinstance(granules, Granules) and self._stays(granules):
-            return super().stratify(granules)
+            return super().stratify(granules, ranks)
         by_columns = self.layout == "columns" or (self.layout == "auto" and len(granules) <= _MAX_ROWS_TO_BROADCAST)
         if not by_columns:
             on_cluster = granules if isinstance(granules, SparkGranules) else self._shipped_granules(granules, context)
-            return RowsStratification(on_cluster)
+            return RowsStratification(on_cluster, ranks)
         if isinstance(granules, SparkGranules):
-            return stratified_columns(granules)
-        return ColumnsStratification(granules, self._shipped_blocks(granules, context))
+            return stratified_columns(granules, ranks)
+        return ColumnsStratification(granules, self._shipped_blocks(granules, context), ranks=ranks)
 
     def clause_finder(self, granules: Granules | SparkGranules, measure: Measure) -> ClauseFinder:
         """Prepare the granules for questions about sets of attributes; those on this machine are queried here."""

@@ -46,7 +46,7 @@ from plar.engines.spark.pieces import (
 )
 from plar.engines.spark.session import explained
 from plar.engines.spark.spark_granules import SparkGranules
-from plar.errors import NoRows
+from plar.errors import AllRowsDropped, NoRows
 from plar.granules.fingerprint import add_fingerprints, written
 from plar.granules.granules import Granules, merge_granules
 from plar.grouping.partition import Codes, smallest_codes
@@ -82,6 +82,8 @@ def granulate(
             reports = parts.map(lambda part: part.report).collect()
         if not reports:
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
+        if not any(map(_n_granules, reports)):
+            raise AllRowsDropped("missing" if roles.missing == "drop" else "missing_decision")
         small_parts = _collected_parts(parts, reports, small)
         if small_parts is not None:
             granules = merge_granules(small_parts, roles.n_values)
@@ -100,6 +102,10 @@ def granulate(
         parts.unpersist()
         remove_files(parts.context, token)
         raise
+
+
+def _n_granules(report: PartReport | Granules) -> int:
+    return len(report) if isinstance(report, Granules) else report.n_rows
 
 
 def _collected_parts(
@@ -168,9 +174,10 @@ def _in_one_coding(
         hashed=add_fingerprints(report.fingerprint for report in reports),
         cuts=cuts,
         dictionaries=values[:-1],
-        samples=_samples(values, reports[0], roles),
+        samples=_samples(values, next(report for report in reports if report.n_rows), roles),
         text=table.source.text,
         n_rows=sum(report.n_rows_read for report in reports),
+        n_without_decision=sum(report.n_without_decision for report in reports),
         profiles=merged_profiles([report.profiles for report in reports], {**n_values, **roles.n_values}),
         long_dictionaries=long_dictionaries,
         release=release,
@@ -210,7 +217,8 @@ def _recoded_parts(
     if long:
         answers, sizes_of_long = _numbered_on_cluster(parts, long, n_pieces)
         sizes |= sizes_of_long
-        long_dictionaries = LongDictionaries(answers, (*roles.conditions, DECISION))
+        names = (*roles.conditions, DECISION)
+        long_dictionaries = LongDictionaries(answers, {j: names[j] for j in long})
         with_codes = parts.glom().zip(answers)
     else:
         with_codes = parts.glom().map(lambda of_task: (of_task, []))
@@ -249,6 +257,7 @@ def _collected(granules: SparkGranules, small: int) -> Granules | None:
         text=granules.text,
         n_rows=granules.n_rows,
         profiles=granules.profiles,
+        n_without_decision=granules.n_without_decision,
     )
 
 
@@ -306,6 +315,8 @@ def _recoded(
         complete[j].update(codes_of_some)
     for part in parts:
         granules = part.load(remove=True)
+        if not len(granules):
+            continue
         columns = (*granules.columns, granules.decision_codes)
         recoded: list[Codes] = []
         for codes, values, codes_of_values in zip(columns, dictionaries_of(granules), complete, strict=True):

@@ -24,23 +24,28 @@ class LongDictionaries:
     ----------
     parts : RDD of lists of (place of the column, codes by value)
         A value may be in several parts.
-    names : tuple of str or None
-        The columns by place; None stands for the decision.
+    names : dict of int to str or None
+        These columns by place; None stands for the decision.
     """
 
-    def __init__(self, parts: RDD[list[tuple[int, CodeOf]]], names: tuple[str | None, ...]) -> None:
+    def __init__(self, parts: RDD[list[tuple[int, CodeOf]]], names: dict[int, str | None]) -> None:
         self._parts = parts
-        self._names = names
+        self._place_of = {name: place for place, name in names.items()}
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether the dictionary of the decision is one of them."""
+        return DECISION in self._place_of
 
     def first_values(self, name: str, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
         """The first `n` of some values of a column, each with its code."""
-        work = partial(_first_values, place=self._names.index(name), codes=frozenset(codes), n=n)
+        work = partial(_first_values, place=self._place_of[name], codes=frozenset(codes), n=n)
         with explained("look up the values"):
             return first_in_order(dict(self._parts.flatMap(work).collect()).items(), n)
 
     def decisions(self) -> list[Any]:
         """All decisions by their code, those of several columns as tuples."""
-        work = partial(_all_values, place=self._names.index(DECISION))
+        work = partial(_all_values, place=self._place_of[DECISION])
         with explained("look up the decisions"):
             value_of = dict(self._parts.flatMap(work).distinct().collect())
         return [value_of[code] for code in range(len(value_of))]

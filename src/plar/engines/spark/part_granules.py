@@ -46,6 +46,8 @@ class PartReport(NamedTuple):
     #: rows of the part, and profiles of its conditions, as in `Granules`
     n_rows_read: int
     profiles: Mapping[str, Profile]
+    #: rows that were dropped because they have no decision, counted with their weights
+    n_without_decision: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,12 @@ def granulate_parts(source: DistributedTable, roles: Roles, token: str, *, long:
     reported whole.
     """
     # where missing values are an error, the driver counts them all, then raises
-    roles = replace(roles, missing=_counted(roles.missing), missing_decision=_counted(roles.missing_decision))
+    roles = replace(
+        roles,
+        missing=_counted(roles.missing),
+        missing_decision=_counted(roles.missing_decision),
+        is_part=True,
+    )
     if source.can_be_read_again:
         work = partial(_granules_in_file, long=long, small=small // max(1, source.n_parts), token=token)
     else:  # a DataFrame may have more partitions than it says, and several parts in each
@@ -109,6 +116,7 @@ def report_on(granules: Granules, long: int) -> PartReport:
         keys=_keys(granules),
         n_rows_read=granules.n_rows,
         profiles=granules.profiles,
+        n_without_decision=granules.n_without_decision,
     )
 
 

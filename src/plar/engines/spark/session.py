@@ -40,6 +40,7 @@ from plar.errors import (
     PlarError,
     PythonOnly,
     TableError,
+    Term,
 )
 from plar.files.find import written_so_far
 from plar.measures import OWN, Measure
@@ -55,7 +56,7 @@ _CONNECT_SECONDS = 10.0
 #: begins the line of a task's traceback that holds plar's error in parts
 _ERROR_LINE = "plar-error:"
 #: parts of messages that are not plain text
-_OPTION_PARTS: dict[str, Callable[..., Part]] = {kind.__name__: kind for kind in (Given, Parameter, PythonOnly)}
+_OPTION_PARTS: dict[str, Callable[..., Part]] = {kind.__name__: kind for kind in (Given, Parameter, PythonOnly, Term)}
 
 
 def why_unavailable() -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
+from plar.bins import Bins, leaves_as_they_are
 from plar.coding.assemble import check_objects
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like
@@ -60,6 +61,8 @@ class SparkGranules:
     #: rows of the table, each counted once, and profiles of conditions, as in `Granules`
     n_rows: int = 0
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    #: rows that were dropped because they have no decision, counted with their weights
+    n_without_decision: int = 0
     #: whether the values are as written in text files
     text: bool = False
     #: the dictionaries that the driver does not have
@@ -126,10 +129,9 @@ class SparkGranules:
     @spark_call
     def decision_values(self) -> tuple[Sequence[Any], ...]:
         """For each decision column its value by decision code."""
-        values = tuple(self.samples.get(name, ()) for name in self.decision)
-        if len(values[0]) < self.n_decisions and self.long_dictionaries is not None:
-            values = tuple(zip(*self.long_dictionaries.decisions(), strict=True))
-        return values
+        if self.long_dictionaries is not None and self.long_dictionaries.has_decisions:
+            return tuple(zip(*self.long_dictionaries.decisions(), strict=True))
+        return tuple(self.samples.get(name, ()) for name in self.decision)
 
     @spark_call
     def first_values(self, attribute: int, codes: Collection[int], n: int) -> list[tuple[int, Any]]:
@@ -146,8 +148,8 @@ class SparkGranules:
         return self.coding.cardinalities
 
     @property
-    def index_like(self) -> tuple[str, ...]:
-        """The conditions that only number or name the rows; see `plar.coding.index_like`."""
+    def index_like(self) -> dict[str, str]:
+        """The conditions that only number or name the rows, and why; see `plar.coding.index_like`."""
         return index_like(self.conditions, self.names, self.profiles, self.n_rows)
 
     @spark_call
@@ -228,14 +230,25 @@ class SparkGranules:
         """Granules over some of the conditions; see `Granules.with_roles`."""
         late = {
             "missing": roles.missing != "value",
-            "missing_decision": roles.missing_decision != "value",
-            "bins": roles.bins is not None,
+            "missing_decision": roles.missing_decision != "value" and bool(self.n_missing_decisions),
+            "bins": roles.bins is not None and not self._are_cut(roles, roles.bins),
             "numeric": bool(roles.numeric),
         }
         for option, is_given in late.items():
             if is_given:
                 raise TableError("The table is already granulated. Pass ", Given(option), " when granulating it.")
         return self if roles.conditions == self.conditions else self.coarsen(roles.conditions)
+
+    def _are_cut(self, roles: Roles, bins: Bins) -> bool:
+        """Whether all that these bins would cut is cut already."""
+        n_values = dict(zip(self.conditions, self.cardinalities, strict=True))
+        for name in roles.conditions:
+            rule = bins.rule(name)
+            if rule is None or (name in self.cuts and name not in bins.columns):
+                continue
+            if not leaves_as_they_are(rule, name, self.samples.get(name), n_values[name], roles.decimal):
+                return False
+        return True
 
     def check_usable(self) -> None:
         """Refuse granules that were released."""

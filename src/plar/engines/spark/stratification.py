@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 from pyspark import Broadcast
 
-from plar.chance.association import Association, association, impurity
-from plar.chance.candidates import associations
+from plar.chance.association import Association
+from plar.chance.statistic import association, associations, impurity
 from plar.engines.spark.column_blocks import ColumnBlocks
 from plar.engines.spark.column_groups import Share
 from plar.engines.spark.columns_exchange import columns_of
@@ -28,10 +28,11 @@ from plar.engines.spark.rows_exchange import Cells, Key, TaskState, classes_in, 
 from plar.engines.spark.session import explained
 from plar.granules.granules import Granules
 from plar.grouping.factorize import factorized
-from plar.grouping.partition import Array, Codes, Index, Runs, find_runs, weights_in_order
+from plar.grouping.partition import Array, Codes, Index, Runs, weights_in_order
 from plar.measures import LCE
 from plar.runtime.parallel import threads
 from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.ranks import Ranks, RunScores
 from plar.uncertainty.strata import CrossTab, Strata, StratifiedRows
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class SentRows(NamedTuple):
     order: Index
     run_begins: Index
     first_runs: Index
+    scores: RunScores | None
 
 
 class ColumnsStratification:
@@ -62,10 +64,18 @@ class ColumnsStratification:
     blocks : ColumnBlocks
     columns : FetchedColumns, optional
         The columns of `granules`, if they are fetched from the cluster.
+    ranks : Ranks, optional
+        Those of a decision of numbers.
     """
 
-    def __init__(self, granules: Granules, blocks: ColumnBlocks, columns: FetchedColumns | None = None) -> None:
-        self._strata = Strata(granules)
+    def __init__(
+        self,
+        granules: Granules,
+        blocks: ColumnBlocks,
+        columns: FetchedColumns | None = None,
+        ranks: Ranks | None = None,
+    ) -> None:
+        self._strata = Strata(granules, ranks=ranks)
         self._blocks = blocks
         self._columns = columns
         #: the least excess of each candidate so far, without any column and beside each
@@ -100,7 +110,7 @@ class ColumnsStratification:
     def impurity(self, within: Sequence[int] | None = None) -> float:
         """The most that a candidate's statistic could be."""
         self._fetch(within or ())
-        return impurity(self._strata.rows(within).runs)
+        return impurity(self._strata.rows(within))
 
     def _fetch(self, attributes: Sequence[int]) -> None:
         """Fetch columns that are not on the driver, in one job."""
@@ -118,7 +128,7 @@ def measure_candidates(
 
     These are of the candidates whose excess, or the least so far, is largest: they are likely to be asked for next.
     """
-    sent = blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first))
+    sent = blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first, rows.scores))
     task = partial(
         _associations,
         decisions_and_counts=blocks.decisions_and_counts,
@@ -137,10 +147,11 @@ def measure_candidates(
 
 
 class RowsStratification:
-    """Classes and candidates on the cluster."""
+    """Classes and candidates on the cluster; with ranks, decisions are compared by these."""
 
-    def __init__(self, granules: SparkGranules) -> None:
+    def __init__(self, granules: SparkGranules, ranks: Ranks | None = None) -> None:
         self._granules = granules
+        self._ranks = ranks
         self._selected: tuple[int, ...] = ()
         #: of classes, given by their attributes, and a candidate
         self._tables: dict[tuple[tuple[int, ...], int], CrossTab] = {}
@@ -161,7 +172,7 @@ class RowsStratification:
             part = candidates[first : first + n_together]
             tables = self._counted_tables(part, given)
             measured += map(association, tables)
-            self._impurities[given] = impurity(tables[0].runs)
+            self._impurities[given] = impurity(tables[0])
             for a, table in zip(part, tables, strict=True):
                 self._keep(given, a, table)
         return measured
@@ -181,7 +192,8 @@ class RowsStratification:
         if given not in self._impurities:
             cells = self._counts([], given)[_NO_CANDIDATE]
             order, starts = partition_counts(cells.decisions, cells.classes)
-            self._impurities[given] = impurity(find_runs(cells.decisions, cells.counts, order, starts))
+            rows = StratifiedRows.of(cells.decisions, cells.counts, order, starts, self._ranks)
+            self._impurities[given] = impurity(rows)
         return self._impurities[given]
 
     def _given(self, within: Sequence[int] | None) -> tuple[int, ...]:
@@ -203,7 +215,9 @@ class RowsStratification:
             cells = counts.pop(a)
             order, starts = partition_counts(cells.decisions, cells.classes)
             n_values = self._granules.coding.cardinalities[a]
-            tables.append(CrossTab.of(cells.values, cells.decisions, cells.counts, order, starts, n_values))
+            tables.append(
+                CrossTab.of(cells.values, cells.decisions, cells.counts, order, starts, n_values, self._ranks)
+            )
         return tables
 
     def _counts(self, candidates: Sequence[int], given: tuple[int, ...]) -> dict[int, Cells]:
@@ -218,7 +232,9 @@ class RowsStratification:
         for keys, counts in pieces:
             number_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.uint32)
             for a, cells in counts:
-                parts.setdefault(a, []).append(cells._replace(classes=number_of[cells.classes]))
+                decisions = cells.decisions if self._ranks is None else self._ranks.places[cells.decisions]
+                in_all_pieces = cells._replace(classes=number_of[cells.classes], decisions=decisions)
+                parts.setdefault(a, []).append(in_all_pieces)
         return {
             a: Cells(*(np.concatenate(column) for column in zip(*of_candidate, strict=True)))
             for a, of_candidate in parts.items()
@@ -253,8 +269,8 @@ def _associations(
     `offers` adds the column of the best one, which is likely to be selected.
     """
     _, counts = decisions_and_counts.value
-    order, run_begins, first_runs = rows.value
-    stratified = StratifiedRows(order, Runs(weights_in_order(counts, order), run_begins, first_runs))
+    order, run_begins, first_runs, scores = rows.value
+    stratified = StratifiedRows(order, Runs(weights_in_order(counts, order), run_begins, first_runs), scores)
     for share, arrays in blocks:
         group = share.group
         n_columns = len(group.attributes)

@@ -13,7 +13,7 @@ import numpy as np
 from plar.coding.codes import Column, encode_matrix
 from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
-from plar.coding.series import encode_column
+from plar.coding.series import encode_column, is_categorical
 from plar.errors import Given, TableError
 from plar.input.tables.source import RowSource, Selection, sink_frame
 from plar.runtime.lazy_polars import pl
@@ -30,6 +30,10 @@ class _ArraySource(RowSource):
     @property
     def n_rows(self) -> int:
         return max(map(len, self.columns(self.names[:1])), default=0)
+
+    def is_categorical(self, name: str) -> bool:
+        """Whether the library calls a column categorical."""
+        return any(map(is_categorical, self.columns([name])))
 
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         return _encode_each(zip(names, self.columns(names), strict=True), na, self.n_rows)

@@ -114,6 +114,11 @@ class FrameSource(RowSource):
             check_memory("Coding the columns", len(block) * (len(names) - low))  # at least a byte per cell
             yield from in_threads(partial(encode_series, na=na), block, len(block))
 
+    def is_categorical(self, name: str) -> bool:
+        """Whether polars calls a column categorical."""
+        dtype = run(self.frame.collect_schema, self.explain)[name]
+        return dtype in (pl.Categorical, pl.Enum)
+
     def granulate(self, roles: Roles) -> Granules:
         """Group the rows, or code the columns."""
         schema = run(self.frame.collect_schema, self.explain)

@@ -9,7 +9,7 @@ from typing import Protocol
 from plar.bins import parse_bins
 from plar.coding.codes import Column, recode
 from plar.coding.column_names import decision_names, resolve_all, roles_of
-from plar.errors import Given, TableError
+from plar.errors import Given, TableError, Term
 from plar.granules.granule_set import GranuleSet
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
@@ -38,7 +38,9 @@ class GranuleSource(Source):
         for option in options.changed():
             if option in ("y", "weights", "na", "decision_bins"):
                 raise TableError(
-                    "These are distinct rows with their counts, decision and missing values, so ",
+                    "These are distinct rows with their counts, ",
+                    Term("decision"),
+                    " and missing values, so ",
                     Given(option),
                     " comes too late. Pass ",
                     Given(option),
@@ -49,8 +51,9 @@ class GranuleSource(Source):
             chosen_decision = decision_names((*self.names, *labels_given_as_y), options.decision)
             if chosen_decision != decision:
                 raise TableError(
-                    f"The distinct rows were made for the decision {list(decision)}, not {list(chosen_decision)}. "
-                    "Granulate the table again for another decision."
+                    "The distinct rows were made for the ",
+                    Term("decision"),
+                    f" {list(decision)}, not {list(chosen_decision)}. Granulate the table again for another.",
                 )
         candidates = self.data.conditions if options.conditions is None else options.conditions
         conditions, _ = roles_of(self.names, decision, candidates, options.drop, None)
@@ -84,9 +87,8 @@ def coarsened_to(granules: Granules, roles: Roles) -> Granules:
     named_conditions, named_decision = granules.named_columns()
     conditions = [column for _, column in named_conditions]
     decision = [column for _, column in named_decision]
-    decimal = roles.decimal if granules.text else None  # text in typed tables is not a number
     assembled = assemble_granules(
-        roles, lambda: conditions, decision, granules.counts, decimal=decimal, cuts=granules.cuts
+        roles, lambda: conditions, decision, granules.counts, text=granules.text, cuts=granules.cuts
     )
     return replace(
         assembled,
@@ -94,6 +96,7 @@ def coarsened_to(granules: Granules, roles: Roles) -> Granules:
         text=granules.text,
         n_rows=granules.n_rows,
         profiles=granules.profiles,
+        n_without_decision=granules.n_without_decision + assembled.n_without_decision,
     )
 
 
@@ -109,6 +112,7 @@ def compared_as_numbers(granules: Granules, names: Collection[str], decimal: str
         text=granules.text,
         n_rows=granules.n_rows,
         profiles=granules.profiles,
+        n_without_decision=granules.n_without_decision,
     )
 
 

@@ -44,7 +44,7 @@ class Selection:
         """A column as it is, or its bins."""
         if name not in self.cuts:
             return values
-        return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal if text else None)
+        return apply(values, self.cuts[name], name, na=self.na, decimal=self.decimal, text=text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +77,10 @@ class Source(ABC):
     def assign(self, options: ReadOptions, coded_y: Column | None, y_name: str) -> Roles:
         """Give the columns their roles."""
         return assign(self.names, options, coded_y, y_name)
+
+    def is_categorical(self, name: str) -> bool:
+        """Whether a column is declared to hold categories, whatever its values look like."""
+        return False
 
     @abstractmethod
     def granulate(self, roles: Roles) -> GranuleSet:
@@ -137,7 +141,7 @@ def assemble_granules(
     decision_and_weights: Iterable[Column],
     counts: Counts,
     *,
-    decimal: str | None = None,
+    text: bool = False,
     grouped: bool = False,
     cuts: Mapping[str, Cuts] | None = None,
 ) -> Granules:
@@ -145,8 +149,8 @@ def assemble_granules(
 
     `conditions` codes them one after another, and is called again only to find rows without missing values
     for bins. The decision is among `decision_and_weights` if it is in the table. `grouped` says that the rows
-    are distinct. Text, which in typed tables is not a number, can be cut if `decimal` is given. `cuts` are
-    those of columns that hold bins already.
+    are distinct. `text` says that values are as written, so that text, which in typed tables is not a number, can be
+    cut. `cuts` are those of columns that hold bins already.
     """
     decision = list(_check_lengths(decision_and_weights, roles.coded_y))
     n_rows = int(counts.sum())
@@ -159,7 +163,7 @@ def assemble_granules(
     columns = _check_lengths(conditions(), roles.coded_y)
     has_bins = roles.bins is not None or roles.decision_bins is not None
     counts_to_cut = _without_dropped_rows(roles, conditions, decision, counts) if has_bins else counts
-    decision, decision_cuts = _cut_decisions(roles, decision, counts_to_cut, decimal)
+    decision, decision_cuts = _cut_decisions(roles, decision, counts_to_cut, roles.decimal if text else None)
     # both are complete once the columns are taken, which are coded one after another
     all_cuts = {**(cuts or {}), **decision_cuts}
     profiles: dict[str, Profile] = {}
@@ -167,7 +171,9 @@ def assemble_granules(
     named_columns = profiled(zip(roles.conditions, columns, strict=True), n_rows, profiles)
     if roles.bins is not None:
         decision_codes, _ = joint_codes(decision)
-        cut = cut_columns(named_columns, roles.bins, decision_codes, counts_to_cut, all_cuts, decimal=decimal)
+        cut = cut_columns(
+            named_columns, roles.bins, decision_codes, counts_to_cut, all_cuts, decimal=roles.decimal, text=text
+        )
         named_columns = zip(roles.conditions, cut, strict=True)
     return Granules.from_columns(
         named_columns,
@@ -178,6 +184,7 @@ def assemble_granules(
         cuts=all_cuts,
         n_rows=n_rows,
         profiles=profiles,
+        may_be_empty=roles.is_part,
     )
 
 

@@ -15,6 +15,7 @@ from plar.coding.codes import Column
 from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.numerals import NUMBER
+from plar.coding.times import written_times
 from plar.errors import Given, TableError
 from plar.files.write import output_format
 from plar.granules.granules import Granules
@@ -165,12 +166,12 @@ def _binned(value: SparkColumn, field: StructField, selection: Selection) -> Spa
     kind = field.dataType.typeName()
     value = plain(value, field.dataType)
     is_missing = value.isin(_missing_numbers(field.dataType, selection.na))
-    number = value.cast("double")
+    number = _seconds(value, kind)
     if kind in ("float", "double"):
         is_missing = sql.isnan(value) | is_missing
     elif kind in _TEXT:
         pointed = sql.translate(value, ".,", "?.") if selection.decimal == "," else value
-        number = sql.when(pointed.rlike(NUMBER), pointed).cast("double")
+        number = sql.coalesce(sql.when(pointed.rlike(NUMBER), pointed).cast("double"), _written_seconds(value))
         # compared as doubles, which is what bins do
         missing_numbers = [float(missing) for missing in selection.na.numbers]
         is_missing_number = sql.coalesce(number.isin(missing_numbers), sql.lit(False))
@@ -179,6 +180,34 @@ def _binned(value: SparkColumn, field: StructField, selection: Selection) -> Spa
     refused = sql.raise_error(sql.concat(message, value)).cast("int")
     bin_number = sql.when(number.isNotNull(), _bisected(number, selection.cuts[field.name], 0)).otherwise(refused)
     return sql.when(value.isNotNull() & ~is_missing, bin_number)
+
+
+def _seconds(value: SparkColumn, kind: str) -> SparkColumn:
+    """A time as seconds, the nearest double to exact decimals; other values as numbers."""
+    from pyspark.sql import functions as sql
+
+    if kind == "date":
+        return (sql.unix_date(value).cast("bigint") * 86_400).cast("double")
+    if kind == "timestamp":
+        return (sql.unix_micros(value).cast("decimal(20,0)") * sql.lit(Decimal("0.000001"))).cast("double")
+    if kind == "timestamp_ntz":  # its parts do not depend on the session's time zone
+        whole = (
+            sql.unix_date(value.cast("date")).cast("bigint") * 86_400 + sql.hour(value) * 3600 + sql.minute(value) * 60
+        )
+        return (whole.cast("decimal(20,0)") + sql.date_part(sql.lit("SECOND"), value)).cast("double")
+    return value.cast("double")
+
+
+def _written_seconds(value: SparkColumn) -> SparkColumn:
+    """The seconds of times in text; null for other text."""
+    from pyspark.sql import functions as sql
+
+    return sql.udf(_seconds_of_text, "double")(value)
+
+
+def _seconds_of_text(text: str | None) -> float | None:
+    seconds = written_times([text])
+    return None if seconds is None else float(seconds[0])
 
 
 def _missing_numbers(kind: DataType, na: MissingSpellings) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from plar.bins import Cuts
 from plar.coding.column_names import ColumnName, by_label, resolve_all
+from plar.coding.series import is_categorical
 from plar.errors import Given, TableError, unknown_name
 from plar.files.find import find_files, format_of, on_disk
 from plar.granules.granules import Granules, granules_in
@@ -81,6 +82,14 @@ class DecisionTable:
         if self.roles.numeric:
             granules = compared_as_numbers(granules, self.roles.numeric, self.roles.decimal)
         return granules
+
+    @property
+    def has_categorical_decision(self) -> bool:
+        """Whether the only decision is declared to be categorical, whatever its values look like."""
+        if self.roles.coded_y is not None:
+            return is_categorical(self.options.y)
+        [name] = self.decision
+        return not self.is_granulated and self.source.is_categorical(name)
 
     def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
         """Names of conditions given by name, label or position."""

@@ -58,7 +58,7 @@ class TextSource(RowSource):
                     yield conditions.popleft()  # so that each can be freed when it is replaced
 
         granules = assemble_granules(
-            roles, next_condition, decision_and_weights, rows.counts, decimal=roles.decimal, grouped=is_distinct
+            roles, next_condition, decision_and_weights, rows.counts, text=True, grouped=is_distinct
         )
         if roles.bins is not None:
             values_of = zip(granules.conditions, granules.dictionaries, strict=True)

@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,15 +16,24 @@ from typing import TYPE_CHECKING, Any
 from plar.errors import PlarError, TableError
 from plar.files.write import as_path, replacing
 from plar.measures import MEASURES
-from plar.results.report import words
+from plar.results.report import layers, selected, words
 from plar.results.report.curve import curve
 from plar.results.report.ranking import RankedColumn, ranked
-from plar.results.report.reproduce import changed_settings, python_call, shell_command
+from plar.results.report.reproduce import (
+    changed_selection_settings,
+    changed_settings,
+    python_call,
+    select_call,
+    select_command,
+    shell_command,
+)
 from plar.runtime.limits import shown_bytes, shown_seconds
 
 if TYPE_CHECKING:
     from plar.results.reduct import Reduct, Step
     from plar.results.reduct_list import Reducts
+    from plar.results.relevant import Relevant
+    from plar.results.selection import Selection
 
 #: rows of a table shown initially
 MAX_ROWS = 50
@@ -34,6 +43,8 @@ MAX_NAMES = 6
 MAX_RUNNERS_UP = 3
 #: values shown of a setting
 MAX_SETTING_VALUES = 20
+#: selected columns whose values are shown without a click
+MAX_OPENED = 6
 #: rows of a table of reducts
 MAX_REDUCTS = 100
 #: columns of the matrix of reducts
@@ -124,6 +135,64 @@ def reducts_page(reducts: Reducts) -> str:
     )
 
 
+def selection_page(selection: Selection, command: str | None = None) -> str:
+    """Make the page of a selection."""
+    all_columns = selected.ranked(selection)
+    shown = [name for name in selection.columns[:MAX_ROWS] if name in selection.by_values]
+    values = [
+        (name, selection.by_values[name], selected.value_rows(selection, selection.by_values[name])) for name in shown
+    ]
+    settings = {"engine": selection.engine, "alpha": selection.alpha, **changed_selection_settings(selection)}
+    return _filled(
+        "selection.html.j2",
+        s=selection,
+        headline=selected.headline(selection),
+        lead=selected.lead(selection),
+        best=selected.best_alone(selection),
+        columns=selected.selected(selection),
+        untested=selected.UNTESTED,
+        values=values,
+        heads=next((by_value.heads for _, by_value, _ in values), ()),
+        opened=MAX_OPENED,
+        reasons=selected.reasons(selection),
+        all_columns=all_columns,
+        data=_ranked_data(
+            selection.conditions,
+            [[c.place, c.role, c.reason, c.alone, c.p_value, c.p_text] for c in all_columns],
+        ),
+        seconds=shown_seconds(sum(selection.seconds.values())),
+        settings=[(name, _shown(value)) for name, value in settings.items()],
+        python=select_call(selection),
+        shell=words.visible(command) if command else select_command(selection),
+        rows=MAX_ROWS,
+        names=MAX_NAMES,
+    )
+
+
+def relevant_page(relevant: Relevant, command: str | None = None) -> str:
+    """Make the page of the columns that beat chance."""
+    columns = layers.layered(relevant)
+    first = relevant.first
+    settings = {"measure": first.measure, "engine": first.engine, "alpha": relevant.alpha, **changed_settings(first)}
+    return _filled(
+        "relevant.html.j2",
+        r=relevant,
+        headline=layers.headline(relevant),
+        n_beyond_chance=layers.n_beyond_chance(relevant),
+        lead=layers.lead(relevant),
+        columns=columns,
+        data=_ranked_data(
+            first.conditions, [[c.place, c.role, c.reason, c.gain, c.p_value, c.p_text] for c in columns]
+        ),
+        seconds=shown_seconds(sum(sum(layer.seconds.values()) for layer in relevant.layers or (first,))),
+        settings=[(name, _shown(value)) for name, value in settings.items()],
+        python=python_call(first, "relevant"),
+        shell=words.visible(command) if command else shell_command(first, "relevant"),
+        rows=MAX_ROWS,
+        names=MAX_NAMES,
+    )
+
+
 def _filled(name: str, **values: Any) -> str:
     """Fill in a page; its Content-Security-Policy allows only this style and this script, by their hashes."""
     folder = files("plar.results.report")
@@ -188,6 +257,15 @@ def _data(reduct: Reduct, columns: list[RankedColumn]) -> str:
         "rounds": [[step.candidates.get(name) for name in reduct.conditions] for step in reduct.steps],
         "taken": [reduct.conditions.index(step.attribute) for step in reduct.steps],
     }
+    return _safe_json(data)
+
+
+def _ranked_data(names: Sequence[str], rows: list[list[Any]]) -> str:
+    """The contents of a table of all columns: place, role, reason, value, p-value, and the p-value as text."""
+    return _safe_json({"names": [words.visible(name) for name in names], "ranked": rows})
+
+
+def _safe_json(data: Mapping[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     # so that nothing in it closes the tag or opens a comment
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -125,6 +125,18 @@
     return render;
   };
 
+  if (data.ranked) {
+    const columns = data.ranked.map(([place, role, reason, value, p, pText], k) =>
+      ({ rank: k + 1, place, name: data.names[place - 1], role, reason, value, p, pText }));
+    const write = writer(decimalsOf(columns.map((row) => row.value)));
+    tableOf("all-table", () => columns, () => (row) =>
+      element("tr", "", count(row.rank, "n dim aux"), rowName(row),
+        element("td", "role", tag(row.role), " ", element("span", "reason", row.reason)),
+        exact(row.value, write, "n aux"), exact(row.p, () => row.pText, "n"), count(row.place, "n aux dim")),
+      { key: "rank", down: false });
+    return;
+  }
+
   const columns = data.columns.map(([place, role, of, gain, first, values, missing], k) =>
     ({ rank: k + 1, place, name: data.names[place - 1], role, of, gain, first, values, missing }));
   const written = (key) => writer(decimalsOf(columns.map((row) => row[key])));

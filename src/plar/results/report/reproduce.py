@@ -7,22 +7,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import NO_NA, ReadOptions, SearchOptions
+from plar.options import NO_NA, ReadOptions, SearchOptions, SelectOptions
 from plar.results.report.words import MEASURES
 
 if TYPE_CHECKING:
     from plar.results.reduct import Reduct
+    from plar.results.selection import Selection
 
 #: options of reading with their defaults
 _READING = {field.name: field.default for field in fields(ReadOptions) if field.name not in ("decision", "y", "drop")}
 #: options of the search with their defaults
 _SEARCH = {field.name: field.default for field in fields(SearchOptions)}
+_SELECT = {field.name: field.default for field in fields(SelectOptions)}
+#: where `plar.select` has other defaults of reading, and other names
+_SELECT_READING: Mapping[str, Any] = {"bins": "auto", "missing_decision": "drop"}
+_SELECT_NAMES = {"decision_bins": "target_bins"}
+#: how shells switch the bins of `plar.select` off
+_NO_BINS = "none"
 #: the longest call on one line
 _WIDTH = 100
 
 
-def python_call(reduct: Reduct) -> str:
-    """Write the call of `plar.reduce` that gives this result.
+def python_call(reduct: Reduct, function: str = "reduce") -> str:
+    """Write the call of `plar.reduce`, or of `plar.relevant`, that gives this result.
 
     >>> import plar
     >>> print(python_call(plar.reduce({"a": [0, 1], "d": [0, 1]}, "d", max_attributes=1)))
@@ -52,26 +59,68 @@ def python_call(reduct: Reduct) -> str:
     if reduct.engine != "local":
         arguments.append(f"engine={reduct.engine!r}")
     arguments += [f"{name}={value!r}" for name, value in settings.items() if name in _SEARCH]
-    call = f"r = plar.reduce({', '.join(arguments)})"
+    return "\n".join([*lines, _call(f"r = plar.{function}", arguments)])
+
+
+def select_call(selection: Selection) -> str:
+    """Write the call of `plar.select` that gives this result.
+
+    >>> import plar
+    >>> print(select_call(plar.select({"a": [0, 1], "t": [0, 1]}, "t", max_columns=1)))
+    import plar
+    <BLANKLINE>
+    table = ...  # the data: not read from a file
+    s = plar.select(table, target='t', max_columns=1)
+    """
+    lines = ["import plar", ""]
+    data = repr(selection.source)
+    names = selection.target
+    target = f"target={(names[0] if len(names) == 1 else list(names))!r}"
+    if selection.settings.get("y"):
+        lines.append("y = ...  # the target, given beside the data")
+        target = "y=y"
+    if selection.source is None:
+        lines.append("table = ...  # the data: not read from a file")
+        data = "table"
+    arguments = [data, target]
+    if selection.engine != "local":
+        arguments.append(f"engine={selection.engine!r}")
+    arguments += [f"{name}={value!r}" for name, value in changed_selection_settings(selection).items()]
+    return "\n".join([*lines, _call("s = plar.select", arguments)])
+
+
+def _call(function: str, arguments: Sequence[str]) -> str:
+    """A call on one line, or, if that is long, with an argument on each."""
+    call = f"{function}({', '.join(arguments)})"
     if len(call) > _WIDTH:
-        call = "\n".join(["r = plar.reduce(", *(f"    {argument}," for argument in arguments), ")"])
-    return "\n".join([*lines, call])
+        call = "\n".join([f"{function}(", *(f"    {argument}," for argument in arguments), ")"])
+    return call
+
+
+def changed_selection_settings(selection: Selection) -> dict[str, Any]:
+    """The settings of a selection that differ from their defaults, by the names that `plar.select` has for them."""
+    changed = _changed({**_SELECT, **_READING, **_SELECT_READING}, selection.settings)
+    return {_SELECT_NAMES.get(name, name): value for name, value in changed.items()}
 
 
 def changed_settings(reduct: Reduct) -> dict[str, Any]:
     """The settings that differ from their defaults."""
     start = "core" if reduct.settings.get("alpha") is None else "empty"
-    defaults = {**_READING, **_SEARCH, "start": start}
+    return _changed({**_READING, **_SEARCH, "start": start}, reduct.settings)
+
+
+def _changed(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that differ from these defaults."""
     changed = {}
     for name, default in defaults.items():
-        value = reduct.settings.get(name, default)
+        value = settings.get(name, default)
         # an empty value is a default too, but na=() is not
         if value != default and (name == "na" or value not in ([], (), {})):
             changed[name] = value
     return changed
 
 
-def shell_command(reduct: Reduct) -> str | None:
+def shell_command(reduct: Reduct, command: str = "reduce") -> str | None:
     """Write the command that gives this result; None if no command can.
 
     >>> import plar
@@ -82,20 +131,47 @@ def shell_command(reduct: Reduct) -> str | None:
         return None
     if NO_NA in (reduct.settings.get("na") or ()):  # which has another meaning there
         return None
-    words = ["plar", "reduce", reduct.source]
+    words = ["plar", command, reduct.source]
     for name in reduct.decision:
         words += ["--decision", name]
     words += ["--measure", reduct.measure]
     if reduct.engine != "local":
         words += ["--engine", reduct.engine]
-    for name, value in changed_settings(reduct).items():
+    words += _option_words(changed_settings(reduct))
+    return " ".join(map(_quoted, words))
+
+
+def select_command(selection: Selection) -> str | None:
+    """Write the command that gives this result; None if no command can.
+
+    >>> import plar
+    >>> select_command(plar.select("examples/tic_tac_toe.csv", "x_wins", include=["top_left"], given="all"))
+    'plar select examples/tic_tac_toe.csv --target x_wins --given all --include top_left'
+    """
+    if selection.source is None or selection.settings.get("y"):
+        return None
+    if NO_NA in (selection.settings.get("na") or ()):
+        return None
+    words = ["plar", "select", selection.source]
+    for name in selection.target:
+        words += ["--target", name]
+    if selection.engine != "local":
+        words += ["--engine", selection.engine]
+    words += _option_words(changed_selection_settings(selection))
+    return " ".join(map(_quoted, words))
+
+
+def _option_words(settings: Mapping[str, Any]) -> list[str]:
+    """Options with their arguments, as a shell takes them."""
+    words = []
+    for name, value in settings.items():
         option = "--no-header" if name == "header" else "--" + name.replace("_", "-")
         if isinstance(value, bool):
             words.append(option)
             continue
         for argument in _arguments(name, value):
             words += [option, argument]
-    return " ".join(map(_quoted, words))
+    return words
 
 
 def _arguments(name: str, value: Any) -> list[str]:
@@ -104,7 +180,9 @@ def _arguments(name: str, value: Any) -> list[str]:
         return [f"{column}={cost}" for column, cost in value.items()]
     if isinstance(value, Mapping):  # bins by column
         return [f"{column}={_rule(rule)}" for column, rule in value.items()]
-    if name == "decision_bins":
+    if name == "bins" and value is None:
+        return [_NO_BINS]
+    if name in ("decision_bins", "target_bins"):
         return [_rule(value)]
     if name == "na":
         return list(value) or [NO_NA]

@@ -34,6 +34,8 @@ MAX_ROWS = 30
 MAX_NAMES = 5
 #: bins of a column
 MAX_BINS = 6
+#: at which side cells are aligned
+_SIDES = ("right", "left", "left", "right", "right", "right")
 _CELL = "padding:.25em .9em;border-bottom:1px solid rgba(128,128,128,.3)"
 
 
@@ -191,17 +193,17 @@ def notebook_table(reduct: Reduct) -> str:
         exact_gain = "" if column.gain is None else column.gain
         gain = f'<span title="{exact_gain}">{escape(column.gain_text)}</span>'
         n_values = "–" if column.n_values is None else f"{column.n_values:,}"
-        cells = [str(i), _name(column.name), column.part, gain, n_values]
+        cells = [str(i), html_name(column.name), column.part, gain, n_values]
         if has_p_values:
             cells.insert(4, escape(column.p_value.text))
-        rows.append(_row("td", cells))
+        rows.append(html_row("td", cells))
     n_unshown = len(reduct.attributes) - MAX_ROWS
     if n_unshown > 0:
         rows.append(f'<tr><td colspan="6" style="text-align:left;{_CELL}">… and {n_unshown:,} more</td></tr>')
     return (
         '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
         f'<caption style="text-align:left;padding:.3em 0">{_caption(reduct)}</caption>'
-        f"<thead>{_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
+        f"<thead>{html_row('th', heads)}</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
 
@@ -225,16 +227,17 @@ def _caption(reduct: Reduct) -> str:
         lines.append(escape(f"Not chosen: {not_chosen}."))
     return (
         f"<b>{counted(len(reduct.conditions), 'column')} → {len(reduct.attributes):,}</b> for "
-        f'{", ".join(map(_name, reduct.decision))}<br><span style="opacity:.7">{"<br>".join(lines)}</span>'
+        f'{", ".join(map(html_name, reduct.decision))}<br><span style="opacity:.7">{"<br>".join(lines)}</span>'
     )
 
 
-def _name(name: str) -> str:
+def html_name(name: str) -> str:
+    """A name that may be long, and may hold anything."""
     return f'<bdi title="{escape(visible(name))}">{escape(shortened(name))}</bdi>'
 
 
-def _row(tag: str, cells: Sequence[str]) -> str:
-    sides = ("right", "left", "left", "right", "right", "right")
+def html_row(tag: str, cells: Sequence[str], sides: Sequence[str] = _SIDES) -> str:
+    """A row of cells, each aligned at its side."""
     parts = []
     for side, cell in zip(sides, cells, strict=False):
         parts.append(f'<{tag} style="text-align:{side};{_CELL}">{cell}</{tag}>')

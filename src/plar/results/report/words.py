@@ -453,13 +453,13 @@ def half_open(cuts: Sequence[float]) -> list[str]:
     """Write the same bins as a program may read them.
 
     >>> half_open([-1.5, 2.0, 7.25]), half_open([])
-    (['<= -1.5', '(-1.5, 2]', '(2, 7.25]', '> 7.25'], ['all values'])
+    (['≤ -1.5', '(-1.5, 2]', '(2, 7.25]', '> 7.25'], ['all values'])
     """
     if not cuts:
         return ["all values"]
     marks = _marks(cuts)
     between = [f"({low}, {high}]" for low, high in pairwise(marks)]
-    return [f"<= {marks[0]}", *between, f"> {marks[-1]}"]
+    return [f"≤ {marks[0]}", *between, f"> {marks[-1]}"]
 
 
 def _marks(cuts: Sequence[float]) -> list[str]:
