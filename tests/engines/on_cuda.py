@@ -238,7 +238,10 @@ def test_goes_on_from_a_checkpoint_of_the_local_engine(tmp_path: Path) -> None:
 
 def test_select() -> None:
     """Candidates are measured on this machine; the columns are the same."""
-    granules = table(120, [2, 3, 4, 2, 3, 3], 3, 2, 0.1, seed=4)
+    pick = random.Random(4)
+    columns = {f"a{j}": [pick.randrange(3) for _ in range(200)] for j in range(5)}
+    columns["d"] = [int(sum(columns[f"a{j}"][i] for j in range(3)) > 2) for i in range(200)]
+    granules = plar.granulate(columns, "d")
     found = plar.select(granules, engine=CudaEngine())
     expected = plar.select(granules)
     assert len(found.columns) >= 2

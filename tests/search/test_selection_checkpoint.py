@@ -144,6 +144,21 @@ def test_goes_on_after_any_pass(tmp_path: Path, finished: Finished) -> None:
         assert (("resume", len(before), 0) in calls) == (done > 0)
 
 
+def test_a_target_of_numbers(tmp_path: Path) -> None:
+    columns = table()
+    pick = random.Random(8)
+    numbers = {**columns, "t": [sum(columns[f"a{j}"][i] for j in range(4)) + pick.random() for i in range(300)]}
+    whole = select(None, numbers)
+    assert whole.target_type == "numbers"
+    assert len(whole.steps) >= 2
+    path = tmp_path / "c.checkpoint"
+    for fail_at in (1, 2):
+        with pytest.raises(PowerFailure):
+            select(path, numbers, engine=Counting(fail_at))
+        assert facts(select(path, numbers)) == facts(whole)
+        path.unlink()
+
+
 def test_a_finished_run_is_not_repeated(finished: Finished) -> None:
     engine = Counting()
     assert finished.resumed(finished.text, engine=engine) == finished.facts
