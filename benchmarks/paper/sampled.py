@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from plar.baselines.subsets import Judged, SubsetEvaluation
+from plar.chance.association import Association
 from plar.engines import Engine, LocalEngine
 from plar.engines.base import Evaluation, LeaveOneOut
 from plar.granules.granules import Granules
@@ -76,6 +77,10 @@ class SampledEvaluation:
         self.theta_all = truth.theta_all
         self.value_all = truth.value_all
         assert clock.ask(lambda: system.theta_all, 1, 1) == self.theta_all
+
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """Those of plar."""
+        return self._truth.associations(candidates)
 
     def cross_tabs(self, candidates: Sequence[int]) -> Any:
         """The tables of plar."""

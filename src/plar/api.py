@@ -171,7 +171,7 @@ def reduce(
     Raises
     ------
     Interrupted
-        On Ctrl-C after the core: a KeyboardInterrupt with the result so far as its `reduct`.
+        On Ctrl-C after the core: a KeyboardInterrupt with the result so far as its `result`.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def relevant(
     substitutes. Columns that are informative only together are not found, since each alone looks like chance.
 
     `include` and `start` apply to the first layer; `max_attributes`, `tolerance` and `minimal` to each of them. The
-    checkpoint keeps all layers. On Ctrl-C, the `reduct` of the exception is a Relevant of the layers found.
+    checkpoint keeps all layers. On Ctrl-C, the `result` of the exception is a Relevant of the layers found.
 
     Examples
     --------
@@ -356,7 +356,7 @@ def select(
     Raises
     ------
     Interrupted
-        On Ctrl-C: a KeyboardInterrupt with the selection so far as its `reduct`.
+        On Ctrl-C: a KeyboardInterrupt with the selection so far as its `result`.
 
     Examples
     --------

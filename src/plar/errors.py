@@ -197,15 +197,15 @@ class EngineFailed(PlarError, RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during `plar.reduce`, after the core was found; before, it is a plain KeyboardInterrupt.
+    """Ctrl-C during a search that has something to show; before, it is a plain KeyboardInterrupt.
 
-    Its `reduct` is the result so far, with its certificate; of `plar.relevant` the layers so far, and of
-    `plar.reducts` the reducts so far.
+    Its `result` is the result so far: of `plar.reduce` once the core is found, with its certificate, of `plar.select` the
+    columns so far, of `plar.relevant` the layers, and of `plar.reducts` the reducts.
     """
 
-    def __init__(self, reduct: Any) -> None:
-        super().__init__(reduct)
-        self.reduct = reduct
+    def __init__(self, result: Any) -> None:
+        super().__init__(result)
+        self.result = result
 
 
 def invalid(option: str, rule: str, value: object, remedy: str = "", *, or_none: bool = False) -> ParameterError:

@@ -612,7 +612,9 @@ def p_values(evaluation: Any, n: int, selected: Sequence[int]) -> list[list[floa
     found = []
     for k in range(len(selected) + 1):
         left = [a for a in range(n) if a not in selected[:k]]
-        found.append([p_value(table, len(left)) for table in evaluation.cross_tabs(left)])
+        tables = list(evaluation.cross_tabs(left))
+        found.append([p_value(table, len(left)) for table in tables])
+        assert evaluation.associations(left) == [association(table) for table in tables]
         if k < len(selected):
             evaluation.select(selected[k])
     return found

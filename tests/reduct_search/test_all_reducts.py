@@ -54,4 +54,4 @@ def test_an_interrupted_list_is_kept() -> None:
 
     with pytest.raises(plar.Interrupted) as interrupted:
         plar.reducts(TIC_TAC_TOE, "x_wins", progress=stop)
-    assert (len(interrupted.value.reduct), interrupted.value.reduct.complete) == (9, False)
+    assert (len(interrupted.value.result), interrupted.value.result.complete) == (9, False)

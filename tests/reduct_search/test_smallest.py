@@ -266,7 +266,7 @@ def test_resumes_with_the_clauses_found(tmp_path: Path) -> None:
 
     with pytest.raises(plar.Interrupted) as interrupted:
         plar.reduce(table, "d", search="smallest", checkpoint=path, progress=stop)
-    some = interrupted.value.reduct
+    some = interrupted.value.result
     assert not some.complete
     assert plar.verify(proof_of(some), table)
     kept = read_search(path)["clauses"]

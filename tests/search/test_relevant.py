@@ -134,7 +134,7 @@ def test_goes_on_after_any_step(tmp_path: Path, start: str | None) -> None:
 
         with pytest.raises(plar.Interrupted) as interrupted:
             plar.relevant(TABLE, "d", checkpoint=path, on_step=stop, **options)
-        some = interrupted.value.reduct
+        some = interrupted.value.result
         assert not some.complete
         assert sum(len(layer.steps) for layer in some.layers) == done
         new: list[plar.Step] = []

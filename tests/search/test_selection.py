@@ -180,7 +180,7 @@ def test_interrupted_with_the_columns_so_far() -> None:
 
     with pytest.raises(plar.Interrupted) as interrupted:
         plar.select(planted(), "t", on_step=stop)
-    selection = interrupted.value.reduct
+    selection = interrupted.value.result
     assert isinstance(selection, plar.Selection)
     assert len(selection.columns) == 1
     assert not selection.complete
@@ -224,7 +224,7 @@ def test_rows_without_a_target_are_dropped(tmp_path: Path) -> None:
         assert selection.n_rows == 360
 
 
-NOTHING_TO_PREDICT = {
+NOTHING_TO_PREDICT: dict[str, tuple[list[Any], str]] = {
     "one class": ([1] * 60, "The target 't' is the same in every row"),
     "no value": ([None] * 60, "No row has a value of the target 't'"),
     "different texts": ([f"v{i}" for i in range(60)], "The target 't' is different in every row"),

@@ -159,7 +159,7 @@ def test_after_ctrl_c_and_after_the_time_limit(tmp_path: Path, finished: Finishe
     for n_steps in range(1, 4):
         with pytest.raises(plar.Interrupted) as interrupted:
             select(path, on_step=stop)
-        selection = interrupted.value.reduct
+        selection = interrupted.value.result
         assert isinstance(selection, plar.Selection)
         assert [step.column for step in selection.steps] == [
             step["column"] for step in finished.facts["steps"][:n_steps]

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
+from plar.engines.stratification import LocalStratification
 from plar.granules.granules import Granules
 from plar.search.target_by_values import Quartiles, target_by_values
-from plar.uncertainty.strata import Strata
+from plar.uncertainty.ranks import ranks_of
 from support.selection import facts
 from support.strategies import Sample, tables
 
@@ -136,19 +137,15 @@ def test_quartiles_of_a_target_of_numbers(rows: list[tuple[int, float, int]]) ->
     granules: Granules = plar.granulate(table, "t", weights="w")
     if granules.n_decisions < 2:
         return
-    places = np.unique(granules.decision_values[0], return_inverse=True)[1].astype(np.uint32)
-    ordered = Granules(**{**_fields(granules), "decision_codes": places[granules.decision_codes]})
-    [by_value] = target_by_values(granules, Strata(ordered), [0], "numbers", ".").values()  # type: ignore[arg-type]
+    different = np.unique(granules.decision_values[0])
+    ranks = ranks_of(np.array(granules.decision_values[0]), granules.class_sizes())
+    [by_value] = target_by_values(granules, LocalStratification(granules, ranks), [0], different).values()
     assert by_value.heads == Quartiles.heads
     for line in by_value.values:
         repeated = [n for a, n, w in rows if str(a) == line.value for _ in range(w)]
         assert line.rows == len(repeated)
         expected = quantiles(repeated, n=4, method="inclusive") if len(repeated) > 1 else repeated * 3
         assert line.numbers == pytest.approx(expected, rel=1e-12, abs=1e-12)
-
-
-def _fields(granules: Granules) -> dict[str, Any]:
-    return {name: getattr(granules, name) for name in granules.__dataclass_fields__}
 
 
 @pytest.mark.parametrize("layout", ["columns", "rows"])

@@ -173,7 +173,7 @@ def test_ctrl_c_carries_the_result_so_far(at: int | str, tmp_path: Path) -> None
     whole = plar.reduce(frame, "d")
     with pytest.raises(plar.Interrupted) as stop:
         plar.reduce(frame, "d", engine=Interrupting(_interrupt, at), checkpoint=path)
-    found = stop.value.reduct
+    found = stop.value.result
     n = len(found.steps)
     assert n == {0: 0, 2: 2, "select 2": 1, "certificate": len(whole.steps)}[at]
     assert all_facts(found)["steps"] == all_facts(whole)["steps"][:n]
@@ -293,7 +293,7 @@ def test_ctrl_c_is_not_lost_where_python_drops_exceptions(name: str) -> None:
     with pytest.raises(KeyboardInterrupt) as stop:
         find(table(), "d", progress=progress, **options)
     assert isinstance(stop.value, plar.Interrupted)
-    assert isinstance(stop.value.reduct, kind)
+    assert isinstance(stop.value.result, kind)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert sys.gettrace() is None
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import plar
 from plar.engines import SparkEngine
+from support import selection
 from support.comparing import facts
 from support.environment import QUICK_START
 
@@ -56,6 +57,7 @@ def main() -> None:
     own = plar.Measure("minority", minority, normaliser=lambda n: n, drop_pure=True)
     X = rng.integers(0, 4, (10_000, 1_200)).astype(np.uint8)
     large = plar.granulate(X, y=(X[:, 3] + X[:, 700] * X[:, 1_100] + (rng.random(10_000) < 0.2)) % 4)
+    planted = large.coarsen([*large.conditions[:20], "x700", "x1100"])
     differs = []
     with SparkEngine(master="local-cluster[2,1,1024]", conf=QUICK_START) as engine:
         PORT = str(engine.spark().sparkContext.getConf().get("spark.driver.port"))
@@ -64,6 +66,9 @@ def main() -> None:
             on_cluster = plar.reduce(small, measure=measure, engine=engine, max_attributes=2)
             if facts(on_cluster) != facts(plar.reduce(small, measure=measure, max_attributes=2)):
                 differs.append(f"{layout} {measure}")
+            selected = selection.facts(plar.select(planted, engine=engine))
+            if not selected["columns"] or selected != selection.facts(plar.select(planted)):
+                differs.append(f"select in {layout}")
         engine.layout = "columns"
         engine.partitions = 10
         engine.watch = kill_one

@@ -126,33 +126,28 @@ RELEVANT: dict[str, Case] = {
     "tolerance": Case(10.0, _grid()),
     "epsilon": Case(10.0, base={"start": "core"}),
 }
-
-
-def _predicted() -> Table:
-    """d follows from a and b; copy is b again, noise says nothing about d, and id numbers the rows."""
-    rows = range(256)
-    bits = [[i >> j & 1 for i in rows] for j in range(3)]
-    d = [a + 2 * b for a, b in zip(bits[0], bits[1], strict=True)]
-    return {"id": [*rows], "a": bits[0], "b": bits[1], "copy": bits[1], "noise": bits[2], "d": d}
-
-
-#: what selects the columns that predict the decision
+#: `plar.select` has words and defaults of its own
 SELECT: dict[str, Case] = {
-    "alpha": Case(1e-300, _predicted()),
-    "given": Case("all", _predicted()),
-    "max_columns": Case(1, _predicted()),
-    "include": Case(["noise"], _predicted()),
-    "exclude": Case(["a"], _predicted()),
-    "keep": Case(["id"], _predicted()),
+    "target": CASES["decision"],
+    "target_bins": _read([9.0], ["u", "v"], [0.5, 1.5]),
+    "target_type": Case("numbers", {"x": [0, 0, 1, 1] * 20, "d": [0, 1, 2, 3] * 20}),
+    "missing_decision": _decided("value", ["u", "v"], ["p", ""]),
+    "alpha": Case(1e-12),
+    "given": Case("all"),
+    "max_columns": Case(1, _grid()),
+    "exclude": Case(["z"]),
+    "keep": Case(["x"], {"x": [*range(40)], "d": ["p", "q"] * 20}),
+}
+#: and so have scikit-learn's selectors, where numbers are always cut, by columns for an estimator of classes
+FEATURES: dict[str, Case] = {
+    **SELECT,
     "numeric": replace(CASES["numeric"], base={"bins": None}),
-    "target_type": Case("numbers", _predicted()),
-    "target_bins": _decided([9.0], ["u", "v"], [0, 1]),
-    "output": Case("bins", _predicted(), {"include": ["b"], "bins": {"b": [-1.0]}}),
-    "time_limit": Case(0, _predicted()),
-    "cv": Case(2, _predicted()),
-    "scoring": Case("neg_log_loss", _predicted()),
-    "min_columns": Case(2, _predicted()),
-    "estimator": Case(DummyClassifier(), _predicted()),
+    "target_bins": _read([9.0], ["u", "v"], [0, 1]),
+    "output": Case("bins", base={"include": ["x"], "bins": {"x": [-1.0]}}),
+    "cv": Case(2),
+    "scoring": Case("neg_log_loss"),
+    "min_columns": Case(0),
+    "estimator": Case(DummyClassifier()),
 }
 #: options without an effect on the result, each with a test of its own below
 BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress", "on_step", "equivalent"}
@@ -160,9 +155,16 @@ BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress
 REFUSED = {"search", "costs", "exclude"}
 
 
+#: what `plar.select` says for words of the others
+TARGET_WORDS = {"decision": "target", "decision_bins": "target_bins"}
+
+
 def _case(entry: str, option: str) -> Case:
+    if entry == "select":
+        option = TARGET_WORDS.get(option, option)
+        return SELECT.get(option) or CASES[option]
     if "Feature" in entry:
-        return SELECT[option] if option in SELECT else CASES[option]
+        return FEATURES.get(option) or CASES[option]
     return RELEVANT.get(option, CASES[option]) if "elevant" in entry else CASES[option]
 
 
@@ -191,7 +193,19 @@ def _granules(granules: Any) -> Any:
     return granules.n_objects, granules.conditions, granules.cardinalities, repr(granules.fingerprint())
 
 
+def _selection(selection: plar.Selection) -> Any:
+    """What is selected, without what repeats an option."""
+    said = selection.to_dict()
+    del said["given"]
+    return _plain(said)
+
+
+def _select(data: Any, asked: Options) -> Any:
+    return _selection(plar.select(data, **{TARGET_WORDS.get(name, name): value for name, value in asked.items()}))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "select": lambda data, case, **asked: _select(data, asked),
     "reduce": lambda data, case, **asked: _plain(plar.reduce(data, **asked).to_dict()),
     "relevant": lambda data, case, **asked: _plain(plar.relevant(data, **asked).to_dict()),
     "reducts": lambda data, case, **asked: _plain(json.loads("".join(plar.reducts(data, **asked).json_lines()))),
@@ -226,14 +240,19 @@ def _written(folder: Path, table: Table | str, encoding: str = "utf-8") -> Path:
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
 @pytest.mark.parametrize(
     ("entry", "option"),
-    [(entry, option) for entry in FUNCTIONS for option in options_of(getattr(plar, entry)) if option not in BESIDE],
+    [
+        (entry, option)
+        for entry in FUNCTIONS
+        for option in options_of(getattr(plar, entry))
+        if option not in BESIDE and (entry, option) != ("select", "decision_bins")
+    ],
 )
 def test_functions(tmp_path: Path, entry: str, option: str) -> None:
     case = _case(entry, option)
     path = _written(tmp_path, case.table, encoding=case.value if option == "encoding" else "utf-8")
     base = _base(entry, case)
     asked = {**base, option: case.value}
-    if option == "y":
+    if option in ("y", "target"):
         del asked["decision"]
     without = _outcome(lambda: FUNCTIONS[entry](path, case, **base))
     assert _outcome(lambda: FUNCTIONS[entry](path, case, **asked)) != without
@@ -278,6 +297,12 @@ def _words(options: Options) -> Iterator[str]:
 
 def _shell(entry: str, path: Path, case: Case, options: Options, capsys: pytest.CaptureFixture[str]) -> Any:
     words = [entry, str(path), "--quiet", *_words(options)]
+    if entry == "select":
+        words = [word.replace("--decision-bins", "--target-bins") for word in words]
+        app([*words, "--json"], standalone_mode=False)
+        said = json.loads(capsys.readouterr().out)
+        del said["given"]
+        return _plain(said)
     if entry == "granulate":
         output = path.with_name("granules.parquet")
         app([*words, "-o", str(output)], standalone_mode=False)
@@ -287,7 +312,7 @@ def _shell(entry: str, path: Path, case: Case, options: Options, capsys: pytest.
     return _plain(json.loads(capsys.readouterr().out))
 
 
-SHELL = ("reduce", "relevant", "reducts", "core", "theta", "granulate")
+SHELL = ("select", "reduce", "relevant", "reducts", "core", "theta", "granulate")
 
 
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
@@ -308,7 +333,7 @@ def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.Captur
     without = _outcome(lambda: _shell(entry, path, case, base, capsys))
     outcome = _outcome(lambda: _shell(entry, path, case, asked, capsys))
     assert outcome != without
-    if entry in ("reduce", "relevant"):  # the shell says what the function says
+    if entry in ("select", "reduce", "relevant"):  # the shell says what the function says
         assert outcome == json.loads(json.dumps(FUNCTIONS[entry](path, case, **asked)))
 
 
@@ -414,7 +439,7 @@ def test_engine_of_functions(entry: str) -> None:
     engine = Recording()
     FUNCTIONS[entry](SEARCHED, Case(None), decision="d", engine=engine)
     assert engine.asked[0] == "granulate"
-    assert ("open" in engine.asked) == (entry != "granulate")
+    assert ("open" in engine.asked) == (entry not in ("select", "granulate"))
 
 
 @pytest.mark.parametrize("entry", _commands_with("engine"))
@@ -530,9 +555,8 @@ def _found(selector: Any) -> Any:
         return _plain(selector.relevant_.to_dict())
     if hasattr(selector, "reduct_"):
         return _plain(selector.reduct_.to_dict())
-    selection = selector.selection_
     curve = {name: scores.tolist() for name, scores in getattr(selector, "cv_results_", {}).items()}
-    return selection.to_frame().rows(), selection.n_rows, selection.cuts, selection.target_type, curve
+    return _selection(selector.selection_), curve
 
 
 def _selected(selector: Any, table: Table) -> Any:

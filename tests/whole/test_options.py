@@ -45,7 +45,17 @@ def test_functions_have_the_options_of_reading(name: str) -> None:
             assert parameter.default == READING[option]
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "read_table"])
+def test_select_has_the_options_of_reading_and_says_target() -> None:
+    others = {"y", "decision", "decision_bins"}
+    assert (READING.keys() - others) | {"target", "target_bins"} <= {*options_of(plar.select)}
+    with pytest.raises(TypeError, match=r"select\(\) got .* 'decision_bins'\. Did you mean 'target_bins'\?"):
+        plar.select({"a": [1, 2], "d": [0, 1]}, "d", decision_bins="quantile:2")
+    settings = plar.select({"a": [1, 2], "d": [0, 1]}, "d").settings
+    assert settings["bins"] == "auto"
+    assert settings["missing_decision"] == "drop"
+
+
+@pytest.mark.parametrize("name", ["select", *(name for name in FUNCTIONS if name != "read_table")])
 def test_functions_run_alike(name: str) -> None:
     function = getattr(plar, name)
     assert {*options_of(function)} >= RUNNING

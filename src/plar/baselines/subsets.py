@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plar.api import reduce
+from plar.chance.association import Association
+from plar.chance.statistic import associations_within
 from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.job_progress import Watch
@@ -164,6 +166,10 @@ class SubsetEvaluation(ABC):
         self._strata.select(*attributes)
         self.judged = {self._chosen: self._judged_now()}
         return self.theta
+
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """How strongly each candidate is associated with the decision; the paper has no such test."""
+        return associations_within(self._strata, candidates)
 
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions; the paper has no such test."""

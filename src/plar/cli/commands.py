@@ -182,7 +182,7 @@ def reducts(
         try:
             listed = AllReducts(session, as_measure(computing.measure), options, ListOptions(limit, max_size)).run()
         except plar.Interrupted as stop:
-            listed = stop.reduct
+            listed = stop.result
             interrupted = True
     for line in listed.json_lines() if as_json else [str(listed)]:
         print(line, file=sys.stderr if report == STREAM else sys.stdout)
@@ -266,7 +266,7 @@ def _find_and_print(
             try:
                 result = find(session)
             except plar.Interrupted as stop:
-                result = stop.reduct
+                result = stop.result
                 interrupted = True
         session.release()
         _print_result(result, table, targets)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, Self
 
+from plar.chance.association import Association
 from plar.engines.clauses import ClauseFinder, LocalClauseFinder
 from plar.engines.job_progress import Watch
 from plar.engines.stratification import LocalStratification, Stratification
@@ -58,6 +59,9 @@ class Evaluation(Protocol):
 
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}: refine U/R; returns Θ(D|R)."""
+
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """How strongly each candidate is associated with the decision within the classes of U/R."""
 
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions, within the classes of U/R."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from plar.chance.association import Association
-from plar.chance.statistic import associations, impurity
+from plar.chance.statistic import associations_within, impurity
 from plar.granules.granules import Granules
 from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab, Strata
@@ -43,7 +43,7 @@ class LocalStratification:
 
     def associations(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> list[Association]:
         """How strongly each candidate is associated with the decision, in one pass over the candidates."""
-        return associations([self._strata.column(a) for a in candidates], self._strata.rows(within))
+        return associations_within(self._strata, candidates, within)
 
     def cross_tabs(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions."""

@@ -75,7 +75,7 @@ def reducts(
     Raises
     ------
     Interrupted
-        On Ctrl-C: a KeyboardInterrupt with the reducts so far as its `reduct`.
+        On Ctrl-C: a KeyboardInterrupt with the reducts so far as its `result`.
 
     Examples
     --------

@@ -15,14 +15,14 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-from plar.chance.p_value import p_value
+from plar.chance.p_value import p_value, screened_p_value
 from plar.engines.base import Evaluation, GranuleSet
 from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import Interrupted
 from plar.measures import OWN, Measure
 from plar.options import SearchOptions
 from plar.results.reduct import Certificate, Reduct, Step
-from plar.runtime.parallel import in_background, in_threads
+from plar.runtime.parallel import in_background
 from plar.search.base import Search
 from plar.search.certificate import certify
 from plar.search.checkpoint import Checkpoint
@@ -30,7 +30,7 @@ from plar.search.ties import best_first, tied
 from plar.session.session import Session
 from plar.session.warnings import warn_after
 
-#: candidates tested against chance at a time
+#: candidates that are tested against chance before all others are
 _TESTS_AT_ONCE = 64
 
 
@@ -210,19 +210,26 @@ class GreedySearch(Search):
         self, evaluation: Evaluation, candidates: Sequence[int], alpha: float
     ) -> tuple[int | None, dict[int, float]]:
         """The first candidate that beats chance, if one does, and the p-values up to it."""
-        test = partial(p_value, n_candidates=len(candidates), level=alpha)
+        n = len(candidates)
         p_values: dict[int, float] = {}
         for batch in _batches(candidates):
-            # a single test is not worth a thread
-            n_cells = self._unsettled_objects if len(p_values) else 0
-            tests = in_threads(test, evaluation.cross_tabs(batch), n_cells)
-            for a, p in zip(batch, tests, strict=False):
-                p_values[a] = p
-                if p <= alpha:
+            # one that probably beats chance needs its table anyway
+            measured = evaluation.associations(batch) if len(batch) > 1 else [None]
+            for a, of_candidate in zip(batch, measured, strict=True):
+                screened = 0.0 if of_candidate is None else n * screened_p_value(of_candidate)
+                if screened > alpha:
+                    p_values[a] = min(screened, 1.0)
+                    continue
+                p_values[a] = p_value(next(iter(evaluation.cross_tabs([a]))), n, alpha)
+                if p_values[a] <= alpha:
                     return a, p_values
-                if perf_counter() >= self.session.deadline:
-                    raise _OutOfTime
+                self._check_time()
+            self._check_time()
         return None, p_values
+
+    def _check_time(self) -> None:
+        if perf_counter() >= self.session.deadline:
+            raise _OutOfTime
 
     def _forget_current_step(self) -> None:
         """Keep only the finished steps: the current one was interrupted."""
@@ -264,10 +271,10 @@ class GreedySearch(Search):
 
 
 def _batches(candidates: Sequence[int]) -> Iterator[Sequence[int]]:
-    """The first candidate alone, since it beats chance in most steps; then many at a time."""
-    yield candidates[:1]
-    for low in range(1, len(candidates), _TESTS_AT_ONCE):
-        yield candidates[low : low + _TESTS_AT_ONCE]
+    """The first candidate alone, since it beats chance in most steps; then some; then all others."""
+    for low, high in ((0, 1), (1, _TESTS_AT_ONCE), (_TESTS_AT_ONCE, len(candidates))):
+        if candidates[low:high]:
+            yield candidates[low:high]
 
 
 class _OutOfTime(Exception):

@@ -45,7 +45,7 @@ class Relevance:
         try:
             self._find_layers()
         except Interrupted as stop:
-            self._layers.append(stop.reduct)
+            self._layers.append(stop.result)
             raise Interrupted(self._result()) from None
         except KeyboardInterrupt:
             if not self._layers:

@@ -15,6 +15,8 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
+from plar.chance.association import Association
+from plar.chance.statistic import associations_within
 from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
@@ -200,6 +202,10 @@ class CudaEvaluation:
         self._now = self._refined(self._now, attributes)
         self._strata.select(*attributes)
         return self.theta
+
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """How strongly each candidate is associated with the decision, on this machine."""
+        return associations_within(self._strata, candidates)
 
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions, on this machine."""

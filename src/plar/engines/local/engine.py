@@ -16,6 +16,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from plar.chance.association import Association
+from plar.chance.statistic import associations_within
 from plar.engines.base import Engine, GranuleSet, LeaveOneOut
 from plar.engines.job_progress import JobCounter, Watch
 from plar.engines.local import kernels, lanes
@@ -301,6 +303,11 @@ class LocalEvaluation:
         self._theta_with = {}
         self._runs = None
         return self.theta
+
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """How strongly each candidate is associated with the decision, in one pass over them."""
+        with threads(self._n_jobs):
+            return associations_within(self._strata, candidates)
 
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """A table of each candidate's values against the decisions."""

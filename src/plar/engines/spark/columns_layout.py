@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from pyspark import RDD
 
+from plar.chance.association import Association
 from plar.engines.base import LeaveOneOut
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
@@ -22,7 +23,7 @@ from plar.engines.spark.core import leave_one_out, rows_to_move
 from plar.engines.spark.part_granules import remove_files
 from plar.engines.spark.pieces import Cardinalities, Hashes, Piece, bare_granules, hashes
 from plar.engines.spark.session import explained
-from plar.engines.spark.stratification import ColumnsStratification
+from plar.engines.spark.stratification import ColumnsStratification, measure_candidates
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array, Codes, Index, distinct
 from plar.measures import Measure
@@ -136,12 +137,18 @@ class ColumnsEvaluation(LocalEvaluation):
         return super().select(*attributes)
 
     @spark_call
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """How strongly each candidate is associated with the decision, in one job."""
+        measured, self._fetched.offered = measure_candidates(self._blocks_on_cluster, candidates, self._strata.rows())
+        return [measured[a] for a in candidates]
+
+    @spark_call
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
         """Cross-tabulate each candidate with the decisions; one job fetches the columns that are missing here."""
         self._fetched.fetch(candidates)
         tables = list(super().cross_tabs(candidates))
         # not in R yet, so not kept
-        self._fetched.offered = {a: self._fetched.pop(a) for a in candidates}
+        self._fetched.offered |= {a: self._fetched.pop(a) for a in candidates}
         return tables
 
     def _scored(self, wanted: set[int]) -> Iterable[tuple[int, int]]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark import RDD, StorageLevel
 
+from plar.chance.association import Association, association
 from plar.engines.base import LeaveOneOut
 from plar.engines.job_progress import Watch
 from plar.engines.local.engine import LocalEvaluation
@@ -45,6 +46,7 @@ from plar.engines.spark.rows_exchange import (
     scores_of_cells,
 )
 from plar.engines.spark.session import explained, run_watched
+from plar.engines.spark.stratification import MAX_CELLS_AT_ONCE
 from plar.measures import ENTROPY, OWN, Measure
 from plar.runtime.spark_calls import spark_call
 from plar.uncertainty.labels import label_granules
@@ -81,6 +83,10 @@ class RowsEvaluation:
         self.consistent = all(of_piece.is_consistent for of_piece in thetas)
         self._entropy = math.fsum(term for of_piece in thetas for term in of_piece.entropy)
         self._n_pieces = len(granules.sizes)
+        #: candidates whose tables the driver takes at a time
+        self._n_together = max(1, MAX_CELLS_AT_ONCE // max(1, len(granules)))
+        #: of the candidates that were measured last
+        self._tables: dict[int, CrossTab] = {}
         #: pieces whose classes of U/R are whole, and those, if any, whose classes are spread
         self._whole: list[RDD[Piece]] = []
         self._spread: list[RDD[Piece]] = []
@@ -141,8 +147,24 @@ class RowsEvaluation:
         return [thetas[a] for a in candidates]
 
     @spark_call
+    def associations(self, candidates: Sequence[int]) -> list[Association]:
+        """How strongly each candidate is associated with the decision; a job for every so many cells."""
+        measured: list[Association] = []
+        self._tables = {}
+        for first in range(0, len(candidates), self._n_together):
+            part = candidates[first : first + self._n_together]
+            self._tables = dict(zip(part, self._counted_tables(part), strict=True))
+            measured += map(association, self._tables.values())
+        return measured
+
+    @spark_call
     def cross_tabs(self, candidates: Sequence[int]) -> Iterable[CrossTab]:
-        """Cross-tabulate each candidate with the decisions, on the cluster, in one job."""
+        """Cross-tabulate each candidate with the decisions; one job counts those that were not measured just now."""
+        if all(a in self._tables for a in candidates):
+            return [self._tables[a] for a in candidates]
+        return self._counted_tables(candidates)
+
+    def _counted_tables(self, candidates: Sequence[int]) -> list[CrossTab]:
         count = partial(counted_cells, state=self._state, candidates=tuple(candidates), n=1)
         job = self._granules.pieces.context.union([*self._whole, *self._spread]).mapPartitionsWithIndex(count)
         with explained("test the candidates"):
@@ -158,6 +180,7 @@ class RowsEvaluation:
     @spark_call
     def select(self, *attributes: int) -> int:
         """R ← R ∪ {a, …}; returns Θ(D|R)."""
+        self._tables = {}
         self._state = self._state._replace(selected=(*self._state.selected, *attributes), numbers={})
         self._move()
         self._survey()

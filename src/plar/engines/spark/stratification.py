@@ -2,14 +2,18 @@
 
 In the columns layout the driver orders the rows by class and sends that order; every task measures the columns of its
 blocks and answers with a few numbers each: one job, no shuffle. In the rows layout the pieces count (class, value,
-decision), and the driver adds up their counts and measures.
+decision), and the driver adds up their counts and measures. What an exact test needs then comes with the answers, as
+far as it is small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from pyspark import Broadcast
@@ -36,7 +40,9 @@ if TYPE_CHECKING:
     from plar.engines.spark.spark_granules import SparkGranules
 
 #: cells, of all candidates and pieces, that the driver takes at a time
-_MAX_CELLS_AT_ONCE = 1 << 24
+MAX_CELLS_AT_ONCE = 1 << 24
+#: cells of tables that the driver keeps for exact tests
+_MAX_CELLS_KEPT = 1 << 22
 
 
 class SentRows(NamedTuple):
@@ -72,6 +78,8 @@ class ColumnsStratification:
         self._strata = Strata(granules, ranks=ranks)
         self._blocks = blocks
         self._columns = columns
+        #: the least excess of each candidate so far, without any column and beside each
+        self._least_excess: dict[int, float] = {}
 
     @spark_call
     def select(self, *attributes: int) -> None:
@@ -85,14 +93,12 @@ class ColumnsStratification:
         if not candidates:
             return []
         self._fetch(within or ())
-        rows = self._strata.rows(within)
-        sent = self._blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first, rows.scores))
-        counts = self._blocks.decisions_and_counts
-        task = partial(_associations, decisions_and_counts=counts, rows=sent, wanted=frozenset(candidates))
-        try:
-            measured = dict(self._blocks.run(task, candidates, "measure the candidates"))
-        finally:
-            sent.destroy()
+        least_excess = {} if within is None else self._least_excess
+        measured, offered = measure_candidates(self._blocks, candidates, self._strata.rows(within), least_excess)
+        if self._columns is not None:
+            self._columns.offered = offered
+        if within is not None:
+            self._least_excess = {a: _least(self._least_excess, a, measured[a]) for a in candidates}
         return [measured[a] for a in candidates]
 
     @spark_call
@@ -112,6 +118,34 @@ class ColumnsStratification:
             self._columns.fetch(attributes)
 
 
+def measure_candidates(
+    blocks: ColumnBlocks,
+    candidates: Sequence[int],
+    rows: StratifiedRows,
+    least_excess: Mapping[int, float] = MappingProxyType({}),
+) -> tuple[dict[int, Association], dict[int, Codes]]:
+    """Measure the candidates where their columns are, in one job; columns that are small come with the answers.
+
+    These are of the candidates whose excess, or the least so far, is largest: they are likely to be asked for next.
+    """
+    sent = blocks.context.broadcast(SentRows(rows.order, rows.runs.begins, rows.runs.first, rows.scores))
+    task = partial(
+        _associations,
+        decisions_and_counts=blocks.decisions_and_counts,
+        rows=sent,
+        wanted=frozenset(candidates),
+        least_excess=dict(least_excess),
+        offers=blocks.offers,
+    )
+    try:
+        answers = blocks.run(task, candidates, "measure the candidates")
+    finally:
+        sent.destroy()
+    measured = dict(chain.from_iterable(of_block for of_block, _ in answers))
+    offered = dict(chain.from_iterable(columns for _, columns in answers))
+    return measured, offered
+
+
 class RowsStratification:
     """Classes and candidates on the cluster; with ranks, decisions are compared by these."""
 
@@ -119,6 +153,10 @@ class RowsStratification:
         self._granules = granules
         self._ranks = ranks
         self._selected: tuple[int, ...] = ()
+        #: of classes, given by their attributes, and a candidate
+        self._tables: dict[tuple[tuple[int, ...], int], CrossTab] = {}
+        self._n_cells_kept = 0
+        self._impurities: dict[tuple[int, ...], float] = {}
 
     def select(self, *attributes: int) -> None:
         """R ← R ∪ {a, …}."""
@@ -127,16 +165,51 @@ class RowsStratification:
     @spark_call
     def associations(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> list[Association]:
         """How strongly each candidate is associated with the decision; a job for every so many cells."""
-        n_together = max(1, _MAX_CELLS_AT_ONCE // max(1, len(self._granules)))
+        given = self._given(within)
+        n_together = max(1, MAX_CELLS_AT_ONCE // max(1, len(self._granules)))
         measured: list[Association] = []
         for first in range(0, len(candidates), n_together):
-            measured += map(association, self.cross_tabs(candidates[first : first + n_together], within))
+            part = candidates[first : first + n_together]
+            tables = self._counted_tables(part, given)
+            measured += map(association, tables)
+            self._impurities[given] = impurity(tables[0])
+            for a, table in zip(part, tables, strict=True):
+                self._keep(given, a, table)
         return measured
 
     @spark_call
     def cross_tabs(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> Iterable[CrossTab]:
-        """A table of each candidate's values against the decisions, in one job."""
-        counts = self._counts(candidates, within)
+        """A table of each candidate's values against the decisions; one job counts those that are not here."""
+        given = self._given(within)
+        missing = [a for a in candidates if (given, a) not in self._tables]
+        counted_now = dict(zip(missing, self._counted_tables(missing, given), strict=True)) if missing else {}
+        return [counted_now[a] if a in counted_now else self._tables[given, a] for a in candidates]
+
+    @spark_call
+    def impurity(self, within: Sequence[int] | None = None) -> float:
+        """The most that a candidate's statistic could be."""
+        given = self._given(within)
+        if given not in self._impurities:
+            cells = self._counts([], given)[_NO_CANDIDATE]
+            order, starts = partition_counts(cells.decisions, cells.classes)
+            rows = StratifiedRows.of(cells.decisions, cells.counts, order, starts, self._ranks)
+            self._impurities[given] = impurity(rows)
+        return self._impurities[given]
+
+    def _given(self, within: Sequence[int] | None) -> tuple[int, ...]:
+        """The attributes of the classes."""
+        return self._selected if within is None else tuple(within)
+
+    def _keep(self, given: tuple[int, ...], a: int, table: CrossTab) -> None:
+        """Keep a table, if there is room, for the exact test that may follow."""
+        n_cells = len(table.values)
+        if self._n_cells_kept + n_cells <= _MAX_CELLS_KEPT and (given, a) not in self._tables:
+            self._tables[given, a] = table
+            self._n_cells_kept += n_cells
+
+    def _counted_tables(self, candidates: Sequence[int], given: tuple[int, ...]) -> list[CrossTab]:
+        """The candidates' tables within the classes of U/`given`, in one job."""
+        counts = self._counts(candidates, given)
         tables = []
         for a in candidates:
             cells = counts.pop(a)
@@ -147,18 +220,10 @@ class RowsStratification:
             )
         return tables
 
-    @spark_call
-    def impurity(self, within: Sequence[int] | None = None) -> float:
-        """The most that a candidate's statistic could be."""
-        cells = self._counts([], within)[_NO_CANDIDATE]
-        order, starts = partition_counts(cells.decisions, cells.classes)
-        return impurity(StratifiedRows.of(cells.decisions, cells.counts, order, starts, self._ranks))
-
-    def _counts(self, candidates: Sequence[int], within: Sequence[int] | None) -> dict[int, Cells]:
+    def _counts(self, candidates: Sequence[int], given: tuple[int, ...]) -> dict[int, Cells]:
         """Counts of each candidate by class, value and decision; without candidates, by class and decision."""
-        attributes = self._selected if within is None else tuple(within)
         granules = self._granules
-        state = TaskState(granules.coding, LCE, granules.n_objects, attributes, {})
+        state = TaskState(granules.coding, LCE, granules.n_objects, given, {})
         task = partial(_counts_in, state=state, candidates=tuple(candidates))
         with explained("measure the candidates"):
             pieces = granules.pieces.filter(lambda piece: piece.n_rows > 0).map(task).collect()
@@ -179,7 +244,16 @@ class RowsStratification:
 #: stands for the candidate where only classes and decisions are counted
 _NO_CANDIDATE = -1
 
+
+def _least(least_excess: Mapping[int, float], a: int, measured: Association) -> float:
+    """The least excess of a candidate, including what was measured now."""
+    return min(least_excess.get(a, math.inf), measured.statistic - measured.mean)
+
+
 # -- tasks -------------------------------------------------------------------------------------------------
+
+#: what a task says of a block: the associations of its candidates, and the column of the best
+Measured: TypeAlias = tuple[list[tuple[int, Association]], list[tuple[int, Codes]]]
 
 
 def _associations(
@@ -187,8 +261,13 @@ def _associations(
     decisions_and_counts: Broadcast[tuple[Index, Array]],
     rows: Broadcast[SentRows],
     wanted: frozenset[int],
-) -> Iterator[tuple[int, Association]]:
-    """Measure each block's candidates; of a group that several tasks hold, each measures a part of the columns."""
+    least_excess: Mapping[int, float],
+    offers: bool,
+) -> Iterator[Measured]:
+    """Measure each block's candidates; of a group that several tasks hold, each measures a part of the columns.
+
+    `offers` adds the column of the best one, which is likely to be selected.
+    """
     _, counts = decisions_and_counts.value
     order, run_begins, first_runs, scores = rows.value
     stratified = StratifiedRows(order, Runs(weights_in_order(counts, order), run_begins, first_runs), scores)
@@ -200,7 +279,12 @@ def _associations(
         columns: dict[int, Codes] = dict(columns_of(group, arrays, wanted.intersection(mine)))
         with threads(1):
             measured = associations([(codes, n_values[a]) for a, codes in columns.items()], stratified)
-        yield from zip(columns, measured, strict=True)
+        of_block = dict(zip(columns, measured, strict=True))
+        offered: list[tuple[int, Codes]] = []
+        if offers and of_block:
+            best = max(of_block, key=lambda a: (_least(least_excess, a, of_block[a]), -a))
+            offered.append((best, columns[best]))
+        yield list(of_block.items()), offered
 
 
 def _counts_in(
