@@ -138,33 +138,16 @@ SELECT: dict[str, Case] = {
     "exclude": Case(["z"]),
     "keep": Case(["x"], {"x": [*range(40)], "d": ["p", "q"] * 20}),
 }
-
-
-def _predicted() -> Table:
-    """d follows from a and b; copy is b again, noise says nothing about d, and id numbers the rows."""
-    rows = range(256)
-    bits = [[i >> j & 1 for i in rows] for j in range(3)]
-    d = [a + 2 * b for a, b in zip(bits[0], bits[1], strict=True)]
-    return {"id": [*rows], "a": bits[0], "b": bits[1], "copy": bits[1], "noise": bits[2], "d": d}
-
-
-#: the options of the selectors of features that predict
+#: and so have scikit-learn's selectors, where numbers are always cut, by columns for an estimator of classes
 FEATURES: dict[str, Case] = {
-    "alpha": Case(1e-300, _predicted()),
-    "given": Case("all", _predicted()),
-    "max_columns": Case(1, _predicted()),
-    "include": Case(["noise"], _predicted()),
-    "exclude": Case(["a"], _predicted()),
-    "keep": Case(["id"], _predicted()),
+    **SELECT,
     "numeric": replace(CASES["numeric"], base={"bins": None}),
-    "target_type": Case("numbers", _predicted()),
-    "target_bins": _decided([9.0], ["u", "v"], [0, 1]),
-    "output": Case("bins", _predicted(), {"include": ["b"], "bins": {"b": [-1.0]}}),
-    "time_limit": Case(0, _predicted()),
-    "cv": Case(2, _predicted()),
-    "scoring": Case("neg_log_loss", _predicted()),
-    "min_columns": Case(2, _predicted()),
-    "estimator": Case(DummyClassifier(), _predicted()),
+    "target_bins": _read([9.0], ["u", "v"], [0, 1]),
+    "output": Case("bins", base={"include": ["x"], "bins": {"x": [-1.0]}}),
+    "cv": Case(2),
+    "scoring": Case("neg_log_loss"),
+    "min_columns": Case(0),
+    "estimator": Case(DummyClassifier()),
 }
 #: options without an effect on the result, each with a test of its own below
 BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress", "on_step", "equivalent"}
@@ -181,7 +164,7 @@ def _case(entry: str, option: str) -> Case:
         option = TARGET_WORDS.get(option, option)
         return SELECT.get(option) or CASES[option]
     if "Feature" in entry:
-        return FEATURES[option] if option in FEATURES else CASES[option]
+        return FEATURES.get(option) or CASES[option]
     return RELEVANT.get(option, CASES[option]) if "elevant" in entry else CASES[option]
 
 
@@ -210,15 +193,19 @@ def _granules(granules: Any) -> Any:
     return granules.n_objects, granules.conditions, granules.cardinalities, repr(granules.fingerprint())
 
 
-def _selection(data: Any, asked: Options) -> Any:
+def _selection(selection: plar.Selection) -> Any:
     """What is selected, without what repeats an option."""
-    said = plar.select(data, **{TARGET_WORDS.get(name, name): value for name, value in asked.items()}).to_dict()
+    said = selection.to_dict()
     del said["given"]
     return _plain(said)
 
 
+def _select(data: Any, asked: Options) -> Any:
+    return _selection(plar.select(data, **{TARGET_WORDS.get(name, name): value for name, value in asked.items()}))
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "select": lambda data, case, **asked: _selection(data, asked),
+    "select": lambda data, case, **asked: _select(data, asked),
     "reduce": lambda data, case, **asked: _plain(plar.reduce(data, **asked).to_dict()),
     "relevant": lambda data, case, **asked: _plain(plar.relevant(data, **asked).to_dict()),
     "reducts": lambda data, case, **asked: _plain(json.loads("".join(plar.reducts(data, **asked).json_lines()))),
@@ -568,9 +555,8 @@ def _found(selector: Any) -> Any:
         return _plain(selector.relevant_.to_dict())
     if hasattr(selector, "reduct_"):
         return _plain(selector.reduct_.to_dict())
-    selection = selector.selection_
     curve = {name: scores.tolist() for name, scores in getattr(selector, "cv_results_", {}).items()}
-    return selection.to_frame().rows(), selection.n_rows, selection.cuts, selection.target_type, curve
+    return _selection(selector.selection_), curve
 
 
 def _selected(selector: Any, table: Table) -> Any:
