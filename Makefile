@@ -53,6 +53,7 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/local.py
+	$(BIN)/python benchmarks/select_speed.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 

@@ -210,6 +210,11 @@ def _mean_score(scores: Sequence[Score]) -> Score:
 # -- what the documentation shows ------------------------------------------------------------------------------
 
 
+def measured() -> list[Score]:
+    """The figures of the last run that was written."""
+    return [Score(**score) for score in json.loads(JSON.read_text())]
+
+
 def page_part(scores: Sequence[Score], every_table: bool) -> str:
     """The means over all tables as Markdown, and, if asked for, each table."""
     parts = []

@@ -85,6 +85,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 ".*different in nearly every row",
                 "The decision .* different numbers",
                 "The decision is missing",
+                "The target .* is (the same|different) in every row",
                 "The numbers of",
             ):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore:{message}:plar.PlarWarning"))

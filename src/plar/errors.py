@@ -199,8 +199,8 @@ class EngineFailed(PlarError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a search that has something to show; before, it is a plain KeyboardInterrupt.
 
-    Its `result` is the result so far: of `plar.reduce` once the core is found, with its certificate, of `plar.select` the
-    columns so far, of `plar.relevant` the layers, and of `plar.reducts` the reducts.
+    Its `result` is the result so far: of `plar.reduce` once the core is found, with its certificate, of `plar.select`
+    the columns so far, of `plar.relevant` the layers, and of `plar.reducts` the reducts.
     """
 
     def __init__(self, result: Any) -> None:

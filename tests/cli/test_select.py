@@ -28,7 +28,7 @@ def test_the_example_of_the_front_page() -> None:
     table = "\n".join(lines[6:])
     for reason, columns in {
         "no better than chance": "siblings, cabin, embarked",
-        "nothing beside others": "fare",
+        "nothing more beside others": "fare",
         "one value per row": "PassengerId",
         "different in nearly every row": "Name, ticket",
     }.items():
@@ -56,8 +56,8 @@ def test_json_is_to_dict_but_for_seconds() -> None:
 def test_the_selected_columns_are_written_uncut(tmp_path: Path, name: str) -> None:
     done = run("select", PASSENGERS, "-d", "survived", "-o", str(tmp_path / name))
     assert f"Wrote {tmp_path / name}." in done.stderr
-    is_csv = name.endswith("csv")
-    small = pl.read_csv(tmp_path / name, infer_schema=False) if is_csv else pl.read_parquet(tmp_path / name)
+    path = tmp_path / name
+    small = pl.read_csv(path, infer_schema=False) if name.endswith("csv") else pl.read_parquet(path)
     whole = pl.read_csv(PASSENGERS, infer_schema=False)
     assert small.equals(whole.select("class", "sex", "age", "survived"))
 
@@ -74,7 +74,7 @@ def test_without_a_target_nothing_is_guessed() -> None:
     ("words", "message"),
     [
         (["-d", "sank"], "Unknown target 'sank'."),
-        (["-d", "sex", "-d", "survived"], "predicts one target. Got 2: sex, survived."),
+        (["-d", "sex", "-d", "survived"], "predicts one column, but 2 targets are given: 'sex', 'survived'."),
         (["-d", "age", "--bins", "age=auto"], "'age' is the target, which --bins does not cut. Use --target-bins."),
         (["-d", "age", "--target-bins", "mdlp"], "--target-bins mdlp would cut the target by itself."),
         (["-d", "age", "--max-columns", "0"], "--max-columns must be at least 1. Got 0 instead."),

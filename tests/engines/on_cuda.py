@@ -24,7 +24,7 @@ from plar.engines.cuda import engine as engine_module
 from plar.engines.cuda import hashing, kernels, partition, sorting
 from plar.granules.granules import Granules
 from plar.measures import MEASURES, as_measure
-from support import oracle
+from support import oracle, selection
 from support.environment import TURNS
 from support.simulated_cuda import SIMULATED, run_block, simulator
 
@@ -234,6 +234,19 @@ def test_goes_on_from_a_checkpoint_of_the_local_engine(tmp_path: Path) -> None:
         (s.attribute, s.theta, s.ties, s.candidates) for s in whole.steps
     ]
     assert (found.attributes, found.theta, found.certificate) == (whole.attributes, whole.theta, whole.certificate)
+
+
+def test_select() -> None:
+    """Candidates are measured on this machine; the columns are the same."""
+    pick = random.Random(4)
+    columns = {f"a{j}": [pick.randrange(3) for _ in range(200)] for j in range(5)}
+    columns["d"] = [int(sum(columns[f"a{j}"][i] for j in range(3)) > 2) for i in range(200)]
+    granules = plar.granulate(columns, "d")
+    found = plar.select(granules, engine=CudaEngine())
+    expected = plar.select(granules)
+    assert len(found.columns) >= 2
+    assert found.engine == "cuda"
+    assert selection.facts(found) == selection.facts(expected)
 
 
 @pytest.mark.skipif(not SIMULATED, reason="only the simulator tells which kernels it runs")

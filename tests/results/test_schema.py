@@ -76,6 +76,7 @@ def test_every_reduct_fits(sample: Sample) -> None:
         VALIDATOR.validate(as_read(plar.reduce(sample.columns, **sample.roles, measure=measure)))
 
 
+@pytest.mark.filterwarnings("ignore:The target 'd' is the same in every row")
 @given(tables())
 @settings(max_examples=30, deadline=None)
 def test_every_selection_fits(sample: Sample) -> None:

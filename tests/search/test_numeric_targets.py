@@ -45,7 +45,6 @@ def lightly_weighted(sample: Sample) -> Sample:
     )
 
 
-@pytest.mark.filterwarnings("ignore:The target .* is the same in every row:plar.PlarWarning")
 @settings(max_examples=60 * TURNS)
 @given(sample=tables().map(lightly_weighted), alpha=st.sampled_from([0.01, 0.05, 0.3, 0.9]), data=st.data())
 def test_by_the_rule(engine: Any, sample: Sample, alpha: float, data: st.DataObject) -> None:

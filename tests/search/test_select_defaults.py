@@ -249,7 +249,9 @@ def test_selected_columns_are_handed_on_uncut() -> None:
 
 
 def test_several_targets_are_refused() -> None:
-    with pytest.raises(plar.ParameterError, match=r"^plar\.select predicts one target\. Got 2: survived, word\."):
+    with pytest.raises(
+        plar.TableError, match=r"^select predicts one column, but 2 targets are given: 'survived', 'word'"
+    ):
         plar.select(ORDINARY, ["survived", "word"])  # type: ignore[arg-type]
 
 
@@ -271,3 +273,9 @@ def test_errors_say_target(options: dict[str, Any], message: str) -> None:
         plar.select(ORDINARY, **options)
     with pytest.raises(plar.TableError, match="No decision is given"):  # other functions keep their word
         plar.reduce(ORDINARY)
+
+
+def test_bins_that_saw_the_target_are_warned_of() -> None:
+    columns = {"x": [float(i) for i in range(60)], "t": [i // 30 for i in range(60)]}
+    with pytest.warns(plar.PlarWarning, match="The cut points of bins='mdlp' depend on what is predicted"):
+        plar.select(columns, "t", bins="mdlp", keep=["x"])

@@ -269,5 +269,5 @@ def test_to_frame() -> None:
 def test_printed() -> None:
     text = str(plar.select(planted(), "t"))
     assert text.startswith("3 of 11 columns selected for 't'")
-    assert "nothing beside others  copy" in text
+    assert "nothing more beside others  copy" in text
     assert not {"core", "reduct", "Θ"} & set(text.split())

@@ -55,10 +55,10 @@ class Counting(Engine):
 
     name = "local"
 
-    def __init__(self, fail_at: int | None = None) -> None:
+    def __init__(self, fail_at: int | None = None, error: type[BaseException] = PowerFailure) -> None:
         self.passes = 0
-        self.tests = 0
         self.fail_at = fail_at
+        self.error = error
 
     def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         return LocalEngine().open(granules, measure, watch)
@@ -76,7 +76,7 @@ class CountedStratification(LocalStratification):
 
     def associations(self, candidates: Sequence[int], within: Sequence[int] | None = None) -> list[Association]:
         if self._engine.passes == self._engine.fail_at:
-            raise PowerFailure
+            raise self._engine.error
         self._engine.passes += 1
         return super().associations(candidates, within)
 
@@ -144,6 +144,21 @@ def test_goes_on_after_any_pass(tmp_path: Path, finished: Finished) -> None:
         assert (("resume", len(before), 0) in calls) == (done > 0)
 
 
+def test_a_target_of_numbers(tmp_path: Path) -> None:
+    columns = table()
+    pick = random.Random(8)
+    numbers = {**columns, "t": [sum(columns[f"a{j}"][i] for j in range(4)) + pick.random() for i in range(300)]}
+    whole = select(None, numbers)
+    assert whole.target_type == "numbers"
+    assert len(whole.steps) >= 2
+    path = tmp_path / "c.checkpoint"
+    for fail_at in (1, 2):
+        with pytest.raises(PowerFailure):
+            select(path, numbers, engine=Counting(fail_at))
+        assert facts(select(path, numbers)) == facts(whole)
+        path.unlink()
+
+
 def test_a_finished_run_is_not_repeated(finished: Finished) -> None:
     engine = Counting()
     assert finished.resumed(finished.text, engine=engine) == finished.facts
@@ -169,6 +184,24 @@ def test_after_ctrl_c_and_after_the_time_limit(tmp_path: Path, finished: Finishe
     assert not late.complete
     assert facts(late)["steps"] == finished.facts["steps"][:3]
     assert facts(select(path)) == finished.facts
+
+
+def test_ctrl_c_in_any_pass(finished: Finished) -> None:
+    """The columns so far; the shares alone are known after the first pass."""
+    n_columns = []
+    for fail_at in range(n_passes()):
+        with pytest.raises(plar.Interrupted) as interrupted:
+            select(None, engine=Counting(fail_at, KeyboardInterrupt))
+        selection = interrupted.value.result
+        assert isinstance(selection, plar.Selection)
+        assert not selection.complete
+        said = facts(selection)
+        assert said["steps"] == finished.facts["steps"][: len(said["steps"])]
+        assert said["columns"] == finished.facts["columns"][: 1 + len(said["steps"])]
+        assert len(selection.alone) == (len(finished.facts["alone"]) if fail_at else 0)
+        n_columns.append(len(said["columns"]))
+    assert n_columns == sorted(n_columns)
+    assert n_columns[-1] == len(finished.facts["columns"])
 
 
 def test_rows_codes_and_format_make_no_difference(tmp_path: Path, finished: Finished) -> None:

@@ -15,17 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
-from plar.engines.stratification import LocalStratification
-from plar.granules.granules import Granules
-from plar.search.target_by_values import Quartiles, target_by_values
-from plar.uncertainty.ranks import ranks_of
 from support.selection import facts
 from support.strategies import Sample, tables
 
 Shares = dict[str, tuple[int, dict[str, float]]]
 
 
-def counted(values: Sequence[Any], target: Sequence[Any], weights: Sequence[int]) -> Shares:
+def counted(values: Sequence[Any], target: Sequence[Any], weights: Sequence[Any]) -> Shares:
     """Rows and shares of the classes by value."""
     cells = Counter[tuple[Any, Any]]()
     for value, label, weight in zip(values, target, weights, strict=True):
@@ -45,6 +41,7 @@ def said(frame: pl.DataFrame) -> Shares:
     return {row.pop("value"): (row.pop("rows"), row) for row in frame.to_dicts()}
 
 
+@pytest.mark.filterwarnings("ignore:The target 'd' is the same in every row")
 @settings(max_examples=40)
 @given(sample=tables(), data=st.data())
 def test_as_counted_row_by_row(engine: Any, sample: Sample, data: st.DataObject) -> None:
@@ -57,10 +54,11 @@ def test_as_counted_row_by_row(engine: Any, sample: Sample, data: st.DataObject)
         bins=None,
         missing_decision="value",
         max_columns=len(include),
+        target_type="classes",
         engine=engine,
     )
     target = sample.columns["d"]
-    weights = sample.table().weights
+    weights = sample.columns.get("w", [1] * len(sample))
     for name in include:
         expected = counted(sample.columns[name], target, weights)
         if selection.n_classes == 1:
@@ -120,6 +118,7 @@ def test_numbers_are_in_their_order() -> None:
         assert selection.shares("a").columns == ["value", "rows", "False", "True"]
 
 
+@pytest.mark.filterwarnings("ignore:The target 't' is the same in every row")
 @settings(max_examples=60)
 @given(
     rows=st.lists(
@@ -130,22 +129,26 @@ def test_numbers_are_in_their_order() -> None:
 )
 def test_quartiles_of_a_target_of_numbers(rows: list[tuple[int, float, int]]) -> None:
     """Between two numbers in proportion, as `statistics` has them with its inclusive method."""
-    values = [value for value, _, _ in rows]
-    numbers = [number for _, number, _ in rows]
-    weights = [weight for _, _, weight in rows]
+    values, numbers, weights = map(list, zip(*rows, strict=True))
     table = {"a": values, "t": numbers, "w": weights}
-    granules: Granules = plar.granulate(table, "t", weights="w")
-    if granules.n_decisions < 2:
+    selection = plar.select(table, "t", weights="w", include=["a"], max_columns=1, target_type="numbers")
+    by_value = selection.by_values["a"]
+    if len(set(numbers)) == 1:
+        assert by_value.values == ()
         return
-    different = np.unique(granules.decision_values[0])
-    ranks = ranks_of(np.array(granules.decision_values[0]), granules.class_sizes())
-    [by_value] = target_by_values(granules, LocalStratification(granules, ranks), [0], different).values()
-    assert by_value.heads == Quartiles.heads
+    assert by_value.heads == ("lower quartile", "median", "upper quartile")
     for line in by_value.values:
-        repeated = [n for a, n, w in rows if str(a) == line.value for _ in range(w)]
+        repeated = [number for value, number, weight in rows if str(value) == line.value for _ in range(weight)]
         assert line.rows == len(repeated)
         expected = quantiles(repeated, n=4, method="inclusive") if len(repeated) > 1 else repeated * 3
         assert line.numbers == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+def test_numbers_that_differ_less_than_floats_can_say() -> None:
+    target = [2**60 + i // 8 for i in range(400)]
+    selection = plar.select({"a": [i // 100 for i in range(400)], "t": target}, "t")
+    assert selection.target_type == "numbers"
+    assert selection.shares("a")["median"].to_list() == [float(2**60)] * 4
 
 
 @pytest.mark.parametrize("layout", ["columns", "rows"])
@@ -156,10 +159,13 @@ def test_the_same_on_spark(spark: Any, monkeypatch: pytest.MonkeyPatch, layout: 
 
     columns = many_values()
     columns["x"] = [i * 0.37 % 11 for i in range(3000)]
-    expected = plar.select(columns, "t", include=["even", "x"])
+    columns["y"] = [x * 3 + i % 7 for i, x in enumerate(columns["x"])]
+    expected = [plar.select(columns, target, include=["even", "x"]) for target in ("t", "y")]
     frame = spark.createDataFrame(pl.DataFrame(columns).rows(), list(columns))
     for most in (granulate.MAX_VALUES_ON_DRIVER, 3):
         monkeypatch.setattr(granulate, "MAX_VALUES_ON_DRIVER", most)
         monkeypatch.setattr(granulate, "MAX_VALUES_OF_PART", most)
         with SparkEngine(session=spark, layout=layout, partitions=3) as engine:
-            assert facts(plar.select(frame, "t", include=["even", "x"], engine=engine)) == facts(expected)
+            for target, of_target in zip(("t", "y"), expected, strict=True):
+                selection = plar.select(frame, target, include=["even", "x"], engine=engine)
+                assert facts(selection) == facts(of_target)

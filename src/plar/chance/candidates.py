@@ -37,6 +37,8 @@ from plar.uncertainty.strata import StratifiedRows
 #: a candidate: its codes by row, and how many there may be
 Column: TypeAlias = tuple[Codes, int]
 
+#: to count so many takes as long as other work on one cell
+_COUNTED_PER_CELL = 64
 #: rows of several candidates that a thread counts in one go, and those that it first brings into the order of classes
 _ROWS_COUNTED_TOGETHER = 1 << 20
 _ROWS_ORDERED_TOGETHER = 1 << 18
@@ -81,7 +83,7 @@ def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Associ
 
     tasks = [(True, part) for part in _parts(counted, _ROWS_COUNTED_TOGETHER // n_rows)]
     tasks += [(False, part) for part in _parts(ordered, _ROWS_ORDERED_TOGETHER // n_rows)]
-    for _ in in_threads(measure, tasks, len(columns) * n_rows):
+    for _ in in_threads(measure, tasks, (len(counted) // _COUNTED_PER_CELL + len(ordered)) * n_rows):
         pass
     return associations_of(sums)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from plar.grouping.factorize import mix
 from plar.grouping.partition import Array
-from plar.runtime.jit import jit
+from plar.runtime.jit import borrowing, jit
 from plar.runtime.parallel import in_threads, usable_cores
 
 #: draws tables from one of some number on, with a key for the random numbers: whether each reaches the statistic
@@ -69,7 +69,7 @@ def seeded(key: np.uint64, number: int) -> np.uint64:
     return mix(key + np.uint64(number))
 
 
-@jit
+@borrowing
 def uniform(state: NDArray[np.uint64]) -> float:
     """The next random number from 0 to 1."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)

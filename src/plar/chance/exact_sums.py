@@ -5,20 +5,22 @@ A sum is a whole number in words of 32 bits, each in a 64-bit integer with room 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from plar.grouping.partition import Ints
-from plar.runtime.jit import jit
+from plar.runtime.jit import borrowing
 
 _WORD_BITS = 32
 _MASK = (1 << _WORD_BITS) - 1
-_MANTISSA_BITS = 53
-#: terms below 2^-256 are rounded
-_FRACTION_BITS = 256
+#: the last bits of a float, before which its exponent is written
+_MANTISSA_BITS = 52
+_MANTISSA = (1 << _MANTISSA_BITS) - 1
+_EXPONENT_OF_ONE = 1023
+#: terms below 2^-256 are left out
+_FRACTION_BITS = 256 + _MANTISSA_BITS
+_FIRST_PLACE = _FRACTION_BITS - _MANTISSA_BITS - _EXPONENT_OF_ONE
 #: sums may be up to 2^96
-_N_WORDS = (_FRACTION_BITS + 96) // _WORD_BITS + 2
+_N_WORDS = (_FRACTION_BITS + 96) // _WORD_BITS + 1
 
 
 def exact_sums(*shape: int) -> Ints:
@@ -41,15 +43,15 @@ def total_of(words: Ints) -> float:
     return total / (1 << _FRACTION_BITS)
 
 
-@jit
+@borrowing
 def add_exactly(words: Ints, term: float) -> None:
     """Add a term, which is not negative, to a sum."""
-    mantissa, exponent = math.frexp(term)
-    whole = np.int64(mantissa * 2.0**_MANTISSA_BITS)
-    place = np.int64(exponent) + (_FRACTION_BITS - _MANTISSA_BITS)
+    # the term is a whole number, of which the first bit is not written, times 2^place / 2^_FRACTION_BITS
+    bits = np.float64(term).view(np.int64)
+    place = (bits >> _MANTISSA_BITS) + _FIRST_PLACE
     if place < 0:
-        whole >>= min(-place, np.int64(63))
-        place = np.int64(0)
+        return
+    whole = (bits & _MANTISSA) | (1 << _MANTISSA_BITS)
     word = place // _WORD_BITS
     shift = place % _WORD_BITS
     words[word] += (whole << shift) & _MASK

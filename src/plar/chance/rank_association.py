@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.chance.association import Association, sort_first
+from plar.chance.association import INVERSES, Association, sort_first
 from plar.chance.exact_sums import add_exactly, exact_sums, total_of
 from plar.grouping.partition import Codes, Index, Ints, Runs, take_in_order
-from plar.runtime.jit import jit
+from plar.runtime.jit import borrowing, jit
 from plar.runtime.parallel import in_threads
 from plar.uncertainty.ranks import RunScores
 from plar.uncertainty.strata import CrossTab, StratifiedRows
@@ -108,7 +108,7 @@ def rank_association(table: CrossTab) -> Association:
     >>> from plar.uncertainty.ranks import ranks_of
     >>> ranks = ranks_of(np.array([0.5, 7.0]), counts)
     >>> rank_association(CrossTab.of(values, places, counts, order, starts, 2, ranks))
-    Association(statistic=0.25, mean=0.08333333333333333, variance=0.01388888888888889)
+    Association(statistic=0.25, mean=0.08333333333333333, variance=0.013888888888888892)
     """
     assert table.scores is not None
     classes = scored_classes(table.runs, table.scores)
@@ -170,7 +170,7 @@ def value_buffers(classes: ScoredClasses, n_values: int) -> ValueBuffers:
 # -- kernels ---------------------------------------------------------------------------------------------------
 
 
-@jit
+@borrowing
 def n_scores_of(classes: ScoredClasses, c: int) -> np.int64:
     """How many different scores a class has."""
     return np.int64(classes.first[c + 1]) - np.int64(classes.first[c])
@@ -203,7 +203,7 @@ def _describe(run_begins: Index, classes: ScoredClasses) -> None:
         _describe_deviations(run_begins, classes, c)
 
 
-@jit
+@borrowing
 def _describe_deviations(run_begins: Index, classes: ScoredClasses, c: int) -> None:
     is_wide = len(classes.high) > 0
     squares = 0.0
@@ -227,7 +227,7 @@ def _describe_deviations(run_begins: Index, classes: ScoredClasses, c: int) -> N
     classes.peaks[c] = peak
 
 
-@jit
+@borrowing
 def count_values(values: Index, classes: ScoredClasses, c: int, buffers: ValueBuffers) -> int:
     """Add up the objects of a class and their deviations by value; return how many values there are."""
     by_value = buffers.by_value
@@ -246,7 +246,7 @@ def count_values(values: Index, classes: ScoredClasses, c: int, buffers: ValueBu
     return n_values
 
 
-@jit
+@borrowing
 def clear_values(n_values: int, buffers: ValueBuffers) -> None:
     """Reset the buffers after a class."""
     for t in range(n_values):
@@ -256,7 +256,7 @@ def clear_values(n_values: int, buffers: ValueBuffers) -> None:
         buffers.by_value[value, 2] = 0
 
 
-@jit
+@borrowing
 def rank_varies(n_values: int, classes: ScoredClasses, c: int, buffers: ValueBuffers) -> bool:
     """Whether B of a class depends on how its values and decisions are matched."""
     n = classes.n_objects[c]
@@ -277,7 +277,7 @@ def rank_varies(n_values: int, classes: ScoredClasses, c: int, buffers: ValueBuf
     return not (has_single and 2 * classes.fewest[c] == n)
 
 
-@jit
+@borrowing
 def _moments(values: Index, classes: ScoredClasses, buffers: ValueBuffers, sums: Ints) -> None:
     """Add up the statistic, mean and variance of all classes."""
     for c in range(len(classes.n_objects)):
@@ -292,7 +292,7 @@ def _moments(values: Index, classes: ScoredClasses, buffers: ValueBuffers, sums:
         clear_values(n_values, buffers)
 
 
-@jit
+@borrowing
 def _add_statistic(n_values: int, classes: ScoredClasses, c: int, buffers: ValueBuffers, sums: Ints) -> None:
     by_value = buffers.by_value
     for t in range(n_values):
@@ -307,19 +307,39 @@ def _add_statistic(n_values: int, classes: ScoredClasses, c: int, buffers: Value
         add_exactly(sums[_STATISTIC], total * total / size)
 
 
-@jit
-def rank_moments(n_values: int, classes: ScoredClasses, c: int, buffers: ValueBuffers) -> tuple[float, float]:
-    """Mean and variance of B of one class; sizes are sorted, because float sums depend on the order."""
-    sizes = buffers.sizes
+@borrowing
+def _spread(n_values: int, n_objects: np.int64, buffers: ValueBuffers) -> float:
+    """N·g of a class."""
+    n = np.float64(n_objects)
+    v = np.float64(n_values)
+    if n_objects < len(INVERSES):
+        inverse_sum = np.int64(0)
+        for t in range(n_values):
+            inverse_sum += INVERSES[buffers.by_value[buffers.present[t], 0]]
+        return n * (np.float64(inverse_sum) * 2.0**-50) - v * v
+    # a sum of squares, in which nothing cancels; of sorted numbers, since a sum of floats depends on their order
+    sort_sizes(n_values, buffers)
+    spread = 0.0
     for t in range(n_values):
-        sizes[t] = buffers.by_value[buffers.present[t], 0]
-    sort_first(sizes, n_values)
+        size = np.float64(buffers.sizes[t])
+        spread += (n - v * size) ** 2 / (n * size)
+    return spread
+
+
+@borrowing
+def sort_sizes(n_values: int, buffers: ValueBuffers) -> None:
+    """Write the numbers of objects of a class's values into the buffer, in ascending order."""
+    for t in range(n_values):
+        buffers.sizes[t] = buffers.by_value[buffers.present[t], 0]
+    sort_first(buffers.sizes, n_values)
+
+
+@borrowing
+def rank_moments(n_values: int, classes: ScoredClasses, c: int, buffers: ValueBuffers) -> tuple[float, float]:
+    """Mean and variance of B of one class."""
     n = np.float64(classes.n_objects[c])
     v = np.float64(n_values)
-    spread = 0.0  # N·g, of squares, so that nothing cancels
-    for t in range(n_values):
-        size = np.float64(sizes[t])
-        spread += (n - v * size) ** 2 / (n * size)
+    spread = _spread(n_values, classes.n_objects[c], buffers)
     sigma = classes.squares[c] / (n - 1)
     mean = (v - 1) * sigma
     product = (v - 1) * (n - v)

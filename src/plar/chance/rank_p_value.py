@@ -21,10 +21,11 @@ from plar.chance.rank_association import (
     rank_moments,
     rank_varies,
     scored_classes,
+    sort_sizes,
     value_buffers,
 )
 from plar.grouping.partition import Index, Ints
-from plar.runtime.jit import jit
+from plar.runtime.jit import borrowing, jit
 from plar.uncertainty.strata import CrossTab
 
 #: the most work to confirm one candidate, in objects drawn; and where the gamma distribution would do as well
@@ -192,7 +193,7 @@ def _write_margins(values: Index, classes: ScoredClasses, buffers: ValueBuffers,
     for c in range(len(classes.n_objects)):
         n_values = count_values(values, classes, c, buffers)
         if rank_varies(n_values, classes, c, buffers):
-            rank_moments(n_values, classes, c, buffers)  # which sorts the sizes
+            sort_sizes(n_values, buffers)
             low = np.int64(classes.first[c])
             high = np.int64(classes.first[c + 1])
             flat[at] = n_values
@@ -293,7 +294,7 @@ def _draw(margins: Ints, urn: _Urn, least: float, key: np.uint64, first: int, re
         reached[t] = total >= least
 
 
-@jit
+@borrowing
 def _drawn_object(objects: Ints, n_drawn: np.int64, state: NDArray[np.uint64]) -> np.int64:
     """Draw one of the objects that are left, which begin at `n_drawn`."""
     pick = n_drawn + np.int64(uniform(state) * np.float64(len(objects) - n_drawn))
@@ -303,7 +304,7 @@ def _drawn_object(objects: Ints, n_drawn: np.int64, state: NDArray[np.uint64]) -
     return np.int64(drawn)
 
 
-@jit
+@borrowing
 def _with_drawn_scores(margins: Ints, facts: Ints, mean: float, objects: Ints, state: NDArray[np.uint64]) -> float:
     """B of a class where each value but the last, which is the most frequent, draws the scores of its objects."""
     total = 0.0
@@ -322,7 +323,7 @@ def _with_drawn_scores(margins: Ints, facts: Ints, mean: float, objects: Ints, s
     return total + rest * rest / np.float64(margins[last])
 
 
-@jit
+@borrowing
 def _with_drawn_values(
     margins: Ints, facts: Ints, mean: float, objects: Ints, sums: Ints, state: NDArray[np.uint64]
 ) -> float:

@@ -247,7 +247,7 @@ class Selection:
             for name in self.conditions
             if name not in self.columns and name not in self.rejected and name not in self.left_out
         ]
-        groups = {"no better than chance": alone, "nothing beside others": redundant, "not decided": undecided}
+        groups = {"no better than chance": alone, "nothing more beside others": redundant, "not decided": undecided}
         for name, reason in self.left_out.items():
             groups.setdefault(reason, []).append(name)
         groups = {reason: names for reason, names in groups.items() if names}

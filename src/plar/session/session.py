@@ -14,7 +14,7 @@ from typing import Any, Self
 from plar.coding.column_names import NameIndex, by_label, resolve
 from plar.engines import as_engine
 from plar.engines.base import Engine, GranuleSet
-from plar.errors import Parameter, ParameterError, TableError, printable
+from plar.errors import Parameter, ParameterError, TableError
 from plar.files.find import find_files
 from plar.granules.granule_files import holds_granules
 from plar.granules.granules import Granules
@@ -162,13 +162,7 @@ class Session:
         )
 
     def named_to_select(self, options: SelectOptions) -> SelectOptions:
-        """The same for the options of `plar.select`, which has one target."""
-        n_targets = len(self.table.decision)
-        if n_targets > 1:
-            listed = ", ".join(map(printable, self.table.decision[:3])) + (", …" if n_targets > 3 else "")
-            raise ParameterError(
-                f"plar.select predicts one target. Got {n_targets}: {listed}. Call it for each of them."
-            )
+        """The same for the options of `plar.select`."""
         include = self.table.columns(options.include)
         options.check_limit(include)
         named = replace(

@@ -99,7 +99,7 @@ def _warn_of_missing_decision(granules: GranuleSet) -> None:
 
 
 def warn_supervised_bins(session: Session) -> None:
-    """Warn that a test against chance is too lenient if the cut points depend on the decision."""
+    """Warn that a test against chance is too lenient if the cut points depend on the decision or target."""
     bins = session.table.roles.bins
     spec = bins.spec if bins else None
     rules = list(spec.values()) if isinstance(spec, dict) else [spec]
@@ -107,8 +107,8 @@ def warn_supervised_bins(session: Session) -> None:
         warn(
             "The cut points of ",
             Given("bins", "mdlp"),
-            " depend on the decision, so p-values are too small and alpha is too lenient. Cut by auto, quantile or "
-            "width, or at points of your own (",
+            " depend on what is predicted, so p-values are too small and alpha is too lenient. Cut by auto, quantile "
+            "or width, or at points of your own (",
             Given("bins", "quantile:5"),
             ").",
         )
