@@ -181,7 +181,7 @@ class FeatureSelectorCV(MetaEstimatorMixin, TableSelector):  # type: ignore[misc
             ``groups`` for the splitter; where scikit-learn's metadata routing is enabled, also what the estimator's
             `fit`, the scorer and the splitter have requested. Features are found with every row counted once.
         """
-        _raise_for_params(params, self, "fit", allow=["groups"])
+        _raise_for_params({name: value for name, value in params.items() if name != "groups"}, self, "fit")
         self._check_min_columns()
         X, labels = self._checked_with_y(X, y, reset=True)
         if is_classifier(self.estimator):
@@ -307,8 +307,9 @@ class FeatureSelectorCV(MetaEstimatorMixin, TableSelector):  # type: ignore[misc
         least = self.min_columns
         if not isinstance(least, Integral) or isinstance(least, bool) or int(least) < 0:
             raise invalid("min_columns", "a whole number, at least 0", least)
-        if self.max_columns is not None and int(least) > self.max_columns:
-            raise invalid("min_columns", f"at most max_columns, which is {self.max_columns}", least)
+        most = self.max_columns
+        if isinstance(most, Integral) and int(least) > int(most):
+            raise invalid("min_columns", f"at most max_columns, which is {most}", least)
 
     def _new_selector(self) -> FeatureSelector:
         """A selector with the options of this one."""
