@@ -50,7 +50,7 @@ def test_select_has_the_options_of_reading_and_says_target() -> None:
     assert (READING.keys() - others) | {"target", "target_bins"} <= {*options_of(plar.select)}
     with pytest.raises(TypeError, match=r"select\(\) got .* 'decision_bins'\. Did you mean 'target_bins'\?"):
         plar.select({"a": [1, 2], "d": [0, 1]}, "d", decision_bins="quantile:2")
-    settings = plar.select({"a": [1, 2], "d": [0, 1]}, "d").settings
+    settings = plar.select({"a": [1, 2, 1, 2], "d": [0, 1, 0, 1]}, "d").settings
     assert settings["bins"] == "auto"
     assert settings["missing_decision"] == "drop"
 
