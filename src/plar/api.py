@@ -369,6 +369,9 @@ def select(
         raise TypeError("select() got an unexpected keyword argument 'decision_bins'. Did you mean 'target_bins'?")
     defaults: ReadingKwargs = {"bins": "auto", "missing_decision": "drop"}
     with saying_target(), reporting(verbose, progress, on_step) as reporter:
+        if isinstance(data, DecisionTable):
+            data = data.with_defaults({name: value for name, value in defaults.items() if name not in reading})
+            defaults = {}
         read = ReadOptions.of(select, target, y, {**defaults, **reading, "decision_bins": target_bins})
         options = SelectOptions(
             alpha=alpha,

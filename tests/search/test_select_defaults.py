@@ -18,6 +18,7 @@ import pytest
 import plar
 from plar.engines import SparkEngine
 from support.auto_bins import auto_cuts
+from support.environment import ROOT
 from support.selection import facts
 from support.shell import PLAR, run
 
@@ -279,3 +280,15 @@ def test_bins_that_saw_the_target_are_warned_of() -> None:
     columns = {"x": [float(i) for i in range(60)], "t": [i // 30 for i in range(60)]}
     with pytest.warns(plar.PlarWarning, match="The cut points of bins='mdlp' depend on what is predicted"):
         plar.select(columns, "t", bins="mdlp", keep=["x"])
+
+
+@pytest.mark.parametrize("bins", [None, "quantile:5"])
+def test_an_opened_table_gets_the_defaults_that_it_was_made_without(bins: str | None) -> None:
+    passengers = "examples/passengers.csv"
+    table = plar.read_table(ROOT / passengers, "survived", bins=bins)
+    expected = plar.select(ROOT / passengers, "survived", bins=bins or "auto")
+    selection = plar.select(table)
+    assert facts(selection) == facts(expected)
+    assert selection.settings["bins"] == (bins or "auto")
+    with pytest.raises(plar.TableError, match="made with another"):
+        plar.select(table, bins="width:3")

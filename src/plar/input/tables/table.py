@@ -165,6 +165,12 @@ class DecisionTable:
             "y": roles.coded_y is not None,
         }
 
+    def with_defaults(self, defaults: Mapping[str, Any]) -> DecisionTable:
+        """The same data, with other defaults for the options that the table was made without."""
+        given = self.options.changed()
+        missing = {name: value for name, value in defaults.items() if name not in given}
+        return with_roles(self.source, replace(self.options, **missing), self.path)
+
     def check_agrees(self, options: ReadOptions) -> None:
         """Refuse options that differ from those the table was made with."""
         for option in options.changed():
