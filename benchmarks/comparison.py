@@ -71,8 +71,8 @@ class Score:
     seconds: float
 
 
-def load(name: str) -> Table:
-    """At most so many rows of a table, in an order of their own."""
+def load(name: str, most_rows: int = MOST_ROWS, n_folds: int = FOLDS) -> Table:
+    """At most so many rows of a table, in an order of their own, without classes of fewer rows than there are folds."""
     if name in NUMBERS:
         x, y = _with_numeric_target(name)
         table = Table(x, y, is_numeric=True, bins="quantile:4")
@@ -86,10 +86,10 @@ def load(name: str) -> Table:
         x = np.repeat(np.column_stack(granules.columns).astype(np.int64), granules.counts, axis=0)
         y = np.repeat(granules.decision_codes, granules.counts)
         table = Table(x, y, is_numeric=False, bins="quantile:4")
-    chosen = np.random.default_rng(7).permutation(len(table.target))[:MOST_ROWS]
+    chosen = np.random.default_rng(7).permutation(len(table.target))[:most_rows]
     if not table.is_numeric:
         values, counts = np.unique(table.target[chosen], return_counts=True)
-        chosen = chosen[np.isin(table.target[chosen], values[counts >= FOLDS])]
+        chosen = chosen[np.isin(table.target[chosen], values[counts >= n_folds])]
     return table._replace(rows=table.rows[chosen], target=table.target[chosen])
 
 

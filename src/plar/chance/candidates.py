@@ -63,6 +63,7 @@ def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Associ
     Examples
     --------
     >>> import plar
+    >>> from plar.uncertainty.strata import Strata
     >>> strata = Strata(plar.granulate({"a": [0, 1, 1], "b": [0, 1, 2], "d": [0, 1, 1]}, "d"))
     >>> [measured.mean for measured in associations([strata.column(0), strata.column(1)], strata.rows(()))]
     [0.6666666666666666, 0.0]

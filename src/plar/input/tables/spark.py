@@ -202,7 +202,8 @@ def _written_seconds(value: SparkColumn) -> SparkColumn:
     """The seconds of times in text; null for other text."""
     from pyspark.sql import functions as sql
 
-    return sql.udf(_seconds_of_text, "double")(value)
+    # with Arrow, Spark would ask for pandas, and warn of newer versions of it
+    return sql.udf(_seconds_of_text, "double", useArrow=False)(value)
 
 
 def _seconds_of_text(text: str | None) -> float | None:

@@ -66,7 +66,7 @@ def select_call(selection: Selection) -> str:
     """Write the call of `plar.select` that gives this result.
 
     >>> import plar
-    >>> print(select_call(plar.select({"a": [0, 1], "t": [0, 1]}, "t", max_columns=1)))
+    >>> print(select_call(plar.select({"a": [0, 0, 1, 1], "t": [0, 0, 1, 1]}, "t", max_columns=1)))
     import plar
     <BLANKLINE>
     table = ...  # the data: not read from a file
