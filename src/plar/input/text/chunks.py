@@ -20,8 +20,9 @@ import numpy as np
 from plar.errors import Given, TableError
 from plar.files.find import Stamp, check_unchanged, cut_short, stamp_of, suffix_of
 from plar.grouping.factorize import Bytes
-from plar.input.text.dialect import FRESH, Dialect, scan_rows
+from plar.input.text.dialect import Dialect
 from plar.input.text.distinct import PADDING
+from plar.input.text.quotes import FRESH, scan_rows
 from plar.runtime.limits import check_memory_used
 
 #: longest row in bytes: enough for a header of some million names

@@ -16,8 +16,9 @@ import numpy as np
 
 from plar.files.find import cut_short
 from plar.input.text.chunks import open_bytes
-from plar.input.text.dialect import FRESH, LINE_END, PLAIN, SEPARATOR, WITHIN, Dialect, scan_rows
+from plar.input.text.dialect import LINE_END, SEPARATOR, Dialect
 from plar.input.text.headers import Header
+from plar.input.text.quotes import FRESH, PLAIN, WITHIN, scan_rows
 
 
 class Scan(NamedTuple):

@@ -16,8 +16,9 @@ from plar.grouping.factorize import Bytes
 from plar.grouping.partition import Codes, Index, Ints, U64Array, smallest_codes
 from plar.input.text import tokens
 from plar.input.text.chunks import Chunk
-from plar.input.text.dialect import ByteRoles, Dialect, lone_cr
+from plar.input.text.dialect import ByteRoles, Dialect
 from plar.input.text.dictionary import Dictionary
+from plar.input.text.quotes import lone_cr
 from plar.input.text.repeats import NewLines, Repeats
 from plar.input.text.tokens import FULL, Progress, Tables
 from plar.runtime.jit import jit

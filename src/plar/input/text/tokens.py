@@ -24,6 +24,7 @@ from plar.input.text.dictionary import (
     word_of,
 )
 from plar.input.text.distinct import bytes_before, eight_bytes, matches, n_bytes_in
+from plar.input.text.quotes import closing_quote, end_after_quote, skip_blanks, unescape
 from plar.runtime.jit import borrowing, inlined
 
 #: bytes that end a field without quotes
@@ -39,7 +40,7 @@ RAGGED = 2
 STRAY = 3
 #: a quote that is not closed
 UNCLOSED = 4
-#: a CR that ends no line, which `dialect.lone_cr` finds before
+#: a CR that ends no line, which `quotes.lone_cr` finds before
 LONE_CR = 5
 
 #: in `Tables.short`, an empty field
@@ -53,8 +54,6 @@ _TWO = np.uint64(2)
 _EIGHT = np.uint64(8)
 _LF = np.uint8(ord("\n"))
 _CR = np.uint8(ord("\r"))
-_PERCENT = np.uint8(ord("%"))
-_BACKSLASH = np.uint8(ord("\\"))
 
 
 class Tables(NamedTuple):
@@ -201,7 +200,7 @@ def _code_row(
     outcome = DONE
     while True:
         if runs or padded:
-            i = _skip_blanks(data, i, kinds)
+            i = skip_blanks(data, i, kinds)
             if runs and j > _ZERO and (data[i] == _LF or data[i] == _CR):
                 i = _line_end(data, i)
                 break
@@ -220,7 +219,7 @@ def _code_row(
         quoted = bool(kinds[data[i]] & QUOTE)
         if quoted:
             start_of_value += _ONE
-            close, n_escapes, n_within = _closing_quote(data, start_of_value, end, data[i], runs, padded)
+            close, n_escapes, n_within = closing_quote(data, start_of_value, end, data[i], runs, padded)
             if close == end:
                 outcome = UNCLOSED
                 break
@@ -228,9 +227,9 @@ def _code_row(
             length = close - start_of_value
             escaped = bool(n_escapes)
             if escaped:
-                length = _unescape(data, start_of_value, close, data[i], kinds, padded, tables.arena, n_bytes)
+                length = unescape(data, start_of_value, close, data[i], kinds, padded, tables.arena, n_bytes)
                 start_of_value = n_bytes
-            i = _end_after_quote(data, close + _ONE, kinds, padded)
+            i = end_after_quote(data, close + _ONE, kinds, padded)
             if kinds[data[i]] & _STOP == 0:
                 outcome = STRAY
                 break
@@ -318,15 +317,6 @@ def _code_value(
 
 
 @borrowing
-def _skip_blanks(data: Bytes, start: np.uint64, kinds: Bytes) -> np.uint64:
-    """The first byte that is not blank."""
-    i = start
-    while kinds[data[i]] & BLANK:
-        i += _ONE
-    return i
-
-
-@borrowing
 def _line_end(data: Bytes, start: np.uint64) -> np.uint64:
     """The first line end."""
     i = start
@@ -358,67 +348,3 @@ def _end_of_plain(data: Bytes, start: np.uint64, kinds: Bytes, ends: U64Array) -
     while kinds[data[i]] & _STOP == 0:
         i += _ONE
     return i, _ZERO, False
-
-
-@borrowing
-def _closing_quote(
-    data: Bytes, start: np.uint64, end: np.uint64, mark: np.uint8, runs: bool, padded: bool
-) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """Where the quote is that closes a value, `end` if there is none; and the value's escapes and line ends."""
-    i = start
-    n_escapes = _ZERO
-    n_breaks = _ZERO
-    while i < end:
-        byte = data[i]
-        if padded and byte == _BACKSLASH and data[i + _ONE] != _LF:
-            n_escapes += _ONE
-            i += _TWO
-        elif byte == mark:
-            if padded or data[i + _ONE] != mark:
-                return i, n_escapes, n_breaks
-            n_escapes += _ONE
-            i += _TWO
-        elif byte == _LF and (runs or padded):  # a value does not hold line ends
-            break
-        else:
-            n_breaks += np.uint64(byte == _LF)
-            i += _ONE
-    return end, n_escapes, n_breaks
-
-
-@borrowing
-def _unescape(
-    data: Bytes,
-    start: np.uint64,
-    close: np.uint64,
-    mark: np.uint8,
-    kinds: Bytes,
-    padded: bool,
-    arena: Bytes,
-    to: np.uint64,
-) -> np.uint64:
-    """Write a value without its escapes to a place in the arena; return its length."""
-    i = start
-    place = to
-    while i < close:
-        if data[i] == mark and not padded:
-            i += _ONE
-        elif padded and data[i] == _BACKSLASH:
-            after = data[i + _ONE]
-            if after in (_BACKSLASH, _PERCENT) or kinds[after] & QUOTE:
-                i += _ONE
-        arena[place] = data[i]
-        place += _ONE
-        i += _ONE
-    return place - to
-
-
-@borrowing
-def _end_after_quote(data: Bytes, start: np.uint64, kinds: Bytes, padded: bool) -> np.uint64:
-    """Where a field ends whose closing quote is just before."""
-    i = start
-    if padded:
-        i = _skip_blanks(data, i, kinds)
-    while data[i] == _CR:
-        i += _ONE
-    return i
