@@ -19,7 +19,7 @@ from bars import best, data_folder, report, run, timed_steps
 
 import plar
 from plar import datasets
-from plar.chance.p_value import p_value
+from plar.chance.p_value import adjusted_p_value
 from plar.engines import LocalEngine
 from plar.measures import SCE
 
@@ -311,10 +311,10 @@ def sdss() -> None:
     report("SDSS shape, ten planted attributes, alpha : plain steps to the same ten",
            sum(step.seconds for step in reduct.steps), sum(times), 2)  # fmt: skip
     evaluation, tested = LocalEngine().open(granules, SCE), 0.0
-    p_value(next(iter(evaluation.cross_tabs(chosen))), k)  # compiles
+    adjusted_p_value(next(iter(evaluation.cross_tabs(chosen))), k)  # compiles
     for i, a in enumerate(chosen):
         began = time.perf_counter()
-        p_value(next(iter(evaluation.cross_tabs([a]))), k - i)
+        adjusted_p_value(next(iter(evaluation.cross_tabs([a]))), k - i)
         tested += time.perf_counter() - began
         evaluation.select(a)
     report("SDSS shape, p-values of ten steps : the steps", tested, sum(times), 0.05)

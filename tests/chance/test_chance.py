@@ -26,7 +26,7 @@ import plar
 from plar import baselines
 from plar.chance import draws
 from plar.chance.association import association
-from plar.chance.p_value import _drawn, _margins_of, p_value
+from plar.chance.p_value import _drawn, _margins_of, adjusted_p_value
 from plar.engines import LocalEngine
 from plar.measures import as_measure
 from plar.search.ties import best_first
@@ -135,7 +135,7 @@ def test_a_statistic_that_hardly_varies(size: int) -> None:
     for n_values in (2, 5, 7, 10):
         for more in range(2):
             cells = {(v, 0): size for v in range(n_values)} | {(0, 0): size - 1 + more, (0, 1): 1}
-            assert p_value(as_table([cells]), 1) > 0.05
+            assert adjusted_p_value(as_table([cells]), 1) > 0.05
 
 
 def test_classes_add_up() -> None:
@@ -160,7 +160,7 @@ def test_no_order_and_no_codes_matter(seed: int) -> None:
         for _ in range(5):
             other = as_table(classes, pick)
             assert association(other) == association(first)
-            assert p_value(other, 3) == p_value(first, 3)
+            assert adjusted_p_value(other, 3) == adjusted_p_value(first, 3)
             if most < 400 and association(first).variance > 0:
                 drawn = [
                     _drawn(_margins_of(table), association(first).mean, 1, 1.0, math.inf) for table in (first, other)
@@ -282,7 +282,7 @@ def test_rare_decisions_among_many_objects(n: int, n_positive: int, size: int, b
     # what equals it has reached it
     assert _drawn(_margins_of(table), statistic, 1, 1.0, math.inf) == pytest.approx(exact, abs=sampling_error(exact))
     least = math.ceil(0.08 / exact)
-    assert p_value(table, least) > 0.05
+    assert adjusted_p_value(table, least) > 0.05
 
 
 @pytest.mark.parametrize("n_classes", [1, 2])
@@ -297,7 +297,7 @@ def test_the_bound_holds(n_classes: int) -> None:
                 exact = tail(law, sum(map(gain, classes), Fraction(0)))
                 if exact <= 0.05:
                     compared += 1
-                    assert p_value(as_table(classes), 1, level=1.0) >= exact  # at this level the bound decides
+                    assert adjusted_p_value(as_table(classes), 1, level=1.0) >= exact  # at this level the bound decides
     assert compared > 500
 
 
@@ -311,7 +311,7 @@ def test_the_bound_holds_over_many_classes(n: int, size: int, positive: int) -> 
         classes = [most] * extreme + [least] * (60 - extreme)
         exact = tail(law, sum(map(gain, classes), Fraction(0)))
         if exact <= 0.05:
-            assert p_value(as_table(classes), 1, level=1.0) >= exact
+            assert adjusted_p_value(as_table(classes), 1, level=1.0) >= exact
 
 
 def test_what_beats_chance_is_rare_indeed() -> None:
@@ -320,7 +320,7 @@ def test_what_beats_chance_is_rare_indeed() -> None:
     for sizes, decided in [((5, 9), (6, 8)), ((3, 20), (20, 3)), ((12, 12, 6), (15, 15)), ((8, 8), (5, 5, 6))]:
         law = law_by_margins(next(iter(as_cells(sizes, decided))))
         for cells in as_cells(sizes, decided):
-            found, exact = p_value(as_table([cells]), 2), 2 * tail(law, gain(cells))
+            found, exact = adjusted_p_value(as_table([cells]), 2), 2 * tail(law, gain(cells))
             if found <= 0.05:
                 beat += 1
                 assert exact <= 0.065
@@ -351,18 +351,18 @@ def test_what_beats_chance_is_rare_indeed() -> None:
 )
 def test_nothing_to_tell(classes: list[Cells]) -> None:
     """No class, no choice, no difference: p is 1."""
-    assert p_value(as_table(classes), 1) == 1.0
-    assert p_value(as_table([*classes, *classes]), 1_000) == 1.0
+    assert adjusted_p_value(as_table(classes), 1) == 1.0
+    assert adjusted_p_value(as_table([*classes, *classes]), 1_000) == 1_000.0
 
 
 def test_as_many_objects_as_there_may_be() -> None:
     half = 2**39
-    assert p_value(as_table([{(0, 0): half, (1, 1): half}]), 100) == 0.0
+    assert adjusted_p_value(as_table([{(0, 0): half, (1, 1): half}]), 100) == 0.0
     # a difference of so many standard deviations
     for n, k, least, most in [(2**40, 1.5, 0.13, 0.14), (10**9, 3.0, 0.001, 0.004), (2**40, 8.0, 1e-15, 1e-6)]:
         quarter, moved = n // 4, round(k * math.sqrt(n) / 4)
         cells = {(0, 0): quarter + moved, (0, 1): quarter - moved, (1, 0): quarter - moved, (1, 1): quarter + moved}
-        assert least <= p_value(as_table([cells]), 1) <= most
+        assert least <= adjusted_p_value(as_table([cells]), 1) <= most
 
 
 @pytest.mark.parametrize("measure", oracle.MEASURES)
@@ -438,7 +438,7 @@ def chosen_by_the_rule(
             least = min(left.values())
             ties = tuple(a for a, theta in left.items() if theta - least <= bound)
             first = ties[0]
-            tested[first] = p_value(table_of(table, R, first), len(candidates), alpha)
+            tested[first] = min(adjusted_p_value(table_of(table, R, first), len(candidates), alpha), 1.0)
             if tested[first] <= alpha:
                 R.append(first)
                 each_ties.append(ties)
@@ -572,9 +572,9 @@ def test_out_of_time_while_candidates_are_tested(monkeypatch: pytest.MonkeyPatch
 
     def late(*args: Any, **kwargs: Any) -> float:
         now[0] += 10.0
-        return p_value(*args, **kwargs)
+        return adjusted_p_value(*args, **kwargs)
 
-    monkeypatch.setattr("plar.search.greedy.p_value", late)
+    monkeypatch.setattr("plar.search.greedy.adjusted_p_value", late)
     # the id, a copy of it, then what beats chance
     found = plar.reduce(known().frame(), "d", alpha=0.05, time_limit=5)
     assert (found.complete, found.attributes, found.rejected) == (False, (), {})
@@ -613,7 +613,7 @@ def p_values(evaluation: Any, n: int, selected: Sequence[int]) -> list[list[floa
     for k in range(len(selected) + 1):
         left = [a for a in range(n) if a not in selected[:k]]
         tables = list(evaluation.cross_tabs(left))
-        found.append([p_value(table, len(left)) for table in tables])
+        found.append([adjusted_p_value(table, len(left)) for table in tables])
         assert evaluation.associations(left) == [association(table) for table in tables]
         if k < len(selected):
             evaluation.select(selected[k])
@@ -626,7 +626,7 @@ def expected_p_values(sample: Sample, selected: Sequence[int]) -> list[list[floa
     for k in range(len(selected) + 1):
         left = [a for a in range(len(names)) if a not in selected[:k]]
         R = [names[a] for a in selected[:k]]
-        found.append([p_value(table_of(table, R, names[a]), len(left)) for a in left])
+        found.append([adjusted_p_value(table_of(table, R, names[a]), len(left)) for a in left])
     return found
 
 
@@ -639,7 +639,9 @@ def test_p_values_do_not_depend_on_engine_and_measure(engine: Any, measure: str)
     several = plar.granulate(inconsistent(1).frame(), **inconsistent(1).roles)
     evaluation = engine.open(several, as_measure(measure))
     evaluation.select(1, 3)
-    assert p_values(evaluation, 4, [])[0][0] == p_value(table_of(inconsistent(1).table(), ["a1", "a3"], "a0"), 4)
+    assert p_values(evaluation, 4, [])[0][0] == adjusted_p_value(
+        table_of(inconsistent(1).table(), ["a1", "a3"], "a0"), 4
+    )
 
 
 def test_p_values_under_a_measure_of_ones_own() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from plar.chance import draws, rank_p_value
 from plar.chance.exact_sums import add_exactly, exact_sums, total_of
-from plar.chance.p_value import p_value, screened_p_value
+from plar.chance.p_value import adjusted_p_value, screened_p_value
 from plar.chance.rank_association import scored_classes, value_buffers
 from plar.chance.statistic import association, impurity
 from plar.uncertainty.ranks import ranks_of
@@ -162,7 +162,7 @@ def test_no_order_and_no_codes_matter(seed: int) -> None:
         for _ in range(5):
             other = as_table(classes, pick, ranked=True)
             assert association(other) == association(first)
-            assert p_value(other, 1, 0.9) == p_value(first, 1, 0.9)
+            assert adjusted_p_value(other, 1, 0.9) == adjusted_p_value(first, 1, 0.9)
 
 
 # ------------------------------------------------------------------------------------------------------------ p-values
@@ -265,17 +265,17 @@ def test_where_rare_values_meet_rare_numbers_tables_are_drawn() -> None:
     # three of twenty, of which two in a hundred are others than 0
     exact = sum(math.comb(20, k) * math.comb(980, 20 - k) for k in range(3, 21)) / math.comb(1000, 20)
     assert screened < 0.2 * exact
-    assert p_value(table, 1) == pytest.approx(exact, rel=0.6)
+    assert adjusted_p_value(table, 1) == pytest.approx(exact, rel=0.6)
 
 
 def test_strong_and_weak() -> None:
     numbers = list(range(400))
     strong = Counter((number // 100, number) for number in numbers)
     weak = Counter((number % 4, number) for number in numbers)
-    assert p_value(as_table([strong], ranked=True), 1000) < 1e-6
-    assert p_value(as_table([weak], ranked=True), 1) > 0.5
+    assert adjusted_p_value(as_table([strong], ranked=True), 1000) < 1e-6
+    assert adjusted_p_value(as_table([weak], ranked=True), 1) > 0.5
     many = Counter((number % 4 + 4 * (number > 240_000), number) for number in range(300_000))
-    assert p_value(as_table([many], ranked=True), 1000) < 1e-6
+    assert adjusted_p_value(as_table([many], ranked=True), 1000) < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -292,4 +292,4 @@ def test_strong_and_weak() -> None:
 def test_nothing_to_tell(classes: list[Cells]) -> None:
     table = as_table(classes, ranked=True)
     assert association(table) == (0.0, 0.0, 0.0)
-    assert p_value(table, 1) == 1.0
+    assert adjusted_p_value(table, 1) == 1.0

@@ -290,7 +290,7 @@ def forgeries(records: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
     add("other classes", "pass", given=[0])
     add("another candidate", "test", candidate=9)
     add("other classes of a test", "test", given=[5, 1])
-    add("a negative p-value", "test", p_value=-0.5)
+    add("a negative p-value", "test", adjusted=-0.5)
     add("another column", "step", column="noise")
     add("another share", "step", share=0.5)
     add("negative seconds", "step", seconds=-1.0)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import plar
-from plar.chance.p_value import p_value, screened_p_value
+from plar.chance.p_value import adjusted_p_value, screened_p_value
 from plar.chance.statistic import association
 from plar.uncertainty.strata import CrossTab
 from support import oracle
@@ -69,7 +69,7 @@ class Measured:
 
     def tested(self, given: Sequence[str], a: str, n: int, alpha: float) -> float:
         """The p-value of all stages, times n."""
-        return p_value(self._cross_tab(given, a), n, alpha)
+        return adjusted_p_value(self._cross_tab(given, a), n, alpha)
 
     def _cross_tab(self, given: Sequence[str], a: str) -> CrossTab:
         return as_table(classes_of(self.table, given, a), ranked=self.ridits is not None)

@@ -56,8 +56,10 @@ class _Margins(NamedTuple):
     expected: float
 
 
-def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) -> float:
-    """How likely a candidate reaches its statistic by chance, times the number of candidates; compare it to the level.
+def adjusted_p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) -> float:
+    """The probability that chance alone reaches a candidate's statistic, times the number of candidates.
+
+    To be compared with the level; it may exceed 1.
 
     Three stages. The tail of the gamma distribution with that mean and variance is the answer if it is above
     the level; below it is only a screen, since it is too small where rare values meet rare decisions. Then a
@@ -67,9 +69,9 @@ def p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_ALPHA) ->
     measured = association(table)
     screened = n_candidates * screened_p_value(measured)
     if screened > level:
-        return min(screened, 1.0)
+        return screened
     confirmed = _confirmed if table.scores is None else confirmed_by_ranks
-    return min(confirmed(table, measured, screened, n_candidates, level), 1.0)
+    return confirmed(table, measured, screened, n_candidates, level)
 
 
 def _confirmed(table: CrossTab, measured: Association, screened: float, n_candidates: int, level: float) -> float:
@@ -86,7 +88,7 @@ def _confirmed(table: CrossTab, measured: Association, screened: float, n_candid
 
 
 def screened_p_value(measured: Association) -> float:
-    """How likely a candidate reaches its statistic by chance, if that has the gamma distribution of its moments.
+    """The probability that chance alone reaches a statistic, if that has the gamma distribution of its moments.
 
     Right where it is large; too small, far in the tail, where rare values meet rare decisions.
     """

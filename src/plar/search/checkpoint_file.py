@@ -96,11 +96,11 @@ class SavedPass:
 
 @dataclass(frozen=True)
 class SavedTest:
-    """The exact p-value of a candidate within the classes of U/`given`."""
+    """The exact p-value of a candidate within the classes of U/`given`, times the number of candidates."""
 
     candidate: int
     given: tuple[int, ...]
-    p_value: float
+    adjusted: float
 
 
 SelectRecord: TypeAlias = SavedPass | SavedTest | SelectionStep

@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
-from plar.chance.p_value import p_value, screened_p_value
+from plar.chance.p_value import adjusted_p_value, screened_p_value
 from plar.engines.base import Evaluation, GranuleSet
 from plar.engines.job_progress import JobProgress, Watch
 from plar.errors import Interrupted
@@ -202,9 +202,9 @@ class GreedySearch(Search):
         if choice.p_value is not None:
             return evaluation.select(choice.best), choice.p_value
         cross_tab = next(iter(evaluation.cross_tabs([choice.best])))
-        with in_background(partial(p_value, cross_tab, n_candidates)) as tested:
+        with in_background(partial(adjusted_p_value, cross_tab, n_candidates)) as tested:
             theta = evaluation.select(choice.best)
-            return theta, tested()
+            return theta, min(tested(), 1.0)
 
     def _first_beyond_chance(
         self, evaluation: Evaluation, candidates: Sequence[int], alpha: float
@@ -220,7 +220,7 @@ class GreedySearch(Search):
                 if screened > alpha:
                     p_values[a] = min(screened, 1.0)
                     continue
-                p_values[a] = p_value(next(iter(evaluation.cross_tabs([a]))), n, alpha)
+                p_values[a] = min(adjusted_p_value(next(iter(evaluation.cross_tabs([a]))), n, alpha), 1.0)
                 if p_values[a] <= alpha:
                     return a, p_values
                 self._check_time()

@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import Any
 
 from plar.chance.association import Association
-from plar.chance.p_value import p_value, screened_p_value
+from plar.chance.p_value import adjusted_p_value, screened_p_value
 from plar.engines.base import GranuleSet
 from plar.engines.stratification import Stratification
 from plar.errors import AllRowsDropped, Interrupted, printable, warn
@@ -188,7 +188,7 @@ class SelectionSearch:
         for a in best_first(scores, _TIE_BOUND):
             if n * screened_p_value(measured[a]) > alpha:
                 continue
-            adjusted = self._p_value(a, n)
+            adjusted = self._adjusted_p_value(a, n)
             if adjusted <= alpha:
                 excess = _excess(measured[a])
                 return SelectionStep(
@@ -259,13 +259,13 @@ class SelectionSearch:
     def _confirmed(self, a: int, candidate: _Candidate, began: float) -> SelectionStep | None:
         """The step that adds a candidate, if exact tests confirm what the screens said; else it is out."""
         alpha = self._options.alpha
-        adjusted = self._p_value(a, self._n_candidates, ())
+        adjusted = self._adjusted_p_value(a, self._n_candidates, ())
         p = adjusted / self._n_candidates
         if adjusted > alpha:
             self._reject(a, p, ())
             return None
         if candidate.largest_given:
-            p = self._p_value(a, 1, candidate.largest_given)
+            p = self._adjusted_p_value(a, 1, candidate.largest_given)
             if p > alpha:
                 self._reject(a, p, candidate.largest_given)
                 return None
@@ -281,15 +281,15 @@ class SelectionSearch:
 
     # -- both ----------------------------------------------------------------------------------------------------
 
-    def _p_value(self, a: int, n_candidates: int, within: tuple[int, ...] | None = None) -> float:
+    def _adjusted_p_value(self, a: int, n_candidates: int, within: tuple[int, ...] | None = None) -> float:
         """The exact p-value within the classes of U/R, or of U/`within`, times the number of candidates."""
         given = self._selected if within is None else within
-        p = self._checkpoint.tested(a, given)
-        if p is None:
+        adjusted = self._checkpoint.tested(a, given)
+        if adjusted is None:
             cross_tab = next(iter(self._strata.cross_tabs([a], within)))
-            p = p_value(cross_tab, n_candidates, self._options.alpha)
-            self._checkpoint.add_test(a, given, p)
-        return p
+            adjusted = adjusted_p_value(cross_tab, n_candidates, self._options.alpha)
+            self._checkpoint.add_test(a, given, adjusted)
+        return adjusted
 
     def _score(self, excess: float) -> int:
         """An excess as a whole number, the smaller the better."""

@@ -83,12 +83,12 @@ class SelectionCheckpoint:
         if saved is None:
             return None
         self._require(saved.candidate == candidate and saved.given == tuple(given))
-        self._require(0 <= saved.p_value < math.inf)
-        return saved.p_value
+        self._require(0 <= saved.adjusted < math.inf)
+        return saved.adjusted
 
-    def add_test(self, candidate: int, given: Sequence[int], p_value: float) -> None:
+    def add_test(self, candidate: int, given: Sequence[int], adjusted: float) -> None:
         """Save the result of an exact test."""
-        self._tests.append(SavedTest(candidate, tuple(given), p_value))
+        self._tests.append(SavedTest(candidate, tuple(given), adjusted))
 
     def finished(self, step: SelectionStep) -> SelectionStep | None:
         """The step as an earlier run took it: the same but for its seconds."""
