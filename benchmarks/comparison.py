@@ -216,16 +216,39 @@ def measured() -> list[Score]:
 
 
 def page_part(scores: Sequence[Score], every_table: bool) -> str:
-    """The means over all tables as Markdown, and, if asked for, each table."""
+    """The figures as Markdown: in one table the means with junk added; or all means, and each table."""
+    if not every_table:
+        return _markdown_with_junk(scores)
     parts = []
     for target in ("classes", "numbers"):
         of_target = [score for score in scores if score.target == target]
-        tables = list(dict.fromkeys(score.table for score in of_target))
-        parts.append(_markdown(f"{len(tables)} tables, {target}", of_target))
-    if every_table:
-        for name in dict.fromkeys(score.table for score in scores):
-            parts.append(_markdown(name, [score for score in scores if score.table == name]))
+        parts.append(_markdown(f"{_n_tables(of_target)} tables, {target}", of_target))
+    for name in dict.fromkeys(score.table for score in scores):
+        parts.append(_markdown(name, [score for score in scores if score.table == name]))
     return "\n".join(parts)
+
+
+def _n_tables(scores: Sequence[Score]) -> int:
+    return len({score.table for score in scores})
+
+
+def _markdown_with_junk(scores: Sequence[Score]) -> str:
+    """A line for each method: means over the tables with a target of classes, then over those with numbers."""
+    with_junk = [score for score in scores if score.junk]
+    classes = [score for score in with_junk if score.target == "classes"]
+    numbers = [score for score in with_junk if score.target == "numbers"]
+    lines = [
+        f"| six junk columns added | {_n_tables(classes)} tables, classes: columns | of them junk | accuracy "
+        f"| {_n_tables(numbers)} tables, numbers: columns | of them junk | R² |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for method, (words, _, _) in methods_for(False, "auto").items():
+        line = f"| {words} "
+        for of_target in (classes, numbers):
+            mean = _mean_score([score for score in of_target if score.method == method])
+            line += f"| {mean.columns:.0f} | {mean.junk_columns:.1f} | {mean.score:.3f} "
+        lines.append(line + "|")
+    return "\n".join(lines) + "\n"
 
 
 def _markdown(title: str, scores: Sequence[Score]) -> str:
