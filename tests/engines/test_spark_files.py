@@ -17,7 +17,7 @@ import plar
 from plar.engines import SparkEngine
 from plar.engines.spark import file_parts, granulate
 from plar.input.tables.remote import RemoteFiles
-from plar.input.tables.source import Selection
+from plar.input.tables.source import ColumnChoice
 from plar.input.tables.spark import SharedFiles
 from plar.input.tables.table import open_source, selectable
 from plar.options import ReadOptions
@@ -167,7 +167,7 @@ def test_partitions_on_other_file_systems(tmp_path: Path, inside: str) -> None:
     try:
         remote = RemoteFiles.open(f"memory://{tmp_path}/{inside}", ReadOptions())
         here = selectable(open_source(f"{tmp_path}/{inside}", ReadOptions()))
-        every = Selection(here.names)
+        every = ColumnChoice(here.names)
         read: pl.DataFrame = remote.select(every)
     finally:
         memory.rm(str(tmp_path), recursive=True)

@@ -35,7 +35,7 @@ from plar.runtime.parallel import in_threads
 from plar.uncertainty.strata import StratifiedRows
 
 #: a candidate: its codes by row, and how many there may be
-Column: TypeAlias = tuple[Codes, int]
+CodedColumn: TypeAlias = tuple[Codes, int]
 
 #: to count so many takes as long as other work on one cell
 _COUNTED_PER_CELL = 64
@@ -57,7 +57,7 @@ _ROWS_AT_ONCE = 1 << 11
 _MAX_CELLS_IN_TURN = 1 << 10
 
 
-def associations(columns: Sequence[Column], rows: StratifiedRows) -> list[Association]:
+def associations(columns: Sequence[CodedColumn], rows: StratifiedRows) -> list[Association]:
     """Measure how each of several candidates goes with the decision; several at a time, in threads.
 
     Examples
@@ -125,7 +125,7 @@ def _numbered(rows: StratifiedRows, n_rows: int) -> _NumberedRows:
     return _NumberedRows(run_of, weights, runs.first)
 
 
-def _sums_of_counted(columns: Sequence[Column], rows: _NumberedRows) -> Ints:
+def _sums_of_counted(columns: Sequence[CodedColumn], rows: _NumberedRows) -> Ints:
     """Fixed-point sums of candidates whose cells are counted in the order of the columns."""
     is_byte = all(codes.dtype == np.uint8 for codes, _ in columns)
     values = np.empty((len(columns), len(rows.run_of)), np.uint8 if is_byte else np.uint32)
@@ -145,7 +145,7 @@ def _buffers_of_cells(rows: _NumberedRows, n_values: int) -> ClassBuffers:
     return ClassBuffers(by_value, of_decision, squares, present, sizes, np.empty(most_decisions, np.int64))
 
 
-def _sums_of_ordered(columns: Sequence[Column], rows: StratifiedRows) -> Ints:
+def _sums_of_ordered(columns: Sequence[CodedColumn], rows: StratifiedRows) -> Ints:
     """Fixed-point sums of candidates that are brought into the order of the classes."""
     order, runs, _ = rows
     values = np.empty((len(columns), len(order)), np.uint32)

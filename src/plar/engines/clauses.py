@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.granules.fingerprint import plain, written
+from plar.granules.fingerprint import spell, to_json
 from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index, Ints, byte_groups, distinct, refine, split
 from plar.measures import Measure
@@ -74,7 +74,7 @@ def with_values(clause: FoundClause, values: Sequence[Sequence[Any]]) -> FoundCl
     """A clause with the values of its rows in place of their codes."""
 
     def decode(row: Sequence[int]) -> tuple[Any, ...]:
-        return tuple(plain(values[a][code]) for a, code in enumerate(row))
+        return tuple(to_json(values[a][code]) for a, code in enumerate(row))
 
     return FoundClause(clause.attributes, decode(clause.row), decode(clause.other))
 
@@ -86,7 +86,7 @@ def encoded(rows: Sequence[Sequence[bytes]], values: Sequence[Sequence[Any]]) ->
         wanted = {row[a] for row in rows}
         code_of: dict[bytes, int] = {}
         for code, value in enumerate(values_of_column):
-            spelling = written(value)
+            spelling = spell(value)
             if spelling in wanted:
                 code_of[spelling] = code
         codes[a] = [code_of.get(row[a], -1) for row in rows]
@@ -242,7 +242,7 @@ class LocalClauseFinder(RowClauseFinder):
 
     def __init__(self, granules: Granules, measure: Measure) -> None:
         def rank(attribute: int, codes: Sequence[int]) -> list[bytes]:
-            return [written(granules.dictionaries[attribute][code]) for code in codes]
+            return [spell(granules.dictionaries[attribute][code]) for code in codes]
 
         super().__init__(granules.coded, label_granules(granules, measure).labels, rank)
         self._granules = granules

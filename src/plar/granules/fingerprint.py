@@ -74,14 +74,14 @@ def _add_rows(sums: _Hashes, counts: NDArray[np.int64], total: _Hashes) -> None:
 
 def _value_hashes(name: str, values: Sequence[Any]) -> _Hashes:
     key = blake2b(name.encode("utf-8", "surrogatepass")).digest()
-    digests = b"".join(blake2b(written(value), digest_size=16, key=key).digest() for value in values)
+    digests = b"".join(blake2b(spell(value), digest_size=16, key=key).digest() for value in values)
     return np.frombuffer(digests, "<u8").astype(np.uint64).reshape(-1, 2)
 
 
-def written(value: Any) -> bytes:
+def spell(value: Any) -> bytes:
     """Spell a value; values that Python calls equal are spelled alike, whatever their types.
 
-    >>> written("a"), written(2), written(2.0), written(None)
+    >>> spell("a"), spell(2), spell(2.0), spell(None)
     (b'sa', b'n2/1', b'n2/1', b'')
     """
     if value is None:
@@ -97,23 +97,23 @@ def written(value: Any) -> bytes:
     return f"{type(value).__name__} {value!r}".encode("utf-8", "surrogatepass")
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """A value as JSON can hold it; other types are spelled out.
 
     >>> import datetime
-    >>> plain(2), plain("x"), plain(datetime.date(2020, 1, 2))
+    >>> to_json(2), to_json("x"), to_json(datetime.date(2020, 1, 2))
     (2, 'x', {'spelled': 'date datetime.date(2020, 1, 2)'})
     """
     if value is None or type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value)):
         return value
-    return {"spelled": written(value).decode("utf-8", "surrogatepass")}
+    return {"spelled": spell(value).decode("utf-8", "surrogatepass")}
 
 
-def spelled(value: Any) -> bytes:
-    """The result of `written` for a value, from that of `plain`."""
+def spell_json(value: Any) -> bytes:
+    """The result of `spell` for a value, from that of `to_json`."""
     if isinstance(value, Mapping):
         return str(value.get("spelled")).encode("utf-8", "surrogatepass")
-    return written(value)
+    return spell(value)
 
 
 def fingerprint_text(sums: Fingerprint) -> str:

@@ -1,8 +1,8 @@
 """Every option of plar in one table: its type, default, check and meaning, and its names in the shell and in Spark ML.
 
-The table is made of four frozen dataclasses, by what the options are about: how a table is read, what is
-searched for, how many reducts are listed, and how a call runs. The public functions, the estimators, the
-Spark ML stage and the commands build the same objects.
+The table is made of five frozen dataclasses, by what the options are about: how a table is read, what is
+searched for, which columns are selected, how many reducts are listed, and how a call runs. The public functions,
+the estimators, the Spark ML stage and the commands build the same objects.
 """
 
 from __future__ import annotations

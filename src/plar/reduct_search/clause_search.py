@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from plar.engines.clauses import ClauseQuestion, FoundClause
 from plar.errors import Given, ParameterError
-from plar.granules.fingerprint import spelled
+from plar.granules.fingerprint import spell_json
 from plar.reduct_search.hitting_sets import HittingSets
 from plar.search.base import Search
 from plar.verification.witnesses import Witnesses, first_false
@@ -63,7 +63,7 @@ class ClauseSearch(Search):
             # many clauses share their rows
             key = repr(row)
             if key not in spelled_rows:
-                spelled_rows[key] = tuple(map(spelled, row))
+                spelled_rows[key] = tuple(map(spell_json, row))
             return spelled_rows[key]
 
         clauses = [Witnesses(attributes, spell(row), spell(other)) for attributes, row, other in saved]

@@ -184,8 +184,8 @@ def core_of(
     needed = [a for a, effect in enumerate(effects) if not effect.equal]
     if epsilon == 0:
         return needed
-    least = Fraction(epsilon) * Fraction(measure.normaliser(n_objects) or 1)
-    return [a for a in needed if effects[a].theta - theta_all > least]
+    threshold = Fraction(epsilon) * Fraction(measure.normaliser(n_objects) or 1)
+    return [a for a in needed if effects[a].theta - theta_all > threshold]
 
 
 def _suspects(granules: GranuleSet, steps: Sequence[Step]) -> list[list[int]]:

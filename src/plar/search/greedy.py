@@ -92,14 +92,16 @@ class GreedySearch(Search):
 
     def _first_attributes(self) -> list[int]:
         """R before the first step: the core, then `include`; under a limit the core's most significant part."""
-        included = sorted(self.include)
-        core = set(self.core) if self.options.begins == "core" else set[int]()
-        free = sorted(core.difference(included))
+        core = self.core if self.options.begins == "core" else []
         if self.options.max_attributes is not None:
-            free.sort(key=lambda a: (-self.effects[a].theta, a))
-            free = free[: self.options.max_attributes - len(included)]
-        core_part = sorted([*free, *core.intersection(included)])
-        return core_part + [a for a in included if a not in core]
+            core = self._most_significant(core, self.options.max_attributes - len(self.include))
+        return core + sorted(self.include.difference(core))
+
+    def _most_significant(self, core: Sequence[int], n_others: int) -> list[int]:
+        """What is included of the core, and so many others of it whose loss would raise Θ most, in table order."""
+        others = [a for a in core if a not in self.include]
+        others.sort(key=lambda a: (-self.effects[a].theta, a))
+        return sorted(self.include.intersection(core) | set(others[:n_others]))
 
     def _begin(self, evaluation: Evaluation) -> None:
         """Begin with the core, with `include`, and with the steps of the checkpoint."""
@@ -128,13 +130,13 @@ class GreedySearch(Search):
         evaluation = self._evaluation
         assert evaluation is not None
         steps = self.checkpoint.steps
-        most = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
+        max_attributes = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
         self.reporter.phase("search", len(steps), self._unsettled_objects)
         self._in_steps = True
         with suppress(_OutOfTime):
             while True:
                 self.complete = self._meets_stop_rule(evaluation)
-                if self.complete or len(self._chosen) >= most or perf_counter() >= self.session.deadline:
+                if self.complete or len(self._chosen) >= max_attributes or perf_counter() >= self.session.deadline:
                     break
                 step = self._step(evaluation)
                 if step is None:
@@ -154,8 +156,8 @@ class GreedySearch(Search):
         if self.options.tolerance == 0:
             return False
         normaliser = self.measure.normaliser(self.granules.n_objects) or 1
-        most = Fraction(self.options.tolerance) * Fraction(normaliser)
-        return evaluation.theta - evaluation.theta_all <= most
+        max_excess = Fraction(self.options.tolerance) * Fraction(normaliser)
+        return evaluation.theta - evaluation.theta_all <= max_excess
 
     def _step(self, evaluation: Evaluation) -> Step | None:
         """Refine U/R by the best attribute; with alpha the best that beats chance, None if none does."""

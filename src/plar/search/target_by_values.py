@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 Groups = NDArray[np.uint8]
 
 
-class Target(Protocol):
+class TargetSummary(Protocol):
     """What is said of the target in a group of rows."""
 
     heads: tuple[str, ...]
@@ -49,12 +49,12 @@ def target_by_values(
         return {}
     if granules.n_decisions < 2 or (numbers is not None and len(numbers) < 2):
         return {granules.conditions[a]: TargetByValue((), (), 0) for a in selected}
-    target: Target = ClassShares(granules) if numbers is None else Quartiles(numbers)
+    target: TargetSummary = ClassShares(granules) if numbers is None else Quartiles(numbers)
     tables = zip(selected, strata.cross_tabs(selected, ()), strict=True)
     return {granules.conditions[a]: _by_values(granules, a, cross_tab, target) for a, cross_tab in tables}
 
 
-def _by_values(granules: GranuleSet, a: int, cross_tab: CrossTab, target: Target) -> TargetByValue:
+def _by_values(granules: GranuleSet, a: int, cross_tab: CrossTab, target: TargetSummary) -> TargetByValue:
     """A line for each of the most frequent values of a column, and one for the others, if there are any."""
     sizes = np.bincount(cross_tab.values, cross_tab.runs.weights, cross_tab.n_values).astype(np.int64)
     shown = _most_frequent(granules, a, sizes)

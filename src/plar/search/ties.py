@@ -8,8 +8,8 @@ from heapq import heappop, heappush
 
 def tied(theta_of: Mapping[int, int], bound: int) -> list[int]:
     """The attributes whose Θ is within the bound of the smallest, in their order."""
-    most = min(theta_of.values()) + bound
-    return [a for a, theta in theta_of.items() if theta <= most]
+    largest = min(theta_of.values()) + bound
+    return [a for a, theta in theta_of.items() if theta <= largest]
 
 
 def best_first(theta_of: Mapping[int, int], bound: int) -> list[int]:

@@ -24,7 +24,7 @@ from plar.engines import as_engine
 from plar.engines.base import Engine
 from plar.errors import Given, TableError
 from plar.input.tables.arrays import MappingSource, MatrixSource, check_unmasked
-from plar.input.tables.source import Selection as ColumnSelection
+from plar.input.tables.source import ColumnChoice
 from plar.input.tables.table import DecisionTable, open_source, selectable, with_roles
 from plar.options import Columns, ReadOptions, RunOptions, wants_bins
 from plar.results.reduct import Reduct
@@ -110,7 +110,7 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         fitted_names = {source.names[j]: fitted.conditions[j] for j in np.flatnonzero(support)}
         known_cuts = fitted.cuts if wants_bins(self.output) else {}
         cuts = {name: known_cuts[known] for name, known in fitted_names.items() if known in known_cuts}
-        return selectable(source).select(ColumnSelection(tuple(fitted_names), cuts, options.spellings))
+        return selectable(source).select(ColumnChoice(tuple(fitted_names), cuts, options.spellings))
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """X after checking its names and number of columns; a frame as it is, anything else as an array."""

@@ -29,7 +29,7 @@ class Labels:
     #: When the granules of a class share a key, no refinement changes even its integer θ, and it can be dropped. The
     #: same array as `labels`, except under SCE: splitting a class into proportional parts keeps its θ, but may change
     #: the integer by rounding.
-    leaves: Index
+    drop_keys: Index
     #: U/C, the pure classes first, each a single granule
     order: Index
     starts: Index
@@ -65,7 +65,7 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     >>> import plar
     >>> g = plar.granulate({"a": [0, 1, 1, 2, 2, 2, 2], "d": [0, 0, 1, 0, 0, 1, 1]}, "d")
     >>> of_sce = label_granules(g, plar.measures.SCE)
-    >>> of_sce.consistent, len(set(of_sce.labels.tolist())), len(set(of_sce.leaves.tolist()))
+    >>> of_sce.consistent, len(set(of_sce.labels.tolist())), len(set(of_sce.drop_keys.tolist()))
     (False, 2, 3)
     """
     if partition is None and granules.consistent:
@@ -76,17 +76,17 @@ def label_granules(granules: Granules, measure: Measure, partition: tuple[Index,
     impure = order[n_pure:]
     base = np.uint32(granules.n_decisions)
     number = np.repeat(np.arange(len(sizes) - n_pure, dtype=np.uint32), sizes[n_pure:])
-    leaves = granules.decision_codes.astype(np.uint32)
-    leaves[impure] = base if measure.kind == PURE else base + number
+    drop_keys = granules.decision_codes.astype(np.uint32)
+    drop_keys[impure] = base if measure.kind == PURE else base + number
     if measure.kind == OWN and not measure.drop_pure:
-        leaves[order[:n_pure]] = base + np.uint32(len(impure)) + np.arange(n_pure, dtype=np.uint32)
-    labels = leaves
+        drop_keys[order[:n_pure]] = base + np.uint32(len(impure)) + np.arange(n_pure, dtype=np.uint32)
+    labels = drop_keys
     proportions: tuple[bytes, ...] = ()
     if measure.kind == ENTROPY and len(impure):
-        labels = leaves.copy()
+        labels = drop_keys.copy()
         numbers, proportions = _proportions(granules, impure, sizes[n_pure:])
         labels[impure] = base + numbers
-    return Labels(labels, leaves, order, starts, n_pure, proportions)
+    return Labels(labels, drop_keys, order, starts, n_pure, proportions)
 
 
 def _proportions(granules: Granules, rows: Index, sizes: NDArray[Any]) -> tuple[Index, tuple[bytes, ...]]:

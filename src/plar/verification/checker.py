@@ -12,7 +12,7 @@ from plar.coding.column_names import ColumnName
 from plar.engines.base import Engine, GranuleSet
 from plar.engines.clauses import ClauseFinder
 from plar.errors import ProofError
-from plar.granules.fingerprint import fingerprint_text, spelled
+from plar.granules.fingerprint import fingerprint_text, spell_json
 from plar.measures import Measure, as_measure
 from plar.options import ReadingKwargs, ReadOptions, RunOptions
 from plar.results.proof import Proof, as_proof
@@ -144,10 +144,10 @@ class _Verifier:
         for i, clause in enumerate(self.proof.clauses):
             if len(clause.row) != len(self.places) or len(clause.other) != len(clause.attributes):
                 raise ProofError(f"Clause {i} of the proof does not hold: it lacks values, or has too many.")
-            row = [spelled(value) for value in clause.row]
+            row = [spell_json(value) for value in clause.row]
             other = list(row)
             for name, value in zip(clause.attributes, clause.other, strict=True):
-                other[self.places[name]] = spelled(value)
+                other[self.places[name]] = spell_json(value)
             yield Witnesses(self.clauses[i], tuple(row), tuple(other))
 
     def _bound(self, include: frozenset[int], exclude: frozenset[int]) -> int | None:

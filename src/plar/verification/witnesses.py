@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from math import gcd
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from plar.engines.clauses import ClauseFinder
-from plar.measures import Measure
+from plar.measures import ENTROPY, PURE, Measure
+
+#: of a class of U/C: its decision, what stands for all impure classes, its proportions, or its number
+Label: TypeAlias = int | str | tuple[tuple[int, int], ...]
 
 
 class Witnesses(NamedTuple):
-    """The attributes of a clause, and the two rows that are said to prove it, their values spelled by `spelled`."""
+    """The attributes of a clause, and the two rows that are said to prove it, their values spelled by `spell_json`."""
 
     attributes: Collection[int]
     row: tuple[bytes, ...]
@@ -40,11 +43,13 @@ def first_false(clauses: Sequence[Witnesses], clause_finder: ClauseFinder, measu
     return None
 
 
-def _label(measure: Measure, decisions: Mapping[int, int], number: int) -> Any:
+def _label(measure: Measure, decisions: Mapping[int, int], number: int) -> Label:
     """The label of a class of U/C by its decisions; `number` where every impure class has its own."""
     if len(decisions) == 1:
         return next(iter(decisions))
-    if measure.name in ("LCE", "CCE"):
-        return f"class {number}"
-    divisor = gcd(*decisions.values())
-    return "*" if measure.name == "PR" else tuple(sorted((d, n // divisor) for d, n in decisions.items()))
+    if measure.kind == PURE:
+        return "*"
+    if measure.kind == ENTROPY:
+        divisor = gcd(*decisions.values())
+        return tuple(sorted((d, n // divisor) for d, n in decisions.items()))
+    return f"class {number}"

@@ -14,7 +14,7 @@ import numpy as np
 from numba import cuda
 from numba.core import config
 
-from plar.engines.cuda.kernels import LANES, DeviceArray, grid, interleave
+from plar.engines.cuda.kernels import LANES_PER_WORD, DeviceArray, grid, interleave
 from plar.engines.cuda.partition import DeviceCodes
 from plar.errors import EngineUnavailable
 from plar.granules.granules import Granules
@@ -113,11 +113,11 @@ class DeviceColumns:
             if max_bytes is not None:
                 width = max(1, max_bytes // (self._n_rows * dtype.itemsize))
             if in_lanes:
-                width = -(-width // LANES) * LANES
+                width = -(-width // LANES_PER_WORD) * LANES_PER_WORD
             for i in range(0, len(group), width):
                 attributes = np.array(group[i : i + width])
                 stride = _row_words(len(attributes)) if in_lanes else 0
-                row_bytes = stride * LANES if in_lanes else len(attributes) * dtype.itemsize
+                row_bytes = stride * LANES_PER_WORD if in_lanes else len(attributes) * dtype.itemsize
                 most = max(n_values[a] for a in attributes)
                 blocks.append(DeviceBlock(attributes, most, dtype, stride, self._n_rows * row_bytes))
         return blocks
@@ -130,7 +130,7 @@ class DeviceColumns:
             column = np.ascontiguousarray(self._granules.columns[attribute])
             return DeviceCodes(cuda.to_device(column), 1, 0, n_values)
         if block.stride:
-            return DeviceCodes(block.data.view(np.uint8), LANES * block.stride, place, n_values)
+            return DeviceCodes(block.data.view(np.uint8), LANES_PER_WORD * block.stride, place, n_values)
         return DeviceCodes(block.data, 1, place * self._n_rows, n_values)
 
     def passes(self) -> Iterator[tuple[DeviceBlock, DeviceArray, Any]]:
@@ -160,7 +160,7 @@ class DeviceColumns:
     def _columns_per_portion(self, block: DeviceBlock) -> int:
         """How many columns are sent at a time: whole words of lanes."""
         width = max(1, _PORTION_BYTES // (self._n_rows * block.dtype.itemsize))
-        return min(-(-width // LANES), -(-len(block.attributes) // LANES)) * LANES
+        return min(-(-width // LANES_PER_WORD), -(-len(block.attributes) // LANES_PER_WORD)) * LANES_PER_WORD
 
     def _send(self, block: DeviceBlock, data: DeviceArray) -> None:
         """Send columns portion by portion: threads gather them in page-locked memory; lanes are made on the device."""
@@ -176,8 +176,8 @@ class DeviceColumns:
             self._fetch(attributes, flat.reshape(len(attributes), n))
             if block.stride:
                 self._staged[turn][: len(flat)].copy_to_device(flat, stream=stream)
-                launch = (*grid(n * -(-len(attributes) // LANES), _THREADS_PER_BLOCK), stream)
-                interleave[launch](self._staged[turn], n, len(attributes), data, block.stride, first // LANES)
+                launch = (*grid(n * -(-len(attributes) // LANES_PER_WORD), _THREADS_PER_BLOCK), stream)
+                interleave[launch](self._staged[turn], n, len(attributes), data, block.stride, first // LANES_PER_WORD)
             else:
                 data[first * n : first * n + len(flat)].copy_to_device(flat, stream=stream)
 
@@ -194,7 +194,7 @@ class DeviceColumns:
 
 def _row_words(n_lanes: int) -> int:
     """Words of a row of so many lanes; a long row begins at a memory sector."""
-    words = -(-n_lanes // LANES)
+    words = -(-n_lanes // LANES_PER_WORD)
     if words < _MIN_ALIGNED_WORDS:
         return words
     return -(-words // _SECTOR_WORDS) * _SECTOR_WORDS

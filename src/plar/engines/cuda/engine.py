@@ -21,7 +21,7 @@ from plar.engines.base import Engine, LeaveOneOut
 from plar.engines.cuda import hashing
 from plar.engines.cuda import kernels as cuda_kernels
 from plar.engines.cuda.columns import DeviceBlock, DeviceColumns
-from plar.engines.cuda.kernels import LANES, DeviceArray, grid, shared_bytes
+from plar.engines.cuda.kernels import LANES_PER_WORD, DeviceArray, grid, shared_bytes
 from plar.engines.cuda.partition import DevicePartition, Refinery
 from plar.engines.job_progress import Watch
 from plar.engines.local.kernels import as_int
@@ -248,7 +248,7 @@ class CudaEvaluation:
         now = self._now
         n_values = block.n_values
         pure = self._kind == PURE
-        n_words = -(-len(block.attributes) // LANES)
+        n_words = -(-len(block.attributes) // LANES_PER_WORD)
         threads = _THREADS_PER_BLOCK
         while shared_bytes(threads, n_values, self._counter) > _SHARED_BYTES:
             threads //= 2
@@ -256,20 +256,20 @@ class CudaEvaluation:
         piece = self._piece_rows(n_words, threads, shared)
         n_pieces = -(-now.n_rows // piece)
         is_cut = now.largest > piece
-        size = 2 * n_pieces * n_values * LANES * n_words if is_cut else 1
+        size = 2 * n_pieces * n_values * LANES_PER_WORD * n_words if is_cut else 1
         if len(self._cut) < size:
             self._cut = cuda.device_array(size, self._counter)
-        sums = self._zeros(block, 3 * LANES * n_words, stream)
+        sums = self._zeros(block, 3 * LANES_PER_WORD * n_words, stream)
         if is_cut:
             self._clear(self._cut, size, self._counter(0), stream)
         cells = cuda_kernels.cells_kernel(pure, self._counter, self._exact and not pure)
         lanes = data, np.uint32(block.stride), np.uint64(n_words)
         launch = (*grid(n_pieces * n_words, threads), stream, shared)
-        cells[launch](self._f, lanes, now[:6], np.uint64(piece), np.uint64(n_values), self._cut, sums)
+        cells[launch](self._f, lanes, now.segments, np.uint64(piece), np.uint64(n_values), self._cut, sums)
         if is_cut:
-            sizes = np.uint64(n_pieces), np.uint64(n_values), np.uint64(LANES * n_words)
+            sizes = np.uint64(n_pieces), np.uint64(n_values), np.uint64(LANES_PER_WORD * n_words)
             impure = self._counter(np.iinfo(self._counter).max)
-            launch_merge = (*grid(n_pieces * LANES * n_words, _THREADS_PER_BLOCK), stream)
+            launch_merge = (*grid(n_pieces * LANES_PER_WORD * n_words, _THREADS_PER_BLOCK), stream)
             cuda_kernels.merge[launch_merge](self._f, self._cut, impure, *sizes, sums)
         return sums
 
@@ -292,7 +292,7 @@ class CudaEvaluation:
             part_sums = sums[3 * i : 3 * (i + batch)]
             column_codes = data, np.uint64(self._n_rows), part, np.uint64(block.n_values)
             launch = (*grid(len(part) * now.n_rows, _THREADS_PER_BLOCK), stream)
-            hashing.count_cells[launch](self._kind, *column_codes, now[:4], self._hashed, np.uint64(capacity))
+            hashing.count_cells[launch](self._kind, *column_codes, now.rows, self._hashed, np.uint64(capacity))
             launch = (*grid(len(part) * (capacity // _SLOTS_PER_THREAD), _THREADS_PER_BLOCK), stream)
             stretch = np.uint64(_SLOTS_PER_THREAD)
             hashing.sweep[launch](self._f, self._hashed, np.uint64(capacity), stretch, part_sums)

@@ -10,6 +10,7 @@ from numba import cuda
 from plar.engines.cuda.kernels import add_f, add_up, device, kernel
 from plar.engines.local.kernels import F
 from plar.grouping.partition import Array
+from plar.measures import PURE
 from plar.runtime.jit import jit
 
 U = np.uint64
@@ -64,7 +65,7 @@ def count_cells(
     run = U(run_of[i])
     first = table * capacity
     slot = _add_to_slot(U(class_of[i]) * n_values + code, w, slots, first, capacity)
-    if kind == 0:
+    if kind == PURE:
         owner = U(cuda.atomic.cas(owners, slot, _0, run + _1))
         if owner != _0 and owner != run + _1:
             owners[slot] = EMPTY
@@ -76,7 +77,7 @@ def count_cells(
 def sweep(f: F, tables: Any, capacity: U, stretch: U, sums: Array) -> None:
     """Add θ of the cells in hash tables, and clear the tables."""
     slots, owners = tables
-    pure = f[0] == 0
+    pure = f[0] == PURE
     sum3 = cuda.local.array(3, np.int64)
     per_table = capacity // stretch
     thread = U(cuda.grid(1))

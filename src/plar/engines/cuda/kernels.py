@@ -29,15 +29,15 @@ DeviceArray: TypeAlias = Any
 
 U = np.uint64
 #: candidates in a word
-LANES = 4
+LANES_PER_WORD = 4
 #: words of the sums of all of them
-_SUM_WORDS = 3 * LANES
+_SUM_WORDS = 3 * LANES_PER_WORD
 #: the stride of a thread's counters: each warp has one bank per thread, so that no two threads need the same bank
 _WARP_THREADS = 32
 
 _0, _1, _2, _4, _5, _8, _31, _255 = map(U, (0, 1, 2, 4, 5, 8, 31, 255))
 #: from the counters of a value to those of the next
-_VALUE = U(LANES * _WARP_THREADS)
+_VALUE = U(LANES_PER_WORD * _WARP_THREADS)
 #: from the counter of a lane to that of the next
 _LANE = U(_WARP_THREADS)
 #: classes of up to this many rows are compared row by row
@@ -67,7 +67,8 @@ def grid(n: int, threads: int) -> tuple[int, int]:
 
 def shared_bytes(threads: int, n_values: int, counter: Any) -> int:
     """Shared memory of a block of `cells_kernel`: counters of run and class for each lane and value."""
-    return -(-threads // _WARP_THREADS) * _WARP_THREADS * 2 * LANES * n_values * int(np.dtype(counter).itemsize)
+    n_counters = -(-threads // _WARP_THREADS) * _WARP_THREADS * 2 * LANES_PER_WORD * n_values
+    return n_counters * int(np.dtype(counter).itemsize)
 
 
 @kernel
@@ -81,14 +82,14 @@ def clear(values: Array, n: int, value: Any) -> None:
 def interleave(columns: Array, n: int, width: int, x: Array, stride: int, first: int) -> None:
     """Put columns of bytes, one after another, into lanes: words `first` and following of every row."""
     i = cuda.grid(1)
-    words = (width + LANES - 1) // LANES
+    words = (width + LANES_PER_WORD - 1) // LANES_PER_WORD
     if i < n * words:
         row = i // words
         word = i % words
         packed = np.uint32(0)
         # lanes without a column are zero, since kernels count them too
-        for k in range(min(LANES, width - word * LANES)):
-            packed |= np.uint32(columns[(word * LANES + k) * n + row]) << np.uint32(8 * k)
+        for k in range(min(LANES_PER_WORD, width - word * LANES_PER_WORD)):
+            packed |= np.uint32(columns[(word * LANES_PER_WORD + k) * n + row]) << np.uint32(8 * k)
         x[row * stride + first + word] = packed
 
 
@@ -130,7 +131,7 @@ def _count(size: int, lanes: Any, i: U, weights: Array, counts: Array, at: U) ->
     for j in range(size):
         batch[j] = _fetch(lanes, i + U(j))
     for j in range(size):
-        for k in range(LANES):
+        for k in range(LANES_PER_WORD):
             counts[at + _counter(batch[j], k)] += weights[i + U(j)]
 
 
@@ -172,12 +173,12 @@ def _leave_all(
     further = n_values * _VALUE
     if (stop - first) * _2 > n_values:
         for v in range(n_values):
-            for k in range(LANES):
+            for k in range(LANES_PER_WORD):
                 _leave(is_run, modes, f, counts, at + v * _VALUE + U(k) * _LANE, further, k, sums)
     else:
         for j in range(first, stop):
             row = _fetch(lanes, j)
-            for k in range(LANES):
+            for k in range(LANES_PER_WORD):
                 _leave(is_run, modes, f, counts, at + _counter(row, k), further, k, sums)
 
 
@@ -202,7 +203,7 @@ def _pair_up(
         if start + U(j) >= end:
             return
         weight = np.uint32(w[j])  # 32 bits are enough where f has a table
-        for k in range(LANES):
+        for k in range(LANES_PER_WORD):
             c = np.uint32(0)
             d = np.uint32(0)
             conflict = False
@@ -287,7 +288,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                     w = weights[i]
                     i += _1
                     ahead = _fetch(lanes, min(i, n - _1))
-                    for k in range(LANES):
+                    for k in range(LANES_PER_WORD):
                         a = mine + further + _counter(row, k)
                         if pure:
                             counts[a] = w if counts[a] == zero else impure
@@ -316,7 +317,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                     run_place = run_start // piece
                     run_is_cut = (run_end - _1) // piece != run_place
                     for v in range(n_values):
-                        for k in range(LANES):
+                        for k in range(LANES_PER_WORD):
                             a = mine + v * _VALUE + U(k) * _LANE
                             d = counts[a]
                             cell = ((place * n_values + v) * n_words + word) * _4 + U(k)
@@ -337,7 +338,7 @@ def cells_kernel(pure: bool, counter: Any, exact: bool) -> Any:
                 r += _1
             if is_cut:
                 for v in range(n_values):
-                    for k in range(LANES):
+                    for k in range(LANES_PER_WORD):
                         a = mine + further + v * _VALUE + U(k) * _LANE
                         e = counts[a]
                         if e != zero:

@@ -20,6 +20,7 @@ from plar.engines.cuda.sorting import THREADS, Sorter
 from plar.engines.local.kernels import F, as_int
 from plar.granules.granules import Granules
 from plar.grouping.partition import Array
+from plar.measures import PURE
 from plar.uncertainty.labels import Labels
 
 _LOW = np.int64(0xFFFFFFFF)
@@ -59,7 +60,7 @@ _MARKS = 0
 _OBJECTS = 1
 
 # Rows of the array of flags of the classes:
-#: whether it stays, since it has several leaf keys
+#: whether it stays, since it has several drop keys
 _STAYS = 0
 #: whether it has several labels
 _IS_UNSETTLED = 1
@@ -98,6 +99,16 @@ class DevicePartition(NamedTuple):
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.order)
+
+    @property
+    def rows(self) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
+        """What a kernel needs to know of the rows: in which order, with which weights, of which classes and runs."""
+        return self.order, self.weights, self.class_of, self.run_of
+
+    @property
+    def segments(self) -> tuple[DeviceArray, ...]:
+        """The same, and where classes and runs begin."""
+        return (*self.rows, self.starts, self.runs)
 
 
 @kernel
@@ -140,8 +151,8 @@ def _mark(
 
 
 @kernel
-def _find_segments(n: int, leaves: Array, labels: Array, layout: Array, marked: Array, flags: Array) -> None:
-    # After the prefix sums: where classes and runs begin, which classes hold several leaf keys, which several labels.
+def _find_segments(n: int, drop_keys: Array, labels: Array, layout: Array, marked: Array, flags: Array) -> None:
+    # After the prefix sums: where classes and runs begin, which classes hold several drop keys, which several labels.
     rows = layout[_ROW]
     starts = layout[_START]
     runs = layout[_RUN]
@@ -155,7 +166,7 @@ def _find_segments(n: int, leaves: Array, labels: Array, layout: Array, marked: 
         if (after & _LOW) > (before & _LOW):
             starts[c] = i
         else:
-            if leaves[rows[i]] != leaves[rows[i - 1]]:
+            if drop_keys[rows[i]] != drop_keys[rows[i - 1]]:
                 flags[_STAYS, c] = 1
             if labels[rows[i]] != labels[rows[i - 1]]:
                 flags[_IS_UNSETTLED, c] = 1
@@ -203,11 +214,11 @@ def _judge(f: F, n: int, layout: Array, marked: Array, flags: Array, kept_marks:
                 counts[_LARGEST] = max(counts[_LARGEST], high - low)
             if flags[_IS_UNSETTLED, i] != 0:
                 counts[_UNSETTLED] += size
-            if kind == 0 and one_run:
+            if kind == PURE and one_run:
                 counts[target] -= size
-            elif kind != 0 and not one_run:
+            elif kind != PURE and not one_run:
                 add_f(f, np.uint64(size), 1, counts, target)
-        if kind != 0 and i < (marks[n] >> _32):
+        if kind != PURE and i < (marks[n] >> _32):
             low = np.int64(runs[i])
             high = np.int64(runs[i + 1])
             c = (marks[low + 1] & _LOW) - 1
@@ -259,8 +270,11 @@ class Refinery:
         self._f = f
         self._counter = counter
         self._by_row = cuda.to_device(granules.decision_codes), cuda.to_device(granules.counts)
-        leaves = cuda.to_device(labels.leaves)
-        self._leaves_and_labels = leaves, leaves if labels.labels is labels.leaves else cuda.to_device(labels.labels)
+        drop_keys = cuda.to_device(labels.drop_keys)
+        self._keys_and_labels = (
+            drop_keys,
+            drop_keys if labels.labels is labels.drop_keys else cuda.to_device(labels.labels),
+        )
         self._sorter = Sorter(n)
         self._layout = cuda.device_array((3, n + 1), np.uint32)
         self._marked = cuda.device_array((2, n + 1), np.int64)
@@ -296,7 +310,7 @@ class Refinery:
         work = self._layout, self._marked, self._flags
         _mark[every](keys, places, partition.order, self._by_row, *work, self._totals)
         self._sorter.scan(self._marked, n + 1)
-        _find_segments[every](n, *self._leaves_and_labels, *work)
+        _find_segments[every](n, *self._keys_and_labels, *work)
         _judge[min(every[0], _N_JUDGES), THREADS](self._f, n, *work, self._kept, self._totals)
         self._sorter.scan(self._kept, n + 1)
         totals = self._totals.copy_to_host()

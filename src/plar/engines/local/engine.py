@@ -328,10 +328,10 @@ class LocalEvaluation:
         return self._granules.columns[attribute], len(self._granules.dictionaries[attribute])
 
     def _one_class(self) -> _Partition:
-        leaves = self._labels.leaves
+        drop_keys = self._labels.drop_keys
         order = by_decision(self._granules.decision_codes)
         whole = np.array([0, len(order)], np.uint32)
-        if (leaves == leaves[0]).all():
+        if (drop_keys == drop_keys[0]).all():
             return _Partition(order[:0], whole[:1], self._sum(order, whole))
         return _Partition(order, whole, 0)
 
@@ -339,14 +339,14 @@ class LocalEvaluation:
         for group in byte_groups(map(self._column, attributes)):
             if self._stopped or not len(partition.order):
                 break
-            after = split(group, self._labels.leaves, partition.order, partition.starts)
+            after = split(group, self._labels.drop_keys, partition.order, partition.starts)
             theta_dropped = partition.theta_dropped + self._theta_of_dropped(after)
             partition = _Partition(after.order, after.starts, theta_dropped)
         return partition
 
     def _unsettled_in(self, partition: _Partition) -> int:
         """Objects in classes of more than one label."""
-        if self._labels.labels is self._labels.leaves:  # every class here has more than one leaf key
+        if self._labels.labels is self._labels.drop_keys:  # every class here has more than one of them
             return self._weight(partition.order)
         return kernels.count_unsettled_objects(
             self._labels.labels, self._granules.counts, partition.order, partition.starts

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.grouping.partition import Index, Ints, U64Array
+from plar.measures import ENTROPY, PAIRS, PURE
 from plar.runtime.jit import jit
 
 #: a sum in three words, low to high, of weights 1, 2^32 and 2^64; or several such sums, a row each
@@ -94,9 +95,9 @@ def _log_near(n: np.uint64, s: np.uint64, anchor: Pair, ln2: Pair) -> np.uint64:
 
 @jit
 def _f_beyond_table(kind: int, n: np.uint64, log: np.uint64) -> Pair:
-    if kind == 1:
+    if kind == ENTROPY:
         return multiply(n, log)
-    if kind == 2:
+    if kind == PAIRS:
         return multiply(n, n - _ONE)
     square_high, square_low = multiply(n, n)
     high, low = multiply(square_low, n - _ONE)
@@ -113,7 +114,7 @@ def plain_add_f(f: F, n: np.uint64, sign: int, sum3: Sum3, first: int) -> None:
         return
     s = np.uint64(0)
     log = _ONE
-    if kind == 1:
+    if kind == ENTROPY:
         while (n >> s) >= np.uint64(1024):
             s += _ONE
         q = (n >> s) - np.uint64(511)
@@ -150,7 +151,7 @@ def partition_theta(f: F, decisions: Index, counts: Ints, order: Index, starts: 
         for i in range(low, high):
             size += np.uint64(counts[order[i]])
         # most classes are this small; calling add_f for each of them would take five times as long
-        tabled = kind != 0 and size < np.uint64(len(table))
+        tabled = kind != PURE and size < np.uint64(len(table))
         theta = table[size] if tabled else np.int64(0)
         run = np.uint64(0)
         pure = True

@@ -19,7 +19,7 @@ from plar.engines.spark.pieces import (
 )
 from plar.engines.spark.session import explained
 from plar.errors import TableError
-from plar.granules.fingerprint import written
+from plar.granules.fingerprint import spell
 from plar.grouping.partition import Index
 from plar.measures import Measure
 from plar.runtime.spark_calls import spark_call
@@ -33,7 +33,7 @@ _SETS_PER_JOB = 16
 
 T = TypeVar("T")
 #: ranks of the values of each attribute, by code
-Ranks: TypeAlias = list[Index]
+ValueRanks: TypeAlias = list[Index]
 #: how a task answers for the set of this number, given what finds clauses among the rows that meet there
 Answer: TypeAlias = Callable[[RowClauseFinder, int], T]
 
@@ -100,7 +100,7 @@ class SparkClauseFinder:
         return [next((part[i] for part in parts if part[i]), {}) for i in range(len(rows))]
 
     def _ask(
-        self, sets: Sequence[tuple[int, ...]], answer: Answer[T], ranks: Broadcast[Ranks] | None = None
+        self, sets: Sequence[tuple[int, ...]], answer: Answer[T], ranks: Broadcast[ValueRanks] | None = None
     ) -> list[list[T]]:
         """The tasks' answers for each set; each task answers for rows that may be equal on it.
 
@@ -138,7 +138,7 @@ class SparkClauseFinder:
 
 def _ranks(values: Sequence[Any]) -> Index:
     """Rank of each value among those of a column."""
-    order = sorted(range(len(values)), key=lambda code: written(values[code]))
+    order = sorted(range(len(values)), key=lambda code: spell(values[code]))
     return np.argsort(order).astype(np.uint32)
 
 
@@ -159,7 +159,7 @@ def _answers(
     n: int,
     coding: Cardinalities,
     measure: Measure,
-    ranks: Broadcast[Ranks] | None,
+    ranks: Broadcast[ValueRanks] | None,
     answer: Answer[T],
 ) -> Iterator[tuple[int, T]]:
     """Answer for each set, by its number, from the rows of it that meet here."""

@@ -24,7 +24,7 @@ from plar.engines.spark.column_groups import Group, Share
 from plar.grouping.partition import Array, Codes, Index
 
 #: Θ by candidate, to be added up, and the columns on offer
-Scores: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, Codes]]]
+BlockAnswer: TypeAlias = tuple[list[tuple[int, int]], list[tuple[int, Codes]]]
 
 
 class SentPartition(NamedTuple):
@@ -89,7 +89,7 @@ def _scores(
     wanted: frozenset[int],
     scorer: Callable[[], Scorer],
     offer: bool,
-) -> Iterator[Scores]:
+) -> Iterator[BlockAnswer]:
     """Θ(D|R∪{a}) of each block's candidates over the rows still in U/R; `offer` adds the column of the best one."""
     decision_codes, counts = decisions_and_counts.value
     sent = partition.value

@@ -21,7 +21,7 @@ from plar.errors import TableError
 from plar.files.find import Stamp
 from plar.input.tables.frames import FrameSource
 from plar.input.tables.remote import RemoteFiles
-from plar.input.tables.source import RowSource, Selection, Source
+from plar.input.tables.source import ColumnChoice, RowSource, Source
 from plar.input.tables.table import open_source
 from plar.input.tables.text import TextSource
 from plar.input.text.headers import Header
@@ -165,7 +165,9 @@ def _packed(parts: Sequence[T], sizes: Sequence[int], size: int) -> Iterator[lis
 
 
 @spark_call
-def write_parts(context: SparkContext, source: RowSource, selection: Selection, path: str | os.PathLike[str]) -> None:
+def write_parts(
+    context: SparkContext, source: RowSource, selection: ColumnChoice, path: str | os.PathLike[str]
+) -> None:
     """Have a task write each part into a folder, which is complete once it holds _SUCCESS."""
     if "://" in os.fspath(path):
         raise TableError(

@@ -47,7 +47,7 @@ from plar.engines.spark.pieces import (
 from plar.engines.spark.session import explained
 from plar.engines.spark.spark_granules import SparkGranules
 from plar.errors import AllRowsDropped, NoRows
-from plar.granules.fingerprint import add_fingerprints, written
+from plar.granules.fingerprint import add_fingerprints, spell
 from plar.granules.granules import Granules, merge_granules
 from plar.grouping.partition import Codes, smallest_codes
 from plar.input.roles import Roles
@@ -381,7 +381,7 @@ def _ask(partition: int, parts: Iterable[PartGranules], long: list[int], n: int)
         dictionaries = dictionaries_of(part.load())
         for j in long:
             values = dictionaries[j]
-            hash_of: Hashes = np.fromiter((crc32(written(value)) for value in values), np.uint64, len(values))
+            hash_of: Hashes = np.fromiter((crc32(spell(value)) for value in values), np.uint64, len(values))
             for bucket, rows in bucket_rows(hash_of, n):
                 yield bucket, _Question(partition, j, [values[i] for i in rows.tolist()])
 
@@ -394,8 +394,7 @@ def _number_share(records: Iterable[tuple[int, _Question]]) -> Iterator[tuple[li
         values_of.setdefault(question.column, set()).update(question.values)
     # sorted, so that a share that is lost and recomputed gets the same numbers
     numbers = {
-        j: {value: number for number, value in enumerate(sorted(values, key=written))}
-        for j, values in values_of.items()
+        j: {value: number for number, value in enumerate(sorted(values, key=spell))} for j, values in values_of.items()
     }
     yield questions, numbers
 

@@ -227,7 +227,7 @@ class SparkGranules:
             return int(counts.sum())
 
     def with_roles(self, roles: Roles) -> SparkGranules:
-        """Granules over some of the conditions; see `Granules.with_roles`."""
+        """Granules over some of the conditions; the other roles were given when the rows were granulated."""
         late = {
             "missing": roles.missing != "value",
             "missing_decision": roles.missing_decision != "value" and bool(self.n_missing_decisions),

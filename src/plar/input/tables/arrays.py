@@ -15,7 +15,7 @@ from plar.coding.column_names import check_names
 from plar.coding.missing import MissingSpellings
 from plar.coding.series import encode_column, is_categorical
 from plar.errors import Given, TableError
-from plar.input.tables.source import RowSource, Selection, sink_frame
+from plar.input.tables.source import ColumnChoice, RowSource, sink_frame
 from plar.runtime.lazy_polars import pl
 from plar.runtime.parallel import in_threads
 
@@ -38,7 +38,7 @@ class _ArraySource(RowSource):
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         return _encode_each(zip(names, self.columns(names), strict=True), na, self.n_rows)
 
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+    def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; values without a polars type are written as text."""
         columns = zip(selection.names, self.columns(selection.names), strict=True)
         series = [_as_series(name, selection.cut(column, name)) for name, column in columns]
@@ -78,7 +78,7 @@ class MatrixSource(_ArraySource):
         """Code these columns, a block at a time."""
         return encode_matrix(self.data, self.places(names), na)
 
-    def select(self, selection: Selection) -> Any:
+    def select(self, selection: ColumnChoice) -> Any:
         """Select columns, in a type that also holds their bins."""
         matrix = self.data[:, self.places(selection.names)]
         bins = {
@@ -123,7 +123,7 @@ class PandasSource(_ArraySource):
                 named_columns = ((self.names[place], self.data.iloc[:, place]) for place in places)
                 yield from _encode_each(named_columns, na, len(self.data))
 
-    def select(self, selection: Selection) -> Any:
+    def select(self, selection: ColumnChoice) -> Any:
         frame = self.data.iloc[:, self.places(selection.names)]
         if selection.cuts:
             frame = frame.copy()
@@ -156,7 +156,7 @@ class MappingSource(_ArraySource):
         labels = self._labels()
         return (self.data[labels[name]] for name in names)
 
-    def select(self, selection: Selection) -> dict[Hashable, Any]:
+    def select(self, selection: ColumnChoice) -> dict[Hashable, Any]:
         labels = self._labels()
         return {labels[name]: selection.cut(self.data[labels[name]], name) for name in selection.names}
 

@@ -23,7 +23,7 @@ from plar.errors import NoRows, TableError, reason_of
 from plar.files.find import Stamp, check_unchanged, shown_files
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.source import RowSource, Selection, assemble_granules, sink_frame
+from plar.input.tables.source import ColumnChoice, RowSource, assemble_granules, sink_frame
 from plar.runtime.lazy_polars import pl
 from plar.runtime.limits import check_memory, check_memory_used
 from plar.runtime.parallel import in_threads, run_polled
@@ -160,7 +160,7 @@ class FrameSource(RowSource):
         for column in self.encode([name], NO_SPELLINGS):
             row_weights(column, np.ones(len(column.codes), np.int64))
 
-    def select(self, selection: Selection) -> Any:
+    def select(self, selection: ColumnChoice) -> Any:
         """Select columns; those of files as a polars DataFrame."""
         frame = self.data.select([named(name) for name in selection.names])
         if self.files:
@@ -171,7 +171,7 @@ class FrameSource(RowSource):
             named(name).map_batches(partial(selection.cut, name=name), return_dtype=pl.Int64) for name in selection.cuts
         )
 
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+    def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Write columns to a file, streaming if none is cut into bins."""
         frame = self.frame.select([named(name) for name in selection.names])
         if selection.cuts:
@@ -190,7 +190,7 @@ class ArrowSource(FrameSource):
     #: the Arrow table as given
     table: pyarrow.Table | pyarrow.RecordBatch = field(kw_only=True)
 
-    def select(self, selection: Selection) -> pyarrow.Table | pyarrow.RecordBatch:
+    def select(self, selection: ColumnChoice) -> pyarrow.Table | pyarrow.RecordBatch:
         table = self.table.select(list(selection.names))
         for j, name in enumerate(selection.names):
             if name in selection.cuts:

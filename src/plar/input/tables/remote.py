@@ -18,7 +18,7 @@ from plar.files.find import known_format
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
 from plar.input.tables.frames import FrameSource, common_type
-from plar.input.tables.source import RowSource, Selection, Source
+from plar.input.tables.source import ColumnChoice, RowSource, Source
 from plar.input.tables.table import open_source, selectable
 from plar.input.tables.typed import n_fixed, partition_columns, with_partition
 from plar.options import ReadOptions
@@ -79,7 +79,7 @@ class RemoteFiles(RowSource):
             assert isinstance(rows, RowSource)
             yield from rows.encode(names, na)
 
-    def select(self, selection: Selection) -> pl.DataFrame:
+    def select(self, selection: ColumnChoice) -> pl.DataFrame:
         frames: list[pl.DataFrame] = [selectable(source).select(selection) for source in self._each()]
         return pl.concat(frames)
 

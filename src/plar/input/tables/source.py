@@ -32,7 +32,7 @@ _COMPRESSIONS: dict[str, Literal["uncompressed", "gzip", "zstd"]] = {"": "uncomp
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selection:
+class ColumnChoice:
     """Columns to select, in this order, and cut points for some of them; `na` and `decimal` as when reading."""
 
     names: tuple[str, ...]
@@ -91,10 +91,10 @@ class Selectable(Source):
     """Data whose columns can be selected, with all rows."""
 
     @abstractmethod
-    def select(self, selection: Selection) -> Any:
+    def select(self, selection: ColumnChoice) -> Any:
         """Select columns, as the same kind of table."""
 
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+    def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Write what `select` returns."""
         sink_frame(self.select(selection).lazy(), path)
 
@@ -152,10 +152,11 @@ def assemble_granules(
     are distinct. `text` says that values are as written, so that text, which in typed tables is not a number, can be
     cut. `cuts` are those of columns that hold bins already.
     """
-    decision = list(_check_lengths(decision_and_weights, roles.coded_y))
     n_rows = int(counts.sum())
+    decision = list(_check_lengths(decision_and_weights, roles.coded_y))
     if roles.weights is not None:
-        counts = row_weights(decision.pop(), counts)
+        weights = decision.pop()
+        counts = row_weights(weights, counts)
         if roles.weights_count_rows:
             n_rows = int(counts.sum())
     if roles.coded_y is not None:

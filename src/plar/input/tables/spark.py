@@ -20,7 +20,7 @@ from plar.errors import Given, TableError
 from plar.files.write import output_format
 from plar.granules.granules import Granules
 from plar.input.roles import Roles, assign
-from plar.input.tables.source import RowSource, Selectable, Selection
+from plar.input.tables.source import ColumnChoice, RowSource, Selectable
 from plar.options import ReadOptions
 from plar.runtime.spark_calls import spark_call
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
 #: writes the columns of a selection of some rows into a folder
-WriteParts: TypeAlias = Callable[[RowSource, Selection, str | os.PathLike[str]], None]
+WriteParts: TypeAlias = Callable[[RowSource, ColumnChoice, str | os.PathLike[str]], None]
 
 #: Spark's types of text, by name
 _TEXT = ("string", "char", "varchar")
@@ -80,11 +80,11 @@ class SharedFiles(ClusterSource):
             write=write,
         )
 
-    def select(self, selection: Selection) -> Any:
+    def select(self, selection: ColumnChoice) -> Any:
         """Read columns on this machine."""
         return self.data.select(selection)
 
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+    def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Have the tasks write a folder, one file per part; it is complete once it holds _SUCCESS."""
         self.write(self.data, selection, path)
 
@@ -114,12 +114,12 @@ class SparkSource(ClusterSource):
             )
         return roles
 
-    def select(self, selection: Selection) -> DataFrame:
+    def select(self, selection: ColumnChoice) -> DataFrame:
         """Select columns, on the cluster."""
         return select_places(self.data, self.places(selection.names), selection)
 
     @spark_call
-    def sink(self, selection: Selection, path: str | os.PathLike[str]) -> None:
+    def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Let Spark write a folder, which is complete once it holds _SUCCESS."""
         folder = os.fspath(path)
         kind = _writer(path)
@@ -138,7 +138,7 @@ class SparkSource(ClusterSource):
         _writer(path)
 
 
-def select_places(frame: DataFrame, places: Sequence[int], selection: Selection | None = None) -> DataFrame:
+def select_places(frame: DataFrame, places: Sequence[int], selection: ColumnChoice | None = None) -> DataFrame:
     """Select columns by position, cut as the selection says: names may contain dots, or differ only in case."""
     names = frame.columns
     fields = frame.schema.fields
@@ -159,7 +159,7 @@ def plain(value: SparkColumn, kind: DataType) -> SparkColumn:
     return value.cast(StringType()) if kind.typeName() in _TEXT else value
 
 
-def _binned(value: SparkColumn, field: StructField, selection: Selection) -> SparkColumn:
+def _binned(value: SparkColumn, field: StructField, selection: ColumnChoice) -> SparkColumn:
     """Replace values with bin numbers, null if missing; a value that is not a number fails."""
     from pyspark.sql import functions as sql
 

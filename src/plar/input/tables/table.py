@@ -19,7 +19,7 @@ from plar.input.roles import Roles
 from plar.input.tables.arrays import MappingSource, MatrixSource, PandasSource, encode_y, name_of_y
 from plar.input.tables.frames import open_frame
 from plar.input.tables.granules import GranuleSource, compared_as_numbers
-from plar.input.tables.source import Selectable, Selection, Source
+from plar.input.tables.source import ColumnChoice, Selectable, Source
 from plar.input.tables.spark import SparkSource
 from plar.input.tables.text import TextSource
 from plar.input.tables.typed import open_typed
@@ -136,7 +136,7 @@ class DecisionTable:
         """Refuse a place where `sink` could not write, before any work is done."""
         selectable(self.source).check_output(path)
 
-    def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> Selection:
+    def _selection(self, names: Iterable[ColumnName], cuts: Mapping[str, Cuts] | None) -> ColumnChoice:
         decision = () if self.roles.coded_y is not None else self.decision
         return _selection(self.source, by_label(names, self.source.int_column_labels), decision, cuts, self.options)
 
@@ -265,10 +265,10 @@ def selectable(source: Source) -> Selectable:
 
 def _selection(
     source: Source, attributes: Any, decision: Sequence[str], cuts: Mapping[str, Cuts] | None, options: ReadOptions
-) -> Selection:
+) -> ColumnChoice:
     """Columns to keep, in table order, then the decision."""
     chosen = set(resolve_all(source.names, attributes, "column")) - set(decision)
-    return Selection(
+    return ColumnChoice(
         names=(*(name for name in source.names if name in chosen), *decision),
         cuts={name: points for name, points in (cuts or {}).items() if name in chosen},
         na=options.spellings,

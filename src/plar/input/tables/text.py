@@ -11,7 +11,7 @@ from plar.coding.codes import Column
 from plar.coding.missing import MissingSpellings
 from plar.granules.granules import Granules
 from plar.input.roles import Roles
-from plar.input.tables.source import RowSource, Selection, assemble_granules
+from plar.input.tables.source import ColumnChoice, RowSource, assemble_granules
 from plar.input.text.numbers import warn_of_spellings
 from plar.input.text.reader import CodedRows, TextFile, open_text
 from plar.options import ReadOptions
@@ -66,7 +66,7 @@ class TextSource(RowSource):
             warn_of_spellings({name: values for name, values in values_of if name not in numeric_names})
         return granules
 
-    def select(self, selection: Selection) -> pl.DataFrame:
+    def select(self, selection: ColumnChoice) -> pl.DataFrame:
         """Read columns into a polars DataFrame, as they are written."""
         if not selection.names:
             return pl.DataFrame()  # as polars returns for files of typed columns

@@ -20,7 +20,7 @@ from plar.input.text.dialect import ByteRoles, Dialect
 from plar.input.text.dictionary import Dictionary
 from plar.input.text.quotes import lone_cr
 from plar.input.text.repeats import NewLines, Repeats
-from plar.input.text.tokens import FULL, Progress, Tables
+from plar.input.text.tokens import FULL, CodedSoFar, Tables
 from plar.runtime.jit import jit
 from plar.runtime.parallel import in_threads
 
@@ -159,10 +159,10 @@ class Worker:
             return None
         return self._repeats.new_lines(chunk.data, chunk.end)
 
-    def _code(self, data: Bytes, end: int, chunk: int, *, by_line: bool) -> Progress:
+    def _code(self, data: Bytes, end: int, chunk: int, *, by_line: bool) -> CodedSoFar:
         """Code whole rows and store them, until their end or a fault; `by_line`: each is one of the new lines."""
         dictionary = self.dictionary
-        progress = Progress(0, 1, dictionary.n_entries, dictionary.n_bytes)
+        progress = CodedSoFar(0, 1, dictionary.n_entries, dictionary.n_bytes)
         while progress.outcome == FULL:
             dictionary.reserve(len(self.n_codes), end - progress.position)
             progress = tokens.tokenize(

@@ -69,7 +69,7 @@ class Tables(NamedTuple):
     n_codes: Index
 
 
-class Progress(NamedTuple):
+class CodedSoFar(NamedTuple):
     """How far the rows of a chunk are coded, and why no further."""
 
     #: where the next row begins, and its line
@@ -123,8 +123,8 @@ def tokenize(
     tables: Tables,
     rows: Index,
     lines: Index,
-    progress: Progress,
-) -> Progress:
+    progress: CodedSoFar,
+) -> CodedSoFar:
     """Code the rows of a chunk until its end, until `rows` or the dictionary is full, or until a row is faulty.
 
     The data are whole rows, each with a line end, and without a lone CR. `wanted` has for each field of a
@@ -164,7 +164,7 @@ def tokenize(
         n_rows += _ONE
         position = row.end + _ONE
         line += row.n_breaks + _ONE
-    return Progress(
+    return CodedSoFar(
         int(position),
         int(line),
         int(n_entries),

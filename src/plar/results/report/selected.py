@@ -78,7 +78,7 @@ def _selected_column(
 
 
 @dataclass(frozen=True, slots=True)
-class RankedColumn:
+class ListedColumn:
     """Any column of the table, as the ranking shows it."""
 
     name: str
@@ -96,12 +96,12 @@ class RankedColumn:
 ROLES = ("included", "selected", "undecided", "rejected", "left out")
 
 
-def ranked(selection: Selection) -> list[RankedColumn]:
+def ranked(selection: Selection) -> list[ListedColumn]:
     """All columns: the selected ones in their order, then the others by what they say by themselves."""
     frame_rows = selection.column_facts()
     alone_texts = dict(zip(selection.alone, aligned(list(selection.alone.values())), strict=True))
     columns = [
-        RankedColumn(
+        ListedColumn(
             name=row.column,
             role=row.role,
             reason=_short_reason(selection, row),
@@ -115,7 +115,7 @@ def ranked(selection: Selection) -> list[RankedColumn]:
     ]
     rank_of = {name: rank for rank, name in enumerate(selection.columns)}
 
-    def order(column: RankedColumn) -> tuple[float, int, float, int]:
+    def order(column: ListedColumn) -> tuple[float, int, float, int]:
         rank = rank_of.get(column.name, len(rank_of))
         return rank, ROLES.index(column.role), -(column.alone or 0.0), column.place
 
