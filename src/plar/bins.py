@@ -444,10 +444,13 @@ def warn_left(left: Mapping[str, str]) -> None:
     shown = ", ".join(f"{name!r} ({value!r})" for name, value in list(left.items())[:5])
     if len(left) > 5:
         shown += f" and {len(left) - 5} more"
-    remedy: list[Part] = ["Name what means missing in ", Given("na"), "."]
-    if any(map(_is_comma_number, left.values())):
-        remedy = ["Pass ", Given("decimal", ","), "."]
-    warn(f"Not cut into bins, because of values that are not numbers: {shown}. ", *remedy)
+    remedies: list[Part] = []
+    n_comma_numbers = sum(map(_is_comma_number, left.values()))
+    if n_comma_numbers:
+        remedies += [" If commas are decimal marks, pass ", Given("decimal", ","), "."]
+    if n_comma_numbers < len(left):
+        remedies += [" What means missing can be named in ", Given("na"), "."]
+    warn(f"Compared as text, because not all values are numbers: {shown}.", *remedies)
 
 
 def apply(

@@ -235,6 +235,19 @@ def unknown_name(kind: str, name: object, choices: Iterable[str]) -> UnknownName
     return UnknownNameError("Unknown ", Term(kind), end)
 
 
+def unknown_position(kind: str, position: object, names: Sequence[str]) -> UnknownNameError:
+    """Make the error for a column that is given by a position beyond the last.
+
+    >>> str(unknown_position("column", 7, ["color", "size"]))
+    'Unknown column 7. Choose a position from 0 to 1, or from the end -1 to -2, or a name: color, size.'
+    """
+    last = len(names) - 1
+    places = f"0 to {last}, or from the end -1 to {-len(names)}"
+    return UnknownNameError(
+        "Unknown ", Term(kind), f" {position!r}. Choose a position from {places}, or a name: {shown_names(names)}."
+    )
+
+
 def shown_names(names: Sequence[str]) -> str:
     """The first names of a list, and how many there are.
 

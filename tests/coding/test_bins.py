@@ -412,7 +412,7 @@ def test_text_that_is_no_number(tmp_path: Path, odd: str) -> None:
     file = write(tmp_path / "t.csv", "a;d", "1;x", f"{odd};x", "2;y")
     with pytest.raises(plar.TableError, match="Column 'a' cannot be cut into bins: it holds"):
         plar.granulate(plar.read_table(file, "d", bins={"a": "mdlp"}))
-    with pytest.warns(plar.PlarWarning, match="Not cut into bins, because of values that are not numbers: 'a'"):
+    with pytest.warns(plar.PlarWarning, match="Compared as text, because not all values are numbers: 'a'"):
         assert plar.granulate(plar.read_table(file, "d", bins="mdlp")).cuts == {}
     assert plar.granulate(plar.read_table(file, "d", bins="mdlp", na=odd)).cuts == {"a": (1.5,)}
 
@@ -424,7 +424,7 @@ def test_decimal_commas(tmp_path: Path) -> None:
     assert found.cuts == {"a": (1.5,)}
     assert found.settings["decimal"] == ","
     assert found.transform(file, output="bins")["a"].to_list() == [0, 0, 1, 1]
-    with pytest.warns(plar.PlarWarning, match=r"'a' \('0,5'\). Pass decimal=','"):
+    with pytest.warns(plar.PlarWarning, match=r"'a' \('0,5'\)\. If commas are decimal marks, pass decimal=','"):
         plar.reduce(file, "d", bins="mdlp")
     with pytest.raises(plar.TableError, match=r"'0,5', which is not a number. Pass decimal=','"):
         plar.reduce(file, "d", bins={"a": "mdlp"})
@@ -623,7 +623,7 @@ def test_spark_text_and_transform(spark: Any, tmp_path: Path) -> None:
     assert found.transform(table, output="bins")["a"].to_list() == [0, 1, None, 2]
     with pytest.raises(plar.TableError, match=r"Column 'b' cannot be cut into bins: it holds"):
         plar.granulate(as_table(rows, "d", bins={"b": "mdlp"}, decimal=","), engine=engine)
-    with pytest.warns(plar.PlarWarning, match="Not cut into bins"):
+    with pytest.warns(plar.PlarWarning, match="Compared as text"):
         granules: Any = plar.granulate(as_table(rows, "d", bins="mdlp", decimal=","), engine=engine)
     assert granules.cuts == {}
     with pytest.raises(plar.TableError, match="Pass bins= when granulating it"):

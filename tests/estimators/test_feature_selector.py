@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import plar
-from plar.sklearn import FeatureSelector
+from plar.sklearn import FeatureSelector, ReductSelector
 from support.selection import facts
 
 N = 240
@@ -127,7 +127,7 @@ def test_ranking_scores_and_reasons() -> None:
     expected = [columns.index(name) + 1 if name in columns else len(columns) + 1 for name in FRAME]
     assert selector.ranking_.tolist() == expected
     scores = dict(zip(FRAME, selector.scores_.tolist(), strict=True))
-    assert {name for name in scores if np.isnan(scores[name])} == {"id", "constant", "flag", "category"}
+    assert {name for name in scores if np.isnan(scores[name])} == {"id", "constant", "category"}
     assert scores["text"] == plar.select(FRAME, y=Y).alone["text"]
     assert set(selector.selection_.left_out) == {"id", "constant", "category"}
 
@@ -216,6 +216,30 @@ def test_dates_are_candidates_and_come_out_as_they_are() -> None:
         assert selector.get_feature_names_out().tolist() == ["day"]
         assert selector.transform(table)["day"].to_list() == X["day"].to_list()
         assert FeatureSelector(exclude=["day"]).fit(table, y).get_feature_names_out().tolist() == ["written"]
+
+
+def test_columns_without_a_common_type_come_out_as_objects() -> None:
+    X = pd.DataFrame({"size": FRAME["size"], "day": pd.date_range("2020-01-01", periods=N)})
+    for table in (X, X.convert_dtypes()):
+        selected = FeatureSelector(include=["size", "day"]).fit(table, Y).transform(table)
+        assert selected.dtype == object
+        assert selected.shape == (N, 2)
+        np.testing.assert_array_equal(selected[:, 0].astype(float), X["size"])
+
+
+def test_columns_that_can_be_read_only_once_are_refused() -> None:
+    for name in ("include", "exclude", "keep"):
+        selector = FeatureSelector().set_params(**{name: iter(["size"])})
+        with pytest.raises(plar.ParameterError, match=f"The '{name}' parameter is an iterator"):
+            selector.fit(FRAME, Y)
+    with pytest.raises(plar.ParameterError, match="'include' parameter is an iterator"):
+        ReductSelector(include=iter(["size"])).fit(FRAME, Y)
+
+
+def test_none_is_selected() -> None:
+    noise = np.random.default_rng(0).integers(0, 3, (60, 4))
+    selector = FeatureSelector(exclude=[0, 1, 2, 3]).fit(noise, np.arange(60) % 2)
+    assert selector.ranking_.tolist() == [2, 2, 2, 2]
 
 
 def test_clone_pickle_and_back() -> None:

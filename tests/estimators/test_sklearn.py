@@ -253,7 +253,12 @@ def test_weights_beside_a_column_of_that_name_and_positions_from_the_end() -> No
 
 @pytest.mark.parametrize(
     ("weights", "message"),
-    [(0.5, "row counts. Got 0.5"), (-np.ones(N), "Got -1"), (np.ones(N - 1), "shape"), (np.zeros(N), "non-zero")],
+    [
+        (0.5, "in whole numbers. Got 0.5"),
+        (-np.ones(N), "Got -1"),
+        (np.ones(N - 1), "shape"),
+        (np.zeros(N), "non-zero"),
+    ],
 )
 def test_odd_weights(weights: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):

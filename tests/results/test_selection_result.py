@@ -16,6 +16,7 @@ import pytest
 
 import plar
 from plar.results.report import selection_page
+from plar.results.report.reproduce import select_call, select_command
 from support.odd_names import MARKUP_DECISION, MARKUP_NAMES
 from support.reports import markup_selection, wide_selection, with_numbers
 
@@ -68,8 +69,10 @@ def test_shares_of_a_column() -> None:
 
 def test_shares_of_other_columns_are_refused() -> None:
     selection = plar.select(bits(), "t")
-    with pytest.raises(plar.UnknownNameError, match="Unknown selected column 'noise'"):
+    with pytest.raises(plar.UnknownNameError, match="Column 'noise' was not selected"):
         selection.shares("noise")
+    with pytest.raises(plar.UnknownNameError, match="Unknown selected column 'nois'"):
+        selection.shares("nois")
 
 
 def test_classes_that_are_called_as_the_other_columns() -> None:
@@ -189,7 +192,7 @@ def test_words_of_the_theory_are_not_used(kind: str) -> None:
             {"time_limit": 1e-9},
             "The search was stopped, by its time limit or by hand, before all columns",
         ),
-        ({"alpha": 1e-300}, "Nothing says more than it would about a shuffled target, at the level 1e-300."),
+        ({"alpha": 1e-300}, "No column is better than chance (permutation test, alpha 1e-300)."),
     ],
 )
 def test_why_no_more_were_selected(options: dict[str, Any], words: str) -> None:
@@ -245,3 +248,13 @@ def test_quartiles_are_drawn_on_one_scale() -> None:
     assert lefts
     assert all(np.array(lefts) <= 99.5)
     assert "nan" not in page
+
+
+def test_the_call_without_bins(tmp_path: Path) -> None:
+    pl.DataFrame(bits()).write_csv(tmp_path / "t.csv")
+    for none in (None, {}, {"a": None}):
+        selection = plar.select(tmp_path / "t.csv", "t", bins=none)
+        assert "bins=None" in select_call(selection)
+        command = select_command(selection)
+        assert command is not None
+        assert "--bins none" in command

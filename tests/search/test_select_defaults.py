@@ -159,6 +159,24 @@ def test_on_spark(tmp_path: Path, spark: Any, layout: str) -> None:
         assert plain(plar.select(data, "survived", engine=engine)) == expected
 
 
+def test_an_index_is_recognised_on_spark_by_all_rows_that_are_read(tmp_path: Path, spark: Any) -> None:
+    """Also by those without a target or with missing values, which are dropped."""
+    pick = random.Random(3)
+    columns = {
+        "": pick.sample(range(N), N),
+        "name": [None if i % 20 == 1 else f"k{i}" for i in range(N)],
+        "a": [pick.randrange(3) if i % 50 else None for i in range(N)],
+        "t": [None if i % 7 == 0 else i % 2 for i in range(N)],
+    }
+    pl.DataFrame(columns).write_csv(tmp_path / "t.csv")
+    for layout in ("auto", "rows", "columns"):
+        engine = SparkEngine(session=spark, layout=layout, partitions=3)
+        for options in ({"bins": None}, {"bins": None, "missing": "drop"}, {"bins": {"a": "width:2"}}):
+            expected = plar.select(tmp_path / "t.csv", "t", **options)
+            assert list(expected.left_out) == ["x0", "name"]
+            assert facts(plar.select(tmp_path / "t.csv", "t", engine=engine, **options)) == facts(expected)
+
+
 def test_granules_on_spark(spark: Any) -> None:
     """They are cut where they are made: if nothing is left to cut or to drop, the defaults do no harm."""
     engine = SparkEngine(session=spark, layout="rows")
@@ -232,11 +250,66 @@ def test_what_may_leak_the_target() -> None:
     hardly = [1 - bit if i % 100 == 0 else bit for i, bit in enumerate(bits)]
     table: Columns = {"noise": [i % 5 for i in range(4000)], "copy": bits, "hardly": hardly, "t": bits}
     selection = plar.select(table, "t")
-    assert selection.notes == ("copy alone says nearly everything about the target: does it leak it? (option exclude)",)
+    assert selection.notes == ("copy alone determines the target almost completely: does it leak it? (option exclude)",)
     assert selection.alone["copy"] > 0.99 > selection.alone["hardly"]
     assert plar.select({**table, "nearly": nearly}, "t").notes == (
-        "copy, nearly each say nearly everything about the target: do they leak it? (option exclude)",
+        "copy, nearly each determine the target almost completely: do they leak it? (option exclude)",
     )
+
+
+def test_rows_with_missing_values_are_counted() -> None:
+    notes = plar.select(ORDINARY, "survived", missing="drop").notes
+    complete = [row for row in zip(*ORDINARY.values(), strict=True) if None not in row and "NA" not in row]
+    assert notes[:2] == (
+        NOTES[0],
+        f"{N - N_LACKING - len(complete)} rows with missing values were left out (option missing).",
+    )
+
+
+def test_what_is_read_as_text() -> None:
+    columns: Columns = {
+        "amount": [f"{i % 7},{i % 10}00.5" for i in range(80)],
+        "price": [f"${i % 9}.50" for i in range(80)],
+        "share": [f"{i % 30}.5 %" for i in range(80)],
+        "day": [f"{i % 28 + 1:02}.01.2023" for i in range(80)],
+        "month": [f"{i % 28 + 1}-Jan-2023" if i else None for i in range(80)],
+        "read": [f"2023-01-{i % 28 + 1:02}" for i in range(80)],
+        "word": [f"{i % 7},{i % 10}00.5" if i else "many" for i in range(80)],
+        "t": [i % 2 for i in range(80)],
+    }
+    [note] = [note for note in plar.select(columns, "t").notes if "does not read" in note]
+    assert note == (
+        "amount, price, share, day and 1 more look like numbers or dates of a kind that plar does not read, and were "
+        "compared as text. It reads 1234.56 and 2023-01-15."
+    )
+
+
+def test_values_that_occur_once_are_warned_of_where_they_are_selected() -> None:
+    columns: Columns = {"ticket": [f"T{i // 2}" for i in range(120)], "t": [i // 2 % 2 for i in range(120)]}
+    columns["ticket"][0] = "alone"
+    selection = plar.select(columns, "t")
+    assert selection.columns == ("ticket",)
+    note = "ticket has 61 different values in 120 rows: it only helps with values seen before (option exclude)."
+    assert note in selection.notes
+
+
+def test_granules_that_were_cut_before_are_not_said_to_be_cut() -> None:
+    columns: Columns = {"x": [float(i) for i in range(60)], "t": [i // 30 for i in range(60)]}
+    granules = plar.granulate(columns, "t", bins="width:3")
+    assert not any("quartile" in note for note in plar.select(granules, keep=["x"]).notes)
+
+
+def test_a_target_as_a_column_and_other_words() -> None:
+    with pytest.raises(plar.UnknownNameError, match=r"^Column 'survived' is the target\. Choose others: PassengerId"):
+        plar.select(ORDINARY, "survived", keep=["survived"])
+    with pytest.raises(
+        plar.UnknownNameError, match=r"^Unknown target 99\. Choose a position from 0 to 10, or from the end"
+    ):
+        plar.select(ORDINARY, 99)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'decision'\. Did you mean 'target'"):
+        plar.select(ORDINARY, decision="survived")  # type: ignore[call-arg]
+    with pytest.raises(plar.ParameterError, match="'alpha' parameter must be between 0 and 1"):
+        plar.select(ORDINARY, "survived", alpha=0)
 
 
 def test_selected_columns_are_handed_on_uncut() -> None:

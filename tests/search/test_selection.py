@@ -261,13 +261,13 @@ def test_to_frame() -> None:
     assert tuple(selected["column"]) == selection.columns
     reasons = dict(zip(frame["column"], frame["reason"], strict=True))
     assert reasons["copy"] == "says nothing more beside b"
-    assert reasons["noise1"] == "says nothing by itself"
+    assert reasons["noise1"] == "not shown to beat chance"
     assert reasons["constant"] == "constant"
     assert frame["p_value"].null_count() == 4
 
 
 def test_printed() -> None:
     text = str(plar.select(planted(), "t"))
-    assert text.startswith("3 of 11 columns selected for 't'")
+    assert text.startswith("3 of 11 columns selected for 't' (8 classes, 400 rows)\n")
     assert "nothing more beside others  copy" in text
     assert not {"core", "reduct", "Θ"} & set(text.split())

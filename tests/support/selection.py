@@ -126,15 +126,18 @@ def selected_by_the_rule(
     while left and not is_full():
         n = len(left)
         excesses = {a: measured.excess(R, a) for a in left}
+        refused: dict[str, float] = {}
         for a in sorted(left, key=lambda a: (-excesses[a], table.conditions.index(a))):
             adjusted = measured.tested(R, a, n, alpha)
             if adjusted <= alpha:
                 take(a, adjusted / n, adjusted, R, excesses[a], list(R))
                 break
+            if n * measured.screened(R, a) <= alpha:  # all stages were needed to refuse it
+                refused[a] = adjusted / n
         else:
             if given == "all":
                 for a in list(left):
-                    reject(a, measured.screened(R, a), R)
+                    reject(a, refused.get(a, measured.screened(R, a)), R)
             break
     if given == "all":
         return chosen

@@ -140,6 +140,7 @@ def relevant(
     alpha: Annotated[float, shell_option(Heading.SEARCH, _ALPHA, metavar="LEVEL")] = DEFAULT_ALPHA,
     searching: Searching,
     as_json: Json = False,
+    report: Annotated[Text, shell_option(Heading.OUTPUT, _REPORT, metavar="FILE")] = None,
     writing: Writing,
     long_run: LongRun,
     messages: Messages,
@@ -153,7 +154,12 @@ def relevant(
     def find(session: Session) -> plar.Relevant:
         return Relevance(session, as_measure(computing.measure), options).run()
 
-    _find_and_print(find, table, computing, messages, long_run, Targets(as_json, writing))
+    def write_pages(relevant: plar.Relevant) -> None:
+        if report:
+            with written(report, ".html", messages) as path:
+                relevant.report(path, command=_command())
+
+    _find_and_print(find, table, computing, messages, long_run, Targets(as_json, writing, report), write_pages)
 
 
 def reducts(

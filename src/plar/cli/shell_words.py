@@ -44,7 +44,17 @@ def _option(given: Given) -> str:
         return flag
     if isinstance(value, bool):
         return flag if value else flag.replace("--", "--no-", 1)
-    return " ".join(f"{flag} {shlex.quote(word)}" for word in _words(given.option, value))
+    return " ".join(f"{flag} {_quoted(word)}" for word in _words(given.option, value))
+
+
+def _quoted(word: str) -> str:
+    """A word as the shell takes it; one without letters or digits is quoted in any case, so that it stands out.
+
+    >>> _quoted("a"), _quoted("a b"), _quoted(",")
+    ('a', "'a b'", "','")
+    """
+    quoted = shlex.quote(word)
+    return f"'{word}'" if quoted == word and not any(map(str.isalnum, word)) else quoted
 
 
 def _words(option: str, value: object) -> list[str]:

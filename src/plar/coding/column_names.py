@@ -9,7 +9,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from plar.errors import ParameterError, Part, PythonOnly, TableError, Term, UnknownNameError, unknown_name
+from plar.errors import (
+    ParameterError,
+    Part,
+    PythonOnly,
+    TableError,
+    Term,
+    UnknownNameError,
+    unknown_name,
+    unknown_position,
+)
 
 #: a column by name, by position (negative from the end), or by the tuple that a MultiIndex labels it with
 ColumnName: TypeAlias = str | int | tuple[Any, ...]
@@ -86,7 +95,7 @@ def resolve(names: Sequence[str] | NameIndex, given: Any, kind: str) -> str:
             "The ", Term(kind), f" {shown} is neither a name nor a position. Pass a str or an int."
         ) from None
     if isinstance(given, bool) or not -len(names) <= place < len(names):
-        raise unknown_name(kind, given, names)
+        raise unknown_position(kind, given, list(names))
     return names[place]
 
 

@@ -48,7 +48,9 @@ _DAY = "|".join(
     )
 )
 #: dates, times and durations, as ISO 8601 and people write them
-_TIME = re.compile(rf"(?:{_DAY})(?:[t, ]+{_CLOCK})?|{_CLOCK}|-?p(?:[0-9.]+[ymwd])*(?:t[0-9.hms]+)?", re.IGNORECASE)
+_TIME = re.compile(
+    rf"(?:{_DAY})(?:[t, ]+{_CLOCK}|t[0-9]{{2}}{_ZONE}?)?|{_CLOCK}|-?p(?:[0-9.]+[ymwd])*(?:t[0-9.hms]+)?", re.IGNORECASE
+)
 
 _NAMES_ROWS = re.compile(
     r"row\W?_?(?:names?|index|id|num|number|no|nr)|index|unnamed: ?\d+|level_\d+|__index_level_\d+__", re.IGNORECASE
@@ -174,8 +176,17 @@ def profile_of(values: Sequence[Any], n_rows: int) -> Profile | None:
         return _profile_of_numbers(present) if all(map(_is_whole, numbers)) else None
     if types != {str}:
         return Profile("other", len(present))
-    n_times = sum(_TIME.fullmatch(value.strip()) is not None for value in sample)
+    n_times = sum(map(looks_like_time, sample))
     return Profile("time" if 2 * n_times > len(sample) else "text", len(present))
+
+
+def looks_like_time(text: str) -> bool:
+    """Whether a text is a date, a time or a duration, as ISO 8601 or people write them.
+
+    >>> looks_like_time("15.01.2023"), looks_like_time("Jan 5, 2023 5:00 pm"), looks_like_time("5 pm")
+    (True, True, False)
+    """
+    return _TIME.fullmatch(text.strip()) is not None
 
 
 def _is_number(value: Any) -> bool:

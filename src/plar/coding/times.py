@@ -21,9 +21,11 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 TICKS = 10**18
 
 # ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
-_CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
+_MINUTES = r"([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
+_HOUR = "([01][0-9]|2[0-3])"
+_CLOCK = f"{_HOUR}:{_MINUTES}"
 _ZONE = r"(Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
-_POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_CLOCK}{_ZONE}?)?")
+_POINT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}})(-[0-9]{{2}})?(?:(?<=-..-..)[T ]{_HOUR}(?::{_MINUTES})?{_ZONE}?)?")
 _TIME_OF_DAY = re.compile(f"{_CLOCK}{_ZONE}?")
 _SECONDS_OF_DURATION = r"([0-9]+)(?:[.]([0-9]{1,18}))?S"
 _DURATION = re.compile(rf"(-)?P(?=.*[0-9])(?:([0-9]+)D)?(?:T(?:([0-9]+)H)?(?:([0-9]+)M)?(?:{_SECONDS_OF_DURATION})?)?")

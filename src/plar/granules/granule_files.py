@@ -49,6 +49,7 @@ class StoredGranules(NamedTuple):
     n_rows: int
     profiles: dict[str, Profile]
     n_without_decision: int
+    categorical_decision: bool
 
 
 def _series(name: str, values: Sequence[Any]) -> tuple[pl.Series, bool]:
@@ -124,6 +125,7 @@ def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
         "n_rows": granules.n_rows,
         "profiles": {name: list(profile) for name, profile in granules.profiles.items()},
         "n_without_decision": granules.n_without_decision,
+        "categorical_decision": granules.categorical_decision,
         "spelled": spelled_names,
     }
     roles["checksum"] = _checksum(roles, columns_as_read, granules.counts)
@@ -188,6 +190,7 @@ def _stored(roles: Mapping[str, Any], frame: pl.DataFrame) -> StoredGranules:
         n_rows=n_rows,
         profiles=profiles,
         n_without_decision=n_without_decision,
+        categorical_decision=roles.get("categorical_decision") is True,
     )
 
 

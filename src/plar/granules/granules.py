@@ -63,6 +63,8 @@ class Granules:
         Of the conditions that were different in nearly every row: what they held before any was cut.
     n_without_decision : int
         Rows, each counted by its weight, that were dropped because they have no decision.
+    categorical_decision : bool
+        Whether the table declared its decision to be categories, whatever the values look like.
     """
 
     conditions: tuple[str, ...]
@@ -80,6 +82,7 @@ class Granules:
     n_rows: int = 0
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     n_without_decision: int = 0
+    categorical_decision: bool = False
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -315,6 +318,7 @@ class Granules:
             n_rows=self.n_rows,
             profiles=self.profiles,
             n_without_decision=self.n_without_decision,
+            categorical_decision=self.categorical_decision,
         )
 
     def for_one_search(self) -> Granules:
@@ -391,7 +395,7 @@ def granules_in(path: str | os.PathLike[str], files: Sequence[Path]) -> Granules
 def _read(file: Path) -> Granules:
     stored = read_granules(file)
     check_objects(stored.counts.sum(dtype=np.float64))
-    return Granules.from_columns(
+    granules = Granules.from_columns(
         stored.conditions,
         stored.decision,
         stored.counts,
@@ -402,6 +406,7 @@ def _read(file: Path) -> Granules:
         profiles=stored.profiles,
         n_without_decision=stored.n_without_decision,
     )
+    return replace(granules, categorical_decision=stored.categorical_decision)
 
 
 def _check_same(role: str, ours: Sequence[str], theirs: Sequence[str]) -> None:
@@ -420,8 +425,10 @@ def merge_granules(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None 
     conditions = _union_each([conditions for conditions, _ in columns_of_parts])
     decision = _union_each([decision for _, decision in columns_of_parts])
     first = parts[0]
-    n_values = {name: len(column.values) for name, column in conditions if name not in first.cuts}
-    return Granules.from_columns(
+    n_values = {
+        name: len(column.values) - (column.missing is not None) for name, column in conditions if name not in first.cuts
+    }
+    granules = Granules.from_columns(
         conditions,
         decision,
         np.concatenate([part.counts for part in parts]),
@@ -432,6 +439,7 @@ def merge_granules(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None 
         profiles=merged_profiles([part.profiles for part in parts], {**n_values, **(n_uncut or {})}),
         n_without_decision=sum(part.n_without_decision for part in parts),
     )
+    return replace(granules, categorical_decision=any(part.categorical_decision for part in parts))
 
 
 def _union_each(parts: Sequence[Sequence[tuple[str, Column]]]) -> list[tuple[str, Column]]:

@@ -117,8 +117,8 @@ def check_alpha(name: str, value: Any) -> float | None:
 
 def check_level(name: str, value: Any) -> float:
     """A level of significance."""
-    level = check_alpha(name, value)
-    if level is None:
+    level = amount(value)
+    if level is None or not 0 < level < 1:
         raise invalid(name, "between 0 and 1", value)
     return level
 

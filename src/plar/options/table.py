@@ -136,7 +136,10 @@ class ReadOptions:
             if name not in ReadingKwargs.__annotations__:
                 parameters = signature(function).parameters.values()
                 own_names = [parameter.name for parameter in parameters if parameter.kind != parameter.VAR_KEYWORD]
+                other_word = {"decision": "target", "target": "decision"}.get(name)
                 near = get_close_matches(name, [*ReadingKwargs.__annotations__, *own_names], n=1)
+                if other_word in own_names:
+                    near = [other_word]
                 hint = f" Did you mean {near[0]!r}?" if near else ""
                 raise TypeError(f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}")
         return cls(decision, y, **reading)

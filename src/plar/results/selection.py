@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from plar.errors import TableError, printable, unknown_name
+from plar.errors import TableError, UnknownNameError, printable, unknown_name
 from plar.options.table import TARGET_TYPES
 from plar.results.from_json import from_json
 from plar.results.saved import check_settings, save, writable
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Rejection", "Selection", "SelectionStep", "TargetAtValue", "TargetByValue"]
 
+#: why candidates are not selected, in a few words
+NOT_SHOWN: Final = "not shown to beat chance"
+REDUNDANT: Final = "nothing more beside others"
+UNDECIDED: Final = "not decided"
+#: what the numbers of the table are
+_LEGEND: Final = (
+    "share: of what was left to say about the target, beyond chance;",
+    "p-value: how likely chance alone says as much, beside the columns named",
+)
 #: columns that a line names before it says how many more there are
 _SHOWN = 8
 #: characters of a line, unless a name is longer
@@ -71,7 +80,7 @@ class Rejection:
     p_value : float
         How likely it would say as much by chance.
     given : tuple of str
-        The selected columns beside which it says nothing more; empty if it says nothing by itself.
+        The selected columns beside which it says nothing more; empty if it was not shown to beat chance by itself.
     """
 
     p_value: float
@@ -128,8 +137,8 @@ class ColumnFacts(NamedTuple):
     column: str
     rank: int | None
     role: str
+    share_alone: float | None
     share: float | None
-    least_share: float | None
     p_value: float | None
     reason: str
 
@@ -220,22 +229,33 @@ class Selection:
     def __str__(self) -> str:
         """A summary for people."""
         target = ", ".join(map(printable, self.target))
-        head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r}"
+        head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r} ({self._facts()})"
         if not self.complete:
             head += "; stopped before all columns were decided"
         lines = [head, "", *self._step_lines(), *self._reason_lines(), *self._note_lines()]
         return "\n".join(lines)
 
+    def _facts(self) -> str:
+        """What the target was taken for, and how many rows have it."""
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
+        if self.n_classes is None:
+            return f"numbers, {rows}"
+        return f"1 class, {rows}" if self.n_classes == 1 else f"{self.n_classes:,} classes, {rows}"
+
     def _step_lines(self) -> list[str]:
         """A table of the selected columns."""
         if not self.columns:
-            return [f"No column says more about it than chance, at {self.alpha:g}."]
+            return [f"No column predicts it better than chance (alpha {self.alpha:g})."]
         width = max(len("column"), *(len(printable(name)) for name in self.columns))
         lines = [f"  {'column':<{width}}  share  p-value  beside"]
         lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
-        for step in self.steps:
+        for i, step in enumerate(self.steps):
             begin = f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  "
-            lines += _hanging(begin, listed(step.given) or "nothing")
+            above = self.columns[: len(self.included) + i]
+            given = "all above" if len(above) > 2 and step.given == above else listed(step.given)
+            lines += _hanging(begin, given or "–")
+        if self.steps:
+            lines += ["", *(f"  {line}" for line in _LEGEND)]
         return lines
 
     def _reason_lines(self) -> list[str]:
@@ -247,7 +267,7 @@ class Selection:
             for name in self.conditions
             if name not in self.columns and name not in self.rejected and name not in self.left_out
         ]
-        groups = {"no better than chance": alone, "nothing more beside others": redundant, "not decided": undecided}
+        groups = {NOT_SHOWN: alone, REDUNDANT: redundant, UNDECIDED: undecided}
         for name, reason in self.left_out.items():
             groups.setdefault(reason, []).append(name)
         groups = {reason: names for reason, names in groups.items() if names}
@@ -278,7 +298,7 @@ class Selection:
         """One row for each column of the table, as a polars frame.
 
         Columns: ``column``, ``rank`` from 1 on for the selected ones, ``role`` (selected, included, rejected,
-        left out, undecided), ``share`` of what there is to say that it says by itself, ``least_share`` at its step,
+        left out, undecided), ``share_alone`` of what there is to say that it says by itself, ``share`` at its step,
         ``p_value``, and ``reason`` in words. Unknown numbers are null.
         """
         kinds = [pl.String, pl.Int64, pl.String, pl.Float64, pl.Float64, pl.Float64, pl.String]
@@ -300,8 +320,8 @@ class Selection:
                 column=name,
                 rank=rank_of.get(name),
                 role=self._role(name),
-                share=self.alone.get(name),
-                least_share=None if step is None else step.share,
+                share_alone=self.alone.get(name),
+                share=None if step is None else step.share,
                 p_value=None if tested is None else tested.p_value,
                 reason=self._reason(name),
             )
@@ -323,6 +343,9 @@ class Selection:
         [('0', 40, 1.0, 0.0), ('1', 40, 0.0, 1.0)]
         """
         if column not in self.by_values:
+            if column in self.conditions:
+                selected = ", ".join(self.columns) or "none"
+                raise UnknownNameError(f"Column {column!r} was not selected. The selected columns are: {selected}.")
             raise unknown_name("selected column", column, self.columns)
         by_value = self.by_values[column]
         schema: dict[str, Any] = {"value": pl.String, "rows": pl.Int64}
@@ -355,7 +378,7 @@ class Selection:
             return self.left_out.get(name, "the search stopped before")
         if rejection.given:
             return f"says nothing more beside {', '.join(map(printable, rejection.given))}"
-        return "says nothing by itself"
+        return NOT_SHOWN
 
     def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; needs the extra ``report``.

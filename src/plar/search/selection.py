@@ -17,7 +17,7 @@ F. Fleuret: Fast Binary Feature Selection with Conditional Mutual Information, 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -72,6 +72,8 @@ class SelectionSearch:
         #: R: what is included, then what was selected
         self._selected: list[int] = []
         self._rejected: dict[int, Rejection] = {}
+        #: p-values of the candidates that an exact test refused in the last step of the first part
+        self._refused: dict[int, float] = {}
         #: those that are not decided yet, in table order
         self._candidates: list[int] = []
         #: how each candidate goes with the decision by itself
@@ -101,11 +103,11 @@ class SelectionSearch:
         began = perf_counter()
         try:
             self._complete = self._search()
+            self._seconds["select"] = perf_counter() - began
+            return self._result()
         except KeyboardInterrupt:
             self._seconds["select"] = perf_counter() - began
             raise Interrupted(self._result()) from None
-        self._seconds["select"] = perf_counter() - began
-        return self._result()
 
     def _prepare(self) -> None:
         """Read the table, and sort out which columns are candidates."""
@@ -138,8 +140,8 @@ class SelectionSearch:
         """Both parts; returns whether all candidates were decided, as far as `max_columns` allows."""
         self._n_candidates = len(self._candidates)
         self._tell()
-        measured = self._strata.associations(self._candidates, ())
-        self._alone = dict(zip(self._candidates, measured, strict=True))
+        columns = [*self._candidates, *self._included]
+        self._alone = dict(zip(columns, self._strata.associations(columns, ()), strict=True))
         self._impurity = self._strata.impurity(())
         if not self._select_given_all():
             return False
@@ -184,6 +186,7 @@ class SelectionSearch:
         """The candidate of the largest excess that beats chance within the classes of U/R."""
         n = len(self._candidates)
         alpha = self._options.alpha
+        self._refused = {}
         scores = {a: self._score(_excess(measured[a])) for a in self._candidates}
         for a in best_first(scores, _TIE_BOUND):
             if n * screened_p_value(measured[a]) > alpha:
@@ -200,12 +203,14 @@ class SelectionSearch:
                     given=self._names_of(self._selected),
                     seconds=perf_counter() - began,
                 )
+            self._refused[a] = adjusted / n
         return None
 
     def _reject_all(self, measured: dict[int, Association]) -> None:
         """Nothing that is left says anything beside all that is selected."""
         for a in list(self._candidates):
-            self._reject(a, screened_p_value(measured[a]), tuple(self._selected))
+            p = self._refused.get(a)
+            self._reject(a, screened_p_value(measured[a]) if p is None else p, tuple(self._selected))
 
     # -- second part ---------------------------------------------------------------------------------------------
 
@@ -302,9 +307,9 @@ class SelectionSearch:
             self._checkpoint.add_step(step)
         [a] = self._granules.positions([step.column])
         self._strata.select(a)
+        self._steps.append(saved or step)
         self._selected.append(a)
         self._candidates.remove(a)
-        self._steps.append(saved or step)
         self._tell()
         if saved is None:
             self._session.reporter.selected(step)
@@ -312,6 +317,10 @@ class SelectionSearch:
     def _reject(self, a: int, p: float, given: tuple[int, ...]) -> None:
         self._candidates.remove(a)
         self._rejected[a] = Rejection(p, self._names_of(given))
+
+    def _values(self, name: str) -> Iterable[Any]:
+        """Values of a column, all or some."""
+        return self._session.engine.sample_values(self._session.table, self._granules, name)
 
     def _names_of(self, attributes: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._granules.conditions[a] for a in attributes)
@@ -323,9 +332,18 @@ class SelectionSearch:
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
+        notes = notes_on(
+            granules,
+            settings,
+            self._left_out,
+            alone,
+            self._names_of(self._selected),
+            self._session.table.cut_before,
+            self._values,
+        )
         by_values = target_by_values(granules, self._strata, self._selected, self._target.numbers)
         return Selection(
-            columns=self._names_of(self._selected),
+            columns=(*self._names_of(self._included), *(step.column for step in self._steps)),
             included=self._names_of(self._included),
             steps=tuple(self._steps),
             rejected=rejected,
@@ -342,7 +360,7 @@ class SelectionSearch:
             n_classes=self._target.n_classes,
             missing=granules.n_missing,
             cuts=dict(granules.cuts),
-            notes=tuple(notes_on(granules, settings["bins"], self._left_out, alone)),
+            notes=tuple(notes),
             engine=self._session.engine.name,
             source=self._session.table.path,
             settings=settings,

@@ -2,30 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
+from plar.coding.index_like import looks_like_time
+from plar.coding.times import times_as_numbers
 from plar.engines.base import GranuleSet
+from plar.errors import printable
 from plar.results.selection import listed
 
 #: a column that says this share of all there is to say may be the target in disguise
 SHARE_OF_A_LEAK = 0.99
 #: columns that a note names before it says how many more there are
 _SHOWN = 4
+#: amounts: 1,234.56 or 1.234,56 or 1 234; $5, 5 €, 12.3%
+_AMOUNT = re.compile(
+    r"[-+]?\d{1,3}((,\d{3})+(\.\d+)?|(\.\d{3})+,\d+|([ '’]\d{3})+([.,]\d+)?)"
+    r"|[-+]?[$€£¥] ?[\d.,]*\d|[-+]?\d[\d.,]* ?[$€£¥%]"
+)
+#: values of a column, all or some
+ValuesOf = Callable[[str], Iterable[Any]]
 
 
-def notes_on(granules: GranuleSet, bins: object, left_out: Mapping[str, str], alone: Mapping[str, float]) -> list[str]:
-    """The notes on a search: rows and columns that were left out, columns that were cut, and what may leak the target.
+def notes_on(
+    granules: GranuleSet,
+    settings: Mapping[str, Any],
+    left_out: Mapping[str, str],
+    alone: Mapping[str, float],
+    selected: Sequence[str],
+    cut_before: Collection[str],
+    values_of: ValuesOf,
+) -> list[str]:
+    """The notes on a search: rows and columns that were left out, columns that were cut, and what may be wrong.
 
-    `bins` is the option, `left_out` says why columns are no candidates, and `alone` what each candidate says by itself.
+    `settings` are the options, `left_out` says why columns are no candidates, `alone` what each candidate says by
+    itself, and `cut_before` which columns held bins already.
     """
+    n_values_of = dict(zip(granules.conditions, granules.cardinalities, strict=True))
+    considered = [name for name in granules.conditions if left_out.get(name) != "excluded"]
     index_like = [name for name in granules.index_like if name in left_out and left_out[name] != "excluded"]
+    cut = [name for name in considered if name in granules.cuts and name not in left_out and name not in cut_before]
     notes = [
         _on_rows(granules.n_without_decision),
+        _on_dropped(_n_dropped(granules, settings)),
         _on_index(index_like),
-        _on_cuts([name for name in granules.conditions if name in granules.cuts and name not in left_out], bins),
+        _on_cuts(cut, settings["bins"]),
+        _on_unread([name for name in considered if name not in granules.cuts and _is_unread(values_of(name))]),
+        *(_on_rare_values(name, n_values_of[name], granules.n_objects) for name in selected),
         _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
     ]
     return [note for note in notes if note]
+
+
+def _n_dropped(granules: GranuleSet, settings: Mapping[str, Any]) -> int:
+    """Rows that were dropped for a missing value, and not for want of a target; not known where rows have weights."""
+    if settings["missing"] != "drop" or settings["weights"] is not None:
+        return 0
+    return granules.n_rows - granules.n_objects - granules.n_without_decision
+
+
+def _on_dropped(n: int) -> str:
+    if n <= 0:
+        return ""
+    what = "1 row with a missing value was" if n == 1 else f"{n:,} rows with missing values were"
+    return f"{what} left out (option missing)."
 
 
 def _on_rows(n: int) -> str:
@@ -52,9 +93,41 @@ def _on_cuts(names: Sequence[str], bins: object) -> str:
     return f"{what} compared in quartile bins: {listed(names, _SHOWN)} (option bins)."
 
 
+def _on_unread(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    look = "looks like numbers or dates of a kind" if len(names) == 1 else "look like numbers or dates of a kind"
+    were = "was" if len(names) == 1 else "were"
+    return (
+        f"{listed(names, _SHOWN)} {look} that plar does not read, and {were} compared as text. "
+        "It reads 1234.56 and 2023-01-15."
+    )
+
+
+def _is_unread(values: Iterable[Any]) -> bool:
+    """Whether people would read all of these values as amounts or times, though plar reads them as text."""
+    texts: list[str] = []
+    for value in values:
+        if value is None or value == "":
+            continue
+        if not isinstance(value, str) or not (_AMOUNT.fullmatch(value.strip()) or looks_like_time(value)):
+            return False
+        texts.append(value)
+    return bool(texts) and times_as_numbers(texts) is None
+
+
+def _on_rare_values(name: str, n_values: int, n_rows: int) -> str:
+    if 2 * n_values <= n_rows:
+        return ""
+    return (
+        f"{printable(name)} has {n_values:,} different values in {n_rows:,} rows: it only helps with values seen "
+        "before (option exclude)."
+    )
+
+
 def _on_leaks(names: Sequence[str]) -> str:
     if not names:
         return ""
     if len(names) == 1:
-        return f"{listed(names)} alone says nearly everything about the target: does it leak it? (option exclude)"
-    return f"{listed(names, _SHOWN)} each say nearly everything about the target: do they leak it? (option exclude)"
+        return f"{listed(names)} alone determines the target almost completely: does it leak it? (option exclude)"
+    return f"{listed(names, _SHOWN)} each determine the target almost completely: do they leak it? (option exclude)"

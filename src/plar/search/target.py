@@ -16,6 +16,10 @@ from plar.grouping.partition import Array
 from plar.input.tables import DecisionTable
 from plar.uncertainty.ranks import Ranks, ranks_of
 
+#: more numbers than these are no classes if they have fewer rows than these, on average
+_MOST_RARE_CLASSES = 10
+_MIN_ROWS_PER_CLASS = 2
+
 
 class Target(NamedTuple):
     """What the target is taken for."""
@@ -45,8 +49,8 @@ def check_one_target(table: DecisionTable) -> None:
 def target_of(table: DecisionTable, granules: GranuleSet, target_type: str) -> Target:
     """Take the target for classes or numbers, as asked for, or as its values say.
 
-    Text, truth values and categories are classes. So are numbers, dates and times if there are few of them, or if they
-    are codes; see `plar.bins.is_quantity`. Text that writes numbers or times counts as these.
+    Text, truth values and categories are classes. So are numbers, dates and times if there are few of them, each in
+    several rows, or if they are codes; see `plar.bins.is_quantity`. Text that writes numbers or times counts as these.
     """
     [name] = granules.decision
     classes = Target(granules.n_decisions)
@@ -103,15 +107,16 @@ def _as_numbers(values: Sequence[Any], name: str, decimal: str) -> Array:
 
 
 def _is_quantity(numbers: Array, values: Sequence[Any], granules: GranuleSet) -> bool:
-    """Whether the numbers of all decisions that are not missing are a quantity, and not codes of classes."""
+    """Whether the numbers of all decisions that are not missing are a quantity, and not codes of classes.
+
+    More than ten are, if most rows have one of their own: as classes they could not be predicted.
+    """
     different, places = np.unique(numbers, return_inverse=True)
-
-    def sizes() -> Sequence[int]:
-        is_present = np.array([value is not None for value in values])
-        of_numbers = np.bincount(places, granules.class_sizes()[is_present])
-        return [int(n_rows) for n_rows in of_numbers]
-
-    return is_quantity(different.tolist(), len(different), sizes)
+    is_present = np.array([value is not None for value in values])
+    sizes = np.bincount(places, granules.class_sizes()[is_present])
+    if len(different) > _MOST_RARE_CLASSES and sizes.sum() < _MIN_ROWS_PER_CLASS * len(different):
+        return True
+    return is_quantity(different.tolist(), len(different), lambda: [int(n_rows) for n_rows in sizes])
 
 
 def _not_numbers(name: str, value: Any) -> TableError:

@@ -78,7 +78,14 @@ def warn_of_target(session: Session, n_classes: int | None) -> None:
         if not are_numbers(values):
             warn(different, "Choose another column.")
         else:
-            warn(different, "Cut its numbers into classes: ", Given("target_bins", "quantile:4"), ".")
+            warn(
+                different,
+                "Predict its ranks, ",
+                Given("target_type", "numbers"),
+                ", or cut its numbers into classes: ",
+                Given("target_bins", "quantile:4"),
+                ".",
+            )
 
 
 def _warn_of_missing_decision(granules: GranuleSet) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from plar.coding.missing import NO_SPELLINGS, MissingSpellings
 from plar.coding.series import encode_column
 from plar.engines import as_engine
 from plar.engines.base import Engine
-from plar.errors import Given, TableError
+from plar.errors import Given, Parameter, ParameterError, TableError
 from plar.input.tables.arrays import MappingSource, MatrixSource, check_unmasked
 from plar.input.tables.source import ColumnChoice
 from plar.input.tables.table import DecisionTable, open_source, selectable, with_roles
@@ -59,7 +59,7 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         selected = self._take(X, self.get_support())
         wanted = _get_output_config("transform", self)["dense"]
         if wanted == "default":
-            return selected if library is None else check_array(selected, dtype=None, ensure_all_finite=False)
+            return selected if library is None else _as_array(selected)
         is_uniform = library is None and selected.dtype != object
         return selected if library == wanted or is_uniform else in_library(selected, wanted)
 
@@ -125,12 +125,19 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         wants_bins(self.output)
         as_engine(self.engine, self.n_jobs)
         self._run_options()
+        self._refuse_iterators()
         if y is None:
             raise TableError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         X = self._checked(X, reset=reset)
         y = _labels(y, ReadOptions(na=self.na).spellings)
         check_consistent_length(X, y)
         return X, y
+
+    def _refuse_iterators(self) -> None:
+        """Refuse columns that could be read only once, since a second fit and every clone would find none."""
+        for name in ("include", "exclude", "keep", "numeric"):
+            if isinstance(getattr(self, name, ()), Iterator):
+                raise ParameterError(Parameter(name), " is an iterator, which can be read only once. Pass a list.")
 
     def _table(self, X: Any, y: Any, bins_of_y: str | Sequence[float] | None = None) -> DecisionTable:
         """A checked X beside y as a table, in which columns can be found by name, label and position."""
@@ -188,13 +195,25 @@ def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
     return labels
 
 
+def _as_array(frame: Any) -> NDArray[Any]:
+    """The columns of a DataFrame as an array, of objects if their types have none in common."""
+    try:
+        array: NDArray[Any] = check_array(frame, dtype=None, ensure_all_finite=False)
+    except (TypeError, ValueError):
+        array = np.asarray(frame, dtype=object)
+    return array
+
+
 def _with_weights(table: DecisionTable, sample_weight: Any) -> DecisionTable:
     """The table with a column of weights beside the others."""
     source = table.source
     weights = _check_sample_weight(sample_weight, source.data)
     odd = weights[(weights < 0) | (weights != np.floor(weights))]
     if len(odd):
-        raise TableError(f"sample_weight takes whole numbers: how often each row counts. Got {odd[0]:g}; scale it.")
+        raise TableError(
+            f"sample_weight says how often each row occurs, in whole numbers. Got {odd[0]:g}. Leave weights of another "
+            "kind out: multiplied, they would count rows that nobody has seen."
+        )
     # the columns of an array have no names, and so has this one
     name = f"x{len(source.names)}" if isinstance(source, MatrixSource) else "sample_weight"
     while name in source.names:

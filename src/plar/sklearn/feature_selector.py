@@ -171,7 +171,7 @@ class FeatureSelector(TableSelector):
     def ranking_(self) -> NDArray[np.intp]:
         """The order in which the features were selected; see the class."""
         columns = self.selection_.columns
-        ranking = np.full(self.n_features_in_, len(columns) + 1)
+        ranking = np.full(self.n_features_in_, max(len(columns), 1) + 1)
         ranking[self._places(columns)] = range(1, len(columns) + 1)
         return ranking
 

@@ -266,7 +266,7 @@ class FeatureSelectorCV(MetaEstimatorMixin, TableSelector):  # type: ignore[misc
     @property
     def ranking_(self) -> NDArray[np.intp]:
         """1 for the selected features; see the class."""
-        return np.maximum(self.selector_.ranking_ - max(self.n_features_ - 1, 0), 1)
+        return np.maximum(self.selector_.ranking_ - self.n_features_ + 1, 1)
 
     @property
     def classes_(self) -> Any:

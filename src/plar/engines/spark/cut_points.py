@@ -30,6 +30,7 @@ class CutColumn(NamedTuple):
     cuts: Cuts | None
     #: a value that is not a number, if that is why it is not cut
     non_number: str | None
+    #: without the missing one
     n_values: int
 
 
@@ -82,6 +83,13 @@ def _cut_columns(
         ).collect()
     place_of = {name: place for place, name in enumerate(roles.conditions)}
     return sorted(columns, key=lambda column: place_of[column.name])
+
+
+def count_values(source: DistributedTable, roles: Roles, names: Sequence[str], *, text: bool) -> dict[str, int]:
+    """How many different values columns have in all rows that are read, also in those that are dropped."""
+    no_bins = Bins({})
+    columns = _cut_columns(source, replace(roles, bins=no_bins), no_bins, names, text=text)
+    return {column.name: column.n_values for column in columns}
 
 
 def _rule(bins: Bins, name: str) -> Rule:
@@ -175,4 +183,5 @@ def _cut(records: Iterable[tuple[int, _Numbers]], bins: Bins, decimal: str, text
         with errors_in_parts():
             named = [(name, values)]
             list(cut_columns(named, bins, decision_codes, counts, cuts, decimal=decimal, text=text, left=non_numbers))
-        yield CutColumn(name, cuts.get(name), non_numbers.get(name), len(values.values))
+        n_values = len(values.values) - (values.missing is not None)
+        yield CutColumn(name, cuts.get(name), non_numbers.get(name), n_values)

@@ -21,7 +21,7 @@ from pyspark import RDD, Broadcast, SparkContext, StorageLevel
 
 from plar.coding.assemble import missing_values
 from plar.coding.index_like import merged_profiles
-from plar.engines.spark.cut_points import cuts_of
+from plar.engines.spark.cut_points import count_values, cuts_of
 from plar.engines.spark.distributed_tables import DistributedTable
 from plar.engines.spark.long_dictionaries import DECISION, CodeOf, LongDictionaries
 from plar.engines.spark.part_granules import (
@@ -84,6 +84,10 @@ def granulate(
             raise NoRows("No row is left: the table is empty, or every row has a missing value or weight 0.")
         if not any(map(_n_granules, reports)):
             raise AllRowsDropped("missing" if roles.missing == "drop" else "missing_decision")
+        unsure = _unsure_of_index(reports, roles)
+        if unsure:
+            n_values = count_values(source, roles, unsure, text=table.source.text)
+            roles = replace(roles, n_values={**roles.n_values, **n_values})
         small_parts = _collected_parts(parts, reports, small)
         if small_parts is not None:
             granules = merge_granules(small_parts, roles.n_values)
@@ -102,6 +106,14 @@ def granulate(
         parts.unpersist()
         remove_files(parts.context, token)
         raise
+
+
+def _unsure_of_index(reports: Sequence[PartReport | Granules], roles: Roles) -> list[str]:
+    """Columns that may be index-like, but of whose values some went with rows that were dropped."""
+    if roles.missing != "drop" and not any(report.n_without_decision for report in reports):
+        return []
+    in_all = set.intersection(*(set(report.profiles) for report in reports))
+    return [name for name in roles.conditions if name in in_all and name not in roles.n_values]
 
 
 def _n_granules(report: PartReport | Granules) -> int:
@@ -158,7 +170,11 @@ def _in_one_coding(
         pieces = shuffle_by_conditions(recoded, coding, n_pieces)
 
     cuts = cuts_of(roles)
-    n_values = {name: n for name, n in zip(roles.conditions, coding.cardinalities, strict=True) if name not in cuts}
+    n_values = {
+        name: n - (name in n_missing)
+        for name, n in zip(roles.conditions, coding.cardinalities, strict=True)
+        if name not in cuts
+    }
 
     def release() -> None:
         parts.unpersist()

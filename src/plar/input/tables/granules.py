@@ -42,9 +42,7 @@ class GranuleSource(Source):
                     Term("decision"),
                     " and missing values, so ",
                     Given(option),
-                    " comes too late. Pass ",
-                    Given(option),
-                    " to granulate.",
+                    " comes too late. Pass the table itself, with that option.",
                 )
         if options.decision is not None:
             labels_given_as_y = tuple(name for name in decision if name not in self.names)
@@ -97,13 +95,14 @@ def coarsened_to(granules: Granules, roles: Roles) -> Granules:
         n_rows=granules.n_rows,
         profiles=granules.profiles,
         n_without_decision=granules.n_without_decision + assembled.n_without_decision,
+        categorical_decision=granules.categorical_decision,
     )
 
 
 def compared_as_numbers(granules: Granules, names: Collection[str], decimal: str) -> Granules:
     """Compare the text of some columns as numbers, so that 1, 1.0 and 01 are one value."""
     conditions, decision = granules.named_columns()
-    return Granules.from_columns(
+    as_numbers = Granules.from_columns(
         _columns_as_numbers(conditions, names, decimal),
         _columns_as_numbers(decision, names, decimal),
         granules.counts,
@@ -114,6 +113,7 @@ def compared_as_numbers(granules: Granules, names: Collection[str], decimal: str
         profiles=granules.profiles,
         n_without_decision=granules.n_without_decision,
     )
+    return replace(as_numbers, categorical_decision=granules.categorical_decision)
 
 
 def _columns_as_numbers(

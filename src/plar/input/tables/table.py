@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import numpy as np
 from plar.bins import Cuts
 from plar.coding.column_names import ColumnName, by_label, resolve_all
 from plar.coding.series import is_categorical
-from plar.errors import Given, TableError, unknown_name
+from plar.errors import Given, TableError, Term, UnknownNameError, shown_names, unknown_name
 from plar.files.find import find_files, format_of, on_disk
 from plar.granules.granules import Granules, granules_in
 from plar.input.roles import Roles
@@ -78,7 +78,12 @@ class DecisionTable:
             # only a table of granules on a cluster: they come back as they were given
             return cast(Granules, granules)
         if not self.is_granulated:
-            granules = replace(granules, names=self.names, text=self.source.text)
+            granules = replace(
+                granules,
+                names=self.names,
+                text=self.source.text,
+                categorical_decision=len(self.decision) == 1 and self.has_categorical_decision,
+            )
         if self.roles.numeric:
             granules = compared_as_numbers(granules, self.roles.numeric, self.roles.decimal)
         return granules
@@ -88,14 +93,24 @@ class DecisionTable:
         """Whether the only decision is declared to be categorical, whatever its values look like."""
         if self.roles.coded_y is not None:
             return is_categorical(self.options.y)
+        if isinstance(self.source, GranuleSource):
+            return isinstance(self.source.data, Granules) and self.source.data.categorical_decision
         [name] = self.decision
-        return not self.is_granulated and self.source.is_categorical(name)
+        return self.source.is_categorical(name)
+
+    @property
+    def cut_before(self) -> Collection[str]:
+        """The columns of granules that hold bins already."""
+        return self.source.data.cuts if isinstance(self.source, GranuleSource) else ()
 
     def columns(self, given: Any, kind: str = "column") -> tuple[str, ...]:
         """Names of conditions given by name, label or position."""
         conditions = set(self.conditions)
         names = resolve_all(self.names, by_label(given, self.source.int_column_labels), kind)
         for name in names:
+            if name in self.decision:
+                choices = shown_names(self.conditions)
+                raise UnknownNameError(f"Column {name!r} is the ", Term("decision"), f". Choose others: {choices}.")
             if name not in conditions:
                 raise unknown_name("condition", name, self.conditions)
         return names
@@ -155,7 +170,7 @@ class DecisionTable:
             "missing_decision": options.missing_decision,
             "na": None if options.na is None else list(options.na),
             "weights": roles.weights,
-            "bins": None if roles.bins is None else roles.bins.spec,
+            "bins": (roles.bins and roles.bins.spec) or None,
             "decision_bins": None if roles.decision_bins is None else roles.decision_bins.spec,
             "decimal": options.decimal,
             "header": bool(options.header),

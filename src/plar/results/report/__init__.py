@@ -150,6 +150,7 @@ def selection_page(selection: Selection, command: str | None = None) -> str:
         lead=selected.lead(selection),
         best=selected.best_alone(selection),
         columns=selected.selected(selection),
+        n_cut=sum(name not in selection.left_out for name in selection.cuts),
         untested=selected.UNTESTED,
         values=values,
         heads=next((by_value.heads for _, by_value, _ in values), ()),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from plar.results.report.words import LONGEST, aligned, bar_width, counted, p_words, shortened, visible
+from plar.results.selection import NOT_SHOWN, REDUNDANT, UNDECIDED
 
 if TYPE_CHECKING:
     from plar.results.selection import ColumnFacts, Selection, SelectionStep, TargetByValue
@@ -105,7 +106,7 @@ def ranked(selection: Selection) -> list[ListedColumn]:
             name=row.column,
             role=row.role,
             reason=_short_reason(selection, row),
-            alone=row.share,
+            alone=row.share_alone,
             alone_text=alone_texts.get(row.column, "–"),
             p_value=row.p_value,
             p_text="–" if row.p_value is None else p_words(row.p_value, selection.alpha),
@@ -147,14 +148,14 @@ def headline(selection: Selection) -> str:
 def lead(selection: Selection) -> list[str]:
     """Say what that means, in sentences."""
     sentences = []
-    than_chance = f"than it would about a shuffled target, at the level {selection.alpha:g}"
+    test = f"(permutation test, alpha {selection.alpha:g})"
     if selection.steps:
-        each = "It says" if len(selection.steps) == 1 else "Each says"
-        beside = " beside the others" if len(selection.columns) > 1 else ""
-        sentences.append(f"{each} more{beside} {than_chance}.")
+        each = "It adds" if len(selection.steps) == 1 else "Each adds"
+        beside = " to the others" if len(selection.columns) > 1 else ""
+        sentences.append(f"{each} information beyond chance{beside} {test}.")
     elif selection.complete:
-        others = " else" if selection.included else ""
-        sentences.append(f"Nothing{others} says more {than_chance}.")
+        others = "No other" if selection.included else "No"
+        sentences.append(f"{others} column is better than chance {test}.")
     if selection.included:
         n = len(selection.included)
         sentences.append(f"{counted(n, 'column')} {'was' if n == 1 else 'were'} {UNTESTED}.")
@@ -179,9 +180,9 @@ def reasons(selection: Selection) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for column in ranked(selection)[len(selection.columns) :]:
         if column.role == "rejected":
-            reason = "nothing more beside others" if selection.rejected[column.name].given else "no better than chance"
+            reason = REDUNDANT if selection.rejected[column.name].given else NOT_SHOWN
         elif column.role == "undecided":
-            reason = "not decided"
+            reason = UNDECIDED
         else:
             reason = column.reason
         groups.setdefault(reason, []).append(column.name)
@@ -281,7 +282,7 @@ def best_alone(selection: Selection) -> tuple[str, float] | None:
     return name, shares[name]
 
 
-def plain_list(names: Sequence[str], longest: int) -> str:
+def plain_list(names: Sequence[str], longest: int, n_shown: int = 2) -> str:
     """Names for a place without room, and how many more there are."""
-    shown = ", ".join(shortened(name, longest) for name in names[:2])
-    return f"{shown} and {len(names) - 2:,} more" if len(names) > 2 else shown
+    shown = ", ".join(shortened(name, longest) for name in names[:n_shown])
+    return f"{shown} and {len(names) - n_shown:,} more" if len(names) > n_shown else shown

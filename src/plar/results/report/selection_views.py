@@ -21,23 +21,22 @@ def notebook_table(selection: Selection) -> str:
         share = escape(column.share_text)
         if column.share is not None:
             share = f'<span title="{column.share}">{share}</span>'
-        beside = escape(plain_list(column.beside, 24)) or "nothing"
+        beside = escape(plain_list(column.beside, 24)) or "–"
         if column.is_included:
             beside = UNTESTED
         rows.append(html_row("td", [str(i), html_name(column.name), share, escape(column.p_text), beside], sides))
     n_unshown = len(selection.columns) - MAX_ROWS
     if n_unshown > 0:
         rows.append(html_row("td", ["", f"… and {n_unshown:,} more"], sides))
-    table = (
-        '<table style="border-collapse:collapse;font-variant-numeric:tabular-nums">'
-        f'<caption style="text-align:left;padding:.3em 0">{_caption(selection)}</caption>'
-    )
-    if rows:
-        table += f"<thead>{html_row('th', ['#', 'column', 'share', 'p-value', 'beside'], sides)}</thead>"
-    return f"{table}<tbody>{''.join(rows)}</tbody></table>"
+    heading = f'<div style="max-width:60em;padding:.3em 0">{_heading(selection)}</div>'
+    if not rows:
+        return heading
+    head = html_row("th", ["#", "column", "share", "p-value", "beside"], sides)
+    style = "border-collapse:collapse;font-variant-numeric:tabular-nums"
+    return f'{heading}<table style="{style}"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
 
 
-def _caption(selection: Selection) -> str:
+def _heading(selection: Selection) -> str:
     """What stands above the table, as HTML."""
     properties = [counted(selection.n_rows, "row")]
     if selection.n_classes is not None:
@@ -46,8 +45,7 @@ def _caption(selection: Selection) -> str:
     lines = [" · ".join(properties), " ".join(lead(selection))]
     groups = reasons(selection)
     if groups:
-        not_selected = ", ".join(f"{reason} ({len(names):,})" for reason, names in groups.items())
-        lines.append(f"Not selected: {not_selected}.")
+        lines += [f"{reason.capitalize()}: {plain_list(names, 24, n_shown=6)}" for reason, names in groups.items()]
     lines += selection.notes
     shown = "<br>".join(escape(line) for line in lines if line)
     return f'<b>{escape(headline(selection))}</b><br><span style="opacity:.7">{shown}</span>'
