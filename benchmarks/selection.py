@@ -211,7 +211,7 @@ def _forest(x: Any, y: Any, new: Any, truth: Any) -> float:
 
 #: of scikit-learn, numbers; of the paper, mostly categories
 NINE = (
-    "breast_cancer", "wine", "digits", "dermatology", "mushroom", "kr-vs-kp", "soybean-large", "letter", "ticdata2000"
+    "breast_cancer", "wine", "digits", "dermatology", "mushroom", "kr-vs-kp", "backup-large", "letter", "ticdata2000"
 )  # fmt: skip
 
 
