@@ -41,6 +41,13 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             return self._load_overload(sig, target_context)
         return None
 
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except (AttributeError, ImportError):  # the same: numba adds to what it has cached, which it cannot read
+            self._cache_file.flush()
+            super().save_overload(sig, data)
+
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` a part of each kernel that uses it, where a call would take too long."""
