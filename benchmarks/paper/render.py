@@ -91,7 +91,8 @@ def _summary() -> Iterator[str]:
         }
         yield (
             f"- **320,000 rows × 5,201 columns**: one step takes {_range(runs[1])} s on one core and "
-            f"{_range(runs[2])} s on two; on an NVIDIA H200, 5 to 9 ms ([below](#the-cuda-engine-on-one-nvidia-h200))."
+            f"{_range(runs[2])} s on two; on an NVIDIA H200, 12 to 15 ms "
+            "([below](#the-cuda-engine-on-one-nvidia-h200))."
         )
     if beside := made["peers"]:
         row_of = _by(beside["rows"], "dataset", "system")

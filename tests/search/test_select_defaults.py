@@ -299,6 +299,14 @@ def test_granules_that_were_cut_before_are_not_said_to_be_cut() -> None:
     assert not any("quartile" in note for note in plar.select(granules, keep=["x"]).notes)
 
 
+def test_a_first_line_that_may_be_data(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("1.5,2,0\n" + "".join(f"{i / 4},{i % 3},{i % 2}\n" for i in range(40)))
+    with pytest.warns(plar.PlarWarning, match="first line of the file may be data. If it is, pass header=False"):
+        plar.select(path, -1)
+    assert plar.select(path, -1, header=False).n_rows == 41
+
+
 def test_a_target_as_a_column_and_other_words() -> None:
     with pytest.raises(plar.UnknownNameError, match=r"^Column 'survived' is the target\. Choose others: PassengerId"):
         plar.select(ORDINARY, "survived", keep=["survived"])

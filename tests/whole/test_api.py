@@ -46,7 +46,7 @@ def opaque(counts: Any) -> Any:
         (lambda: plar.reduce(TABLE, "d", max_attributes=True), "'max_attributes' parameter must be"),
         (lambda: plar.reduce(TABLE, "d", include=["a", "b"], max_attributes=1), "include= alone has 2"),
         (lambda: plar.reduce(TABLE, "d", include="e"), "Unknown column 'e'"),
-        (lambda: plar.reduce(TABLE, "d", include="d"), "Unknown condition 'd'"),
+        (lambda: plar.reduce(TABLE, "d", include="d"), "Column 'd' is the decision. Choose others"),
         (lambda: plar.reduce(TABLE, "d", progress=True), "'progress' parameter must be a function"),  # type: ignore[arg-type]
         (lambda: plar.theta(TABLE, ["e"], decision="d"), "Unknown column 'e'"),
         (lambda: plar.Measure("m", 3, lambda n: n), "'theta' of measure 'm' must be a function"),  # type: ignore[arg-type]

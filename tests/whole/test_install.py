@@ -88,7 +88,7 @@ def test_a_csv_as_excel_writes_it(venv: Path, tmp_path: Path) -> None:
     assert result["attributes"] == ["größe", "preis"]
     done = run(venv, "reduce", "excel.csv", "-d", "ja", "--bins", "preis=quantile:3", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--decimal ," in done.stderr
+    assert "--decimal ','" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     binned = reduced(venv, "excel.csv", "-d", "ja", "--bins", "preis=1,3", "--decimal", ",", cwd=tmp_path)
     assert binned["cuts"] == {"preis": [1.0, 3.0]}

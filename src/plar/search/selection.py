@@ -35,7 +35,7 @@ from plar.search.target import Target, check_one_target, target_of
 from plar.search.target_by_values import target_by_values
 from plar.search.ties import best_first, tied
 from plar.session.session import Session
-from plar.session.warnings import warn_of_target, warn_supervised_bins
+from plar.session.warnings import warn_of_header, warn_of_target, warn_supervised_bins
 
 #: excesses are compared as whole numbers of this many bits, of which the last few are rounding
 _SCORE_BITS = 50
@@ -98,6 +98,7 @@ class SelectionSearch:
             if dropped.option == "missing":
                 raise
             return self._without_target()
+        warn_of_header(self._session)
         warn_of_target(self._session, self._target.n_classes)
         warn_supervised_bins(self._session)
         began = perf_counter()

@@ -88,6 +88,18 @@ def warn_of_target(session: Session, n_classes: int | None) -> None:
             )
 
 
+def warn_of_header(session: Session) -> None:
+    """Warn of text whose names of columns are all numbers, some of them fractions, as where its first line is data."""
+    table = session.table
+    is_read = table.options.header and not table.is_granulated
+    if is_read and session.granules.text and are_numbers(table.names) and any("." in name for name in table.names):
+        warn(
+            "The names of all columns are numbers, so the first line of the file may be data. If it is, pass ",
+            Given("header", False),
+            ".",
+        )
+
+
 def _warn_of_missing_decision(granules: GranuleSet) -> None:
     """Warn of rows without a decision, which are a class like any other unless they are left out."""
     lacking = granules.n_missing_decisions
