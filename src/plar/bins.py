@@ -360,7 +360,7 @@ def cut_columns(
     not_cut: dict[str, str] = {} if left is None else left
     for name, column in columns:
         rule = bins.rule(name)
-        if rule is not None and name not in cuts:
+        if rule is not None and name not in cuts and not _has_few_values(rule, column, named=name in bins.columns):
             mark = decimal if text or rule.text else None
             try:
                 binned, points = bin_column(column, name, rule, decision_codes, counts, mark)
@@ -379,6 +379,11 @@ def cut_columns(
         yield column
     if left is None:
         warn_left(not_cut)
+
+
+def _has_few_values(rule: Rule, column: Column, *, named: bool) -> bool:
+    """Whether `auto` has nothing to look at: few values are left as they are, unless a column must hold numbers."""
+    return rule.method == "auto" and not named and len(column.values) <= _MOST_CATEGORIES
 
 
 def _odd_codes(column: Column, counts: Counts, decimal: str | None) -> list[int]:

@@ -31,7 +31,7 @@ from plar.chance.association import (
 )
 from plar.grouping.partition import Codes, Index, Ints, take_in_order
 from plar.runtime.jit import jit
-from plar.runtime.parallel import in_threads
+from plar.runtime.parallel import in_threads, usable_cores
 from plar.uncertainty.strata import StratifiedRows
 
 #: a candidate: its codes by row, and how many there may be
@@ -42,6 +42,9 @@ _COUNTED_PER_CELL = 64
 #: rows of several candidates that a thread counts in one go, and those that it first brings into the order of classes
 _ROWS_COUNTED_TOGETHER = 1 << 20
 _ROWS_ORDERED_TOGETHER = 1 << 18
+#: a thread takes several such groups at a time, as long as each core gets so many tasks: handing over a task takes time
+_MOST_GROUPS_PER_TASK = 16
+_TASKS_PER_CORE = 8
 #: what takes how long: to count a row in any order, to add up a cell, and a row that is brought into another order
 _ROW_COST = 1
 _CELL_COST = 4
@@ -77,13 +80,14 @@ def associations(columns: Sequence[CodedColumn], rows: StratifiedRows) -> list[A
     ordered = [i for i, (_, n_values) in enumerate(columns) if n_values > most_values]
     numbered = _numbered(rows, n_rows if counted else 0)
 
-    def measure(task: tuple[bool, Sequence[int]]) -> None:
-        are_counted, candidates = task
-        of_task = [columns[i] for i in candidates]
-        sums[candidates] = _sums_of_counted(of_task, numbered) if are_counted else _sums_of_ordered(of_task, rows)
+    def measure(task: tuple[bool, list[Sequence[int]]]) -> None:
+        are_counted, groups = task
+        for candidates in groups:
+            of_group = [columns[i] for i in candidates]
+            sums[candidates] = _sums_of_counted(of_group, numbered) if are_counted else _sums_of_ordered(of_group, rows)
 
-    tasks = [(True, part) for part in _parts(counted, _ROWS_COUNTED_TOGETHER // n_rows)]
-    tasks += [(False, part) for part in _parts(ordered, _ROWS_ORDERED_TOGETHER // n_rows)]
+    tasks = [(True, groups) for groups in _tasks(counted, _ROWS_COUNTED_TOGETHER // n_rows)]
+    tasks += [(False, groups) for groups in _tasks(ordered, _ROWS_ORDERED_TOGETHER // n_rows)]
     for _ in in_threads(measure, tasks, (len(counted) // _COUNTED_PER_CELL + len(ordered)) * n_rows):
         pass
     return associations_of(sums)
@@ -95,9 +99,13 @@ def _most_values_to_count(rows: StratifiedRows, n_rows: int) -> int:
     return min(most_cells, _MAX_CELLS) // len(rows.runs.begins)
 
 
-def _parts(places: Sequence[int], n_together: int) -> list[Sequence[int]]:
+def _tasks(candidates: Sequence[int], n_together: int) -> list[list[Sequence[int]]]:
+    """Groups of candidates, and these in tasks."""
     n = max(1, n_together)
-    return [places[first : first + n] for first in range(0, len(places), n)]
+    groups = [candidates[first : first + n] for first in range(0, len(candidates), n)]
+    per_task = min(_MOST_GROUPS_PER_TASK, len(groups) // (_TASKS_PER_CORE * usable_cores()))
+    m = max(1, per_task)
+    return [groups[first : first + m] for first in range(0, len(groups), m)]
 
 
 class _NumberedRows(NamedTuple):

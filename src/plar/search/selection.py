@@ -319,9 +319,16 @@ class SelectionSearch:
         self._candidates.remove(a)
         self._rejected[a] = Rejection(p, self._names_of(given))
 
-    def _values(self, name: str) -> Iterable[Any]:
-        """Values of a column, all or some."""
-        return self._session.engine.sample_values(self._session.table, self._granules, name)
+    def _values_by_column(self) -> dict[str, Iterable[Any]]:
+        """Values of each column: all, or some where only a cluster has them all."""
+        granules = self._granules
+        values_of: dict[str, Iterable[Any]] = {}
+        for name, values in zip(granules.conditions, granules.dictionaries, strict=True):
+            known = (
+                self._session.engine.sample_values(self._session.table, granules, name) if values is None else values
+            )
+            values_of[name] = known
+        return values_of
 
     def _names_of(self, attributes: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._granules.conditions[a] for a in attributes)
@@ -340,7 +347,7 @@ class SelectionSearch:
             alone,
             self._names_of(self._selected),
             self._session.table.cut_before,
-            self._values,
+            self._values_by_column(),
         )
         by_values = target_by_values(granules, self._strata, self._selected, self._target.numbers)
         return Selection(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from plar.coding.index_like import looks_like_time
@@ -21,8 +21,6 @@ _AMOUNT = re.compile(
     r"[-+]?\d{1,3}((,\d{3})+(\.\d+)?|(\.\d{3})+,\d+|([ '’]\d{3})+([.,]\d+)?)"
     r"|[-+]?[$€£¥] ?[\d.,]*\d|[-+]?\d[\d.,]* ?[$€£¥%]"
 )
-#: values of a column, all or some
-ValuesOf = Callable[[str], Iterable[Any]]
 
 
 def notes_on(
@@ -32,12 +30,12 @@ def notes_on(
     alone: Mapping[str, float],
     selected: Sequence[str],
     cut_before: Collection[str],
-    values_of: ValuesOf,
+    values_of: Mapping[str, Iterable[Any]],
 ) -> list[str]:
     """The notes on a search: rows and columns that were left out, columns that were cut, and what may be wrong.
 
     `settings` are the options, `left_out` says why columns are no candidates, `alone` what each candidate says by
-    itself, and `cut_before` which columns held bins already.
+    itself, `cut_before` which columns held bins already, and `values_of` the values of each column, all or some.
     """
     n_values_of = dict(zip(granules.conditions, granules.cardinalities, strict=True))
     considered = [name for name in granules.conditions if left_out.get(name) != "excluded"]
@@ -48,7 +46,7 @@ def notes_on(
         _on_dropped(_n_dropped(granules, settings)),
         _on_index(index_like),
         _on_cuts(cut, settings["bins"]),
-        _on_unread([name for name in considered if name not in granules.cuts and _is_unread(values_of(name))]),
+        _on_unread([name for name in considered if name not in granules.cuts and _is_unread(values_of[name])]),
         *(_on_rare_values(name, n_values_of[name], granules.n_objects) for name in selected),
         _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
     ]
