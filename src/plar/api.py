@@ -15,11 +15,11 @@ from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
 from plar.options import DEFAULT_ALPHA, Columns, ReadingKwargs, ReadOptions, RunOptions, SearchOptions, SelectOptions
+from plar.reduct_search.find import find_reduct
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.results.selection import Selection
 from plar.search.core import CoreSearch
-from plar.search.greedy import GreedySearch
 from plar.search.relevance import Relevance
 from plar.search.selection import SelectionSearch
 from plar.session.progress import reporting
@@ -221,15 +221,6 @@ def reduce(
     chosen_measure = as_measure(measure)
     with reporting(verbose, progress, on_step) as reporter, Session(data, read, run, reporter) as session:
         return find_reduct(session, chosen_measure, options)
-
-
-def find_reduct(session: Session, measure: Measure, options: SearchOptions) -> Reduct:
-    """Find a reduct of a session's table by the search that the options name."""
-    if options.search == "smallest":
-        from plar.reduct_search.smallest import SmallestSearch  # its solver is imported only if needed
-
-        return SmallestSearch(session, measure, options).run()
-    return GreedySearch(session, measure, options).run()
 
 
 def relevant(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import plar
-from plar.results.report import relevant_page
+from plar.results.report.pages import relevant_page
 from support.odd_names import MARKUP_DECISION, MARKUP_NAMES, markup_table
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install 'plar[report]'")

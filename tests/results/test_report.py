@@ -18,7 +18,7 @@ import pytest
 
 import plar
 from plar.results.reduct import from_dict
-from plar.results.report import page
+from plar.results.report.pages import page
 from plar.results.report.ranking import ranked
 from plar.results.report.reproduce import python_call, shell_command
 from plar.results.report.words import chance_words

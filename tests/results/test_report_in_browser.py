@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import plar
-from plar.results.report import page, relevant_page, selection_page
+from plar.results.report.pages import page, relevant_page, selection_page
 from plar.results.report.ranking import ranked
 from plar.results.report.words import visible
 from support.browser import chromium

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import plar
-from plar.results.report import selection_page
+from plar.results.report.pages import selection_page
 from plar.results.report.reproduce import select_call, select_command
 from support.odd_names import MARKUP_DECISION, MARKUP_NAMES
 from support.reports import markup_selection, wide_selection, with_numbers

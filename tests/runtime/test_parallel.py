@@ -10,7 +10,7 @@ import pytest
 
 from plar.errors import MemoryLimitExceeded
 from plar.runtime.limits import check_memory_used, memory_limited
-from plar.runtime.parallel import ThreadTeam, in_background, in_threads, run_polled, threads, usable_cores
+from plar.runtime.parallel import ThreadTeam, in_threads, run_polled, threads, usable_cores
 
 Divide = Callable[[Callable[[int], object], list[int]], list[object]]
 
@@ -101,16 +101,13 @@ def test_few_cells_are_not_worth_a_thread() -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_in_background(n_threads: int) -> None:
-    with threads(n_threads), in_background(threading.get_ident) as ident:
-        assert (ident() == threading.get_ident()) is (n_threads == 1)
-
-
-def test_an_exception_does_not_wait_for_the_background() -> None:
-    release = threading.Event()
-    with pytest.raises(KeyboardInterrupt), threads(2), in_background(lambda: release.wait(60)):
-        raise KeyboardInterrupt
-    release.set()
+def test_start(n_threads: int) -> None:
+    team = ThreadTeam(2)
+    with threads(n_threads):
+        idents = [team.start(threading.get_ident)() for _ in range(3)]
+    assert (idents[0] == threading.get_ident()) is (n_threads == 1)
+    assert len(set(idents)) == 1  # the thread stays
+    assert ThreadTeam(1).start(threading.get_ident)() == threading.get_ident()
 
 
 def test_a_poll_ends_the_wait() -> None:

@@ -17,7 +17,7 @@ import plar
 from plar.engines import SparkEngine
 from plar.granules import granule_files
 from plar.results.reduct import from_dict
-from plar.results.report import page
+from plar.results.report.pages import page
 from plar.search.checkpoint_file import Data, _data_differences
 from support.checkpoints import read_records, read_search, write_records, write_search
 

@@ -27,7 +27,6 @@ from plar.chance.association import (
     varies,
 )
 from plar.chance.draws import drawn_p_value, seeded, uniform
-from plar.chance.rank_p_value import confirmed_by_ranks
 from plar.chance.statistic import association
 from plar.grouping.partition import Index, Ints, Runs
 from plar.options import DEFAULT_ALPHA
@@ -70,8 +69,11 @@ def adjusted_p_value(table: CrossTab, n_candidates: int, level: float = DEFAULT_
     screened = n_candidates * screened_p_value(measured)
     if screened > level:
         return screened
-    confirmed = _confirmed if table.scores is None else confirmed_by_ranks
-    return confirmed(table, measured, screened, n_candidates, level)
+    if table.scores is None:
+        return _confirmed(table, measured, screened, n_candidates, level)
+    from plar.chance.rank_p_value import confirmed_by_ranks  # only a target of numbers needs it
+
+    return confirmed_by_ranks(table, measured, screened, n_candidates, level)
 
 
 def _confirmed(table: CrossTab, measured: Association, screened: float, n_candidates: int, level: float) -> float:

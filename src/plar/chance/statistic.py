@@ -1,6 +1,6 @@
 """The statistic that measures how a candidate goes with the decision: W for classes, B for the ranks of numbers.
 
-Which one follows from the rows: those of ranks have scores.
+Which one follows from the rows: those of ranks have scores. The modules for these are loaded where there are some.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from plar.chance import association as classes
 from plar.chance.association import Association
 from plar.chance.candidates import associations as class_associations
-from plar.chance.rank_association import rank_association, rank_associations, rank_impurity
 from plar.grouping.partition import Codes
 from plar.uncertainty.strata import CrossTab, Strata, StratifiedRows
 
@@ -20,7 +19,11 @@ _COLUMNS_AT_ONCE = 1 << 10
 
 def association(table: CrossTab) -> Association:
     """Measure how a candidate goes with the decision, within classes of rows."""
-    return classes.association(table) if table.scores is None else rank_association(table)
+    if table.scores is None:
+        return classes.association(table)
+    from plar.chance.rank_association import rank_association
+
+    return rank_association(table)
 
 
 def associations(columns: Sequence[tuple[Codes, int]], rows: StratifiedRows) -> list[Association]:
@@ -28,7 +31,11 @@ def associations(columns: Sequence[tuple[Codes, int]], rows: StratifiedRows) -> 
 
     Candidates are given by their codes, and how many of these there may be.
     """
-    return class_associations(columns, rows) if rows.scores is None else rank_associations(columns, rows)
+    if rows.scores is None:
+        return class_associations(columns, rows)
+    from plar.chance.rank_association import rank_associations
+
+    return rank_associations(columns, rows)
 
 
 def associations_within(
@@ -53,4 +60,8 @@ def associations_within(
 
 def impurity(rows: StratifiedRows | CrossTab) -> float:
     """The most that a candidate's statistic could be: what is left to say about the decisions."""
-    return classes.impurity(rows.runs) if rows.scores is None else rank_impurity(rows.runs, rows.scores)
+    if rows.scores is None:
+        return classes.impurity(rows.runs)
+    from plar.chance.rank_association import rank_impurity
+
+    return rank_impurity(rows.runs, rows.scores)

@@ -110,8 +110,8 @@ def reduce(
     messages: Messages,
 ) -> None:
     """Find columns that say as much about the decision as all of them: a reduct, and the core."""
-    from plar.api import find_reduct
     from plar.measures import as_measure
+    from plar.reduct_search.find import find_reduct
 
     if proof and search != "smallest":
         raise ParameterError("--proof is for --search smallest; the greedy search proves no bound.")

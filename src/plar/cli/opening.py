@@ -153,7 +153,7 @@ def _check_files(table: TableOptions, place: Place, targets: Targets) -> None:
     """Refuse files that cannot be written, or that are input."""
     from plar.files.write import check_place
     from plar.input.tables.source import check_output
-    from plar.results.report import check_report_name
+    from plar.results.report.pages import check_report_name
 
     inputs = input_files(table.file)
     output = targets.writing.output

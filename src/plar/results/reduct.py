@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from plar.results.report import Page
+    from plar.results.report.pages import Page
 
 __all__ = ["Certificate", "Reduct", "Step", "from_dict"]
 
@@ -254,7 +254,7 @@ class Reduct:
         candidate of every step. `command` is the shell command that gave this result; by default one is made
         from `source` and `settings`.
         """
-        from plar.results.report import page, save_or_return
+        from plar.results.report.pages import page, save_or_return
 
         return save_or_return(page(self, command), path)
 

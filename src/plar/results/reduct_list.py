@@ -18,7 +18,7 @@ from plar.files.write import as_path, replacing
 from plar.results.from_json import from_json
 
 if TYPE_CHECKING:
-    from plar.results.report import Page
+    from plar.results.report.pages import Page
 
 __all__ = ["Member", "Reducts"]
 
@@ -205,7 +205,7 @@ class Reducts(Sequence[Member]):
 
         Without a path the page is returned: text that a notebook shows as a page.
         """
-        from plar.results.report import reducts_page, save_or_return
+        from plar.results.report.pages import reducts_page, save_or_return
 
         return save_or_return(reducts_page(self), path)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from plar.results.report import Page
+    from plar.results.report.pages import Page
 
 __all__ = ["Relevant"]
 
@@ -110,7 +110,7 @@ class Relevant:
 
     def report(self, path: str | os.PathLike[str] | None = None, command: str | None = None) -> Page | None:
         """Write the result as one HTML page for people, whole or not at all; see `Reduct.report`."""
-        from plar.results.report import relevant_page, save_or_return
+        from plar.results.report.pages import relevant_page, save_or_return
 
         return save_or_return(relevant_page(self, command), path)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from plar.results.report import Page
+    from plar.results.report.pages import Page
 
 __all__ = ["Rejection", "Selection", "SelectionStep", "TargetAtValue", "TargetByValue"]
 
@@ -386,7 +386,7 @@ class Selection:
         Without a path the page is returned: text that a notebook shows as a page. It loads nothing from elsewhere.
         `command` is the shell command that gave this result; by default one is made from `source` and `settings`.
         """
-        from plar.results.report import save_or_return, selection_page
+        from plar.results.report.pages import save_or_return, selection_page
 
         return save_or_return(selection_page(self, command), path)
 

@@ -145,12 +145,28 @@ class ThreadTeam:
             for future in futures:
                 future.cancel()
 
+    def start(self, function: Callable[[], T]) -> Callable[[], T]:
+        """Run a function in another thread, and return one that waits for its result.
+
+        With one thread to use, it runs when its result is asked for.
+
+        >>> answer = ThreadTeam(2).start(lambda: 6 * 7)
+        >>> answer()
+        42
+        """
+        if self.n_threads == 1 or usable_cores() == 1:
+            return function
+        return self._threads().submit(copy_context().run, function).result
+
     def _started(self, function: Callable[[A], T], task: A) -> Future[T]:
+        return self._threads().submit(copy_context().run, _as_task, function, task)
+
+    def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
             self._pool = ThreadPoolExecutor(self.n_threads - 1)
-        return self._pool.submit(copy_context().run, _as_task, function, task)
+        return self._pool
 
     def _results(
         self, function: Callable[[A], T], tasks: Sequence[A], futures: Sequence[Future[T]], note: Callable[[T], None]
@@ -178,29 +194,6 @@ class ThreadTeam:
 
 def _ignore(_: object) -> None:
     """Do nothing."""
-
-
-@contextmanager
-def in_background(function: Callable[[], T]) -> Iterator[Callable[[], T]]:
-    """Run a function in another thread during this block, which is given a function that waits for the result.
-
-    With one thread to use, it runs when its result is asked for. An exception in the block does not wait for it.
-
-    >>> with in_background(lambda: 6 * 7) as answer:
-    ...     beside = 1 + 1
-    ...     answer()
-    42
-    """
-    if usable_cores() == 1:
-        yield function
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    pool = ThreadPoolExecutor(1)
-    try:
-        yield pool.submit(copy_context().run, function).result
-    finally:
-        pool.shutdown(wait=False)
 
 
 def run_polled(function: Callable[[], T], poll: Callable[[], None], seconds: float) -> T:

@@ -81,7 +81,7 @@ class Checkpoint:
         """Save the effect of leaving out each condition."""
         self.effects = list(effects)
         core = Core(theta_all, tuple(None if effect.equal else effect.theta for effect in effects))
-        self._file.append(("core", asdict(core)))
+        self._append("core", core)
 
     def check_core(self, theta_all: int, theta_none: int) -> None:
         """Refuse another Θ(D|C) than here, and effects that are impossible by it and by the Θ of no condition."""
@@ -127,7 +127,11 @@ class Checkpoint:
     def add_step(self, step: Step) -> None:
         """Save a step."""
         self.steps.append(step)
-        self._file.append(("step", asdict(step)))
+        self._append("step", step)
+
+    def _append(self, kind: str, record: Core | Step) -> None:
+        if self._file.path is not None:
+            self._file.append((kind, asdict(record)))
 
     def add_clauses(self, clauses: Iterable[FoundClause]) -> None:
         """Save clauses of the search for the smallest reduct."""

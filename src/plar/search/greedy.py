@@ -22,7 +22,7 @@ from plar.errors import Interrupted
 from plar.measures import OWN, Measure
 from plar.options import SearchOptions
 from plar.results.reduct import Certificate, Reduct, Step
-from plar.runtime.parallel import in_background
+from plar.runtime.parallel import ThreadTeam
 from plar.search.base import Search
 from plar.search.certificate import certify
 from plar.search.checkpoint import Checkpoint
@@ -56,6 +56,8 @@ class GreedySearch(Search):
         self._chosen: list[int] = []
         #: U/R; None if its state is unknown
         self._evaluation: Evaluation | None = None
+        #: a thread to test a step in, while this one refines U/R
+        self._tester = ThreadTeam(2)
         self._unsettled_objects = 0
 
     def run(self) -> Reduct:
@@ -204,9 +206,9 @@ class GreedySearch(Search):
         if choice.p_value is not None:
             return evaluation.select(choice.best), choice.p_value
         cross_tab = next(iter(evaluation.cross_tabs([choice.best])))
-        with in_background(partial(adjusted_p_value, cross_tab, n_candidates)) as tested:
-            theta = evaluation.select(choice.best)
-            return theta, min(tested(), 1.0)
+        tested = self._tester.start(partial(adjusted_p_value, cross_tab, n_candidates))
+        theta = evaluation.select(choice.best)
+        return theta, min(tested(), 1.0)
 
     def _first_beyond_chance(
         self, evaluation: Evaluation, candidates: Sequence[int], alpha: float

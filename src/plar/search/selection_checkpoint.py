@@ -116,8 +116,9 @@ class SelectionCheckpoint:
         return record
 
     def _write(self, kind: str, record: SavedPass | SelectionStep) -> None:
-        tests = [("test", asdict(test)) for test in self._tests]
-        self._file.append(*tests, (kind, asdict(record)))
+        if self._file.path is not None:
+            tests = [("test", asdict(test)) for test in self._tests]
+            self._file.append(*tests, (kind, asdict(record)))
         self._tests.clear()
 
     def _require(self, condition: bool) -> None:

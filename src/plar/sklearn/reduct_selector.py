@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from plar.api import find_reduct, gains_of
+from plar.api import gains_of
 from plar.bins import Spec, parse_bins, parse_decision_bins
 from plar.coding.column_names import NameIndex, column_list, resolve
 from plar.engines.base import Engine
@@ -20,6 +20,7 @@ from plar.errors import TableError
 from plar.granules.granules import Granules
 from plar.measures import Measure, as_measure
 from plar.options import ReadOptions, SearchOptions
+from plar.reduct_search.find import find_reduct
 from plar.results.reduct import Reduct
 from plar.session.session import Session
 from plar.sklearn.base import TableSelector

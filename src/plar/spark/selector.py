@@ -18,13 +18,13 @@ from pyspark.ml.param.shared import HasInputCols, HasLabelCol, HasWeightCol
 from pyspark.ml.util import DefaultParamsReadable, DefaultParamsReader, DefaultParamsWritable, DefaultParamsWriter
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from plar.api import find_reduct
 from plar.bins import Cuts
 from plar.engines.spark import SparkEngine
 from plar.errors import TableError
 from plar.input.tables.table import select_columns
 from plar.measures import as_measure
 from plar.options import OPTIONS, ReadOptions, RunOptions, SearchOptions, param_name, wants_bins
+from plar.reduct_search.find import find_reduct
 from plar.results.reduct import Reduct, from_dict
 from plar.session.session import Session
 
