@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -86,6 +86,26 @@ def gini(cells: Cells) -> Fraction:
     return n_objects - sum((Fraction(n * n, n_objects) for n in decided.values()), Fraction(0))
 
 
+#: excesses tie that differ by at most this share of the rows, since they are floats
+TIE_BOUND = Fraction(1, 1 << 40)
+
+
+class TooClose(Exception):
+    """Two excesses differ by just about the bound, so that rounding decides whether they tie."""
+
+
+def best_first(excesses: Mapping[str, Fraction], n_objects: int) -> Iterator[str]:
+    """The columns, given in table order, from best to worst: always the first of those that tie with the best left."""
+    left = {a: excess / n_objects for a, excess in excesses.items()}
+    while left:
+        largest = max(left.values())
+        if any(abs(largest - excess - TIE_BOUND) <= TIE_BOUND / 64 for excess in left.values()):
+            raise TooClose
+        first = next(a for a, excess in left.items() if largest - excess <= TIE_BOUND)
+        del left[first]
+        yield first
+
+
 def selected_by_the_rule(
     table: oracle.Table,
     alpha: float,
@@ -106,6 +126,7 @@ def selected_by_the_rule(
         if a not in R and a not in left_out and len({row[j] for row in counted}) > 1
     ]
     m = len(left)
+    n_objects = sum(table.weights)
 
     def is_full() -> bool:
         return max_columns is not None and len(R) >= max_columns
@@ -127,7 +148,7 @@ def selected_by_the_rule(
         n = len(left)
         excesses = {a: measured.excess(R, a) for a in left}
         refused: dict[str, float] = {}
-        for a in sorted(left, key=lambda a: (-excesses[a], table.conditions.index(a))):
+        for a in best_first(excesses, n_objects):
             adjusted = measured.tested(R, a, n, alpha)
             if adjusted <= alpha:
                 take(a, adjusted / n, adjusted, R, excesses[a], list(R))
@@ -153,7 +174,7 @@ def selected_by_the_rule(
         drop_redundant(measured, left, [b], alpha, reject)
     while left and not is_full():
         least = {a: min((measured.excess(B, a), i) for i, B in enumerate(sets)) for a in left}
-        a = min(left, key=lambda a: (-least[a][0], table.conditions.index(a)))
+        a = next(best_first({a: least[a][0] for a in left}, n_objects))
         by_itself = measured.tested([], a, m, alpha)
         if by_itself > alpha:
             reject(a, by_itself / m, [])
@@ -175,7 +196,10 @@ def selected_by_the_rule(
 
 def assert_by_the_rule(selection: plar.Selection, sample: Sample, **options: Any) -> None:
     """The same columns, p-values, sets and reasons, to the last bit; excesses and shares but for rounding."""
-    expected = selected_by_the_rule(sample.table(), **options)
+    try:
+        expected = selected_by_the_rule(sample.table(), **options)
+    except TooClose:
+        return
     assert selection.columns == tuple(expected.columns)
     assert [(s.column, s.p_value, s.adjusted, s.given) for s in selection.steps] == expected.steps
     assert {name: (r.p_value, r.given) for name, r in selection.rejected.items()} == expected.rejected
