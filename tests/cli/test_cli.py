@@ -223,6 +223,17 @@ BAD = [
         ("reduce", "good.csv", "-d", "d", "--search", "smallest", "--costs", "colour=2", "--costs", "colour=3"),
         ["--costs has two costs for 'colour'. Choose one."],
     ),
+    (
+        ("core", "good.csv", "-d", "d", "--epsilon", "5%"),
+        ["--epsilon takes a number. Got '5%'. See 'plar core --help'."],
+    ),
+    (
+        ("reduce", "good.csv", "-d", "d", "--max-attributes=x"),
+        ["--max-attributes takes a whole number. See 'plar reduce"],
+    ),
+    (("reduce", "good.csv", "-d"), ["'-d' requires an argument. See 'plar reduce --help'."]),
+    (("reduce", "good.csv", "more.csv"), ["(more.csv). See 'plar reduce --help'."]),
+    (("good.csv", "-d", "d"), ["To select columns of a file: plar select good.csv -d TARGET. See 'plar --help'."]),
     (("perform",), ["perform", "See 'plar --help'."]),
 ]
 

@@ -21,6 +21,7 @@ from plar.cli.commands import COMMANDS, select
 from plar.cli.help import Command, Program
 from plar.cli.options import expand_groups
 from plar.cli.shell_words import in_shell
+from plar.cli.usage import usage_message
 from plar.errors import (
     EngineFailed,
     EngineUnavailable,
@@ -89,8 +90,7 @@ def main() -> None:
             1 if isinstance(error, (EngineFailed, EngineUnavailable)) else 2,
         )
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        _fail(f"Error: {error.format_message()} See '{context.command_path if context else 'plar'} --help'.", 2)
+        _fail(f"Error: {usage_message(error, sys.argv[1:])}", 2)
     except (KeyboardInterrupt, typer.Abort):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _fail("Interrupted.", 130)
