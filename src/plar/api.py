@@ -332,8 +332,8 @@ def select(
         Columns to consider although they seem only to number or name the rows.
     target_type : {"auto", "classes", "numbers"}
         Whether the target is classes, or numbers, whose ranks are predicted. By default text, categories and truth
-        values are classes, and so are numbers if there are at most 20 of them, or if they are 0 … k-1 or 1 … k, with k
-        up to 100 and at least 3 rows each.
+        values are classes, and so are numbers if there are at most 20 of them (of more than ten
+        at least two rows each on average), or if they are 0 … k-1 or 1 … k, with k up to 100 and at least 3 rows each.
     target_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a target of numbers into classes.
     engine, n_jobs, memory_limit, time_limit, checkpoint, verbose, progress

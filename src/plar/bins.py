@@ -454,7 +454,7 @@ def warn_left(left: Mapping[str, str]) -> None:
     if n_comma_numbers:
         remedies += [" If commas are decimal marks, pass ", Given("decimal", ","), "."]
     if n_comma_numbers < len(left):
-        remedies += [" What means missing can be named in ", Given("na"), "."]
+        remedies += [" If a value means missing, list it in ", Given("na"), "."]
     warn(f"Compared as text, because not all values are numbers: {shown}.", *remedies)
 
 

@@ -244,7 +244,7 @@ def unknown_position(kind: str, position: object, names: Sequence[str]) -> Unkno
     last = len(names) - 1
     places = f"0 to {last}, or from the end -1 to {-len(names)}"
     return UnknownNameError(
-        "Unknown ", Term(kind), f" {position!r}. Choose a position from {places}, or a name: {shown_names(names)}."
+        "Unknown ", Term(kind), f" {position}. Choose a position from {places}, or a name: {shown_names(names)}."
     )
 
 

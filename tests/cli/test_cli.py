@@ -233,6 +233,8 @@ BAD = [
     ),
     (("reduce", "good.csv", "-d"), ["'-d' requires an argument. See 'plar reduce --help'."]),
     (("reduce", "good.csv", "more.csv"), ["(more.csv). See 'plar reduce --help'."]),
+    (("reduce", "good.csv", "-d", "d", "--max-attributes", "3", "--max-attributes", "x"), ["a whole number. See"]),
+    (("selct", "good.csv"), ["Did you mean 'select'? See 'plar --help'."]),
     (("good.csv", "-d", "d"), ["To select columns of a file: plar select good.csv -d TARGET. See 'plar --help'."]),
     (("perform",), ["perform", "See 'plar --help'."]),
 ]

@@ -311,7 +311,9 @@ def test_one_number_in_several_spellings(on_spark: bool, request: pytest.Fixture
 def test_words_are_named_where_quantities_are_not_cut_for_them(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,c,d\n" + "".join(f"{i if i else 'none'},{i % 5 if i else 'none'},{i % 2}\n" for i in range(40)))
-    with pytest.warns(plar.PlarWarning, match=r"are numbers: 'x' \('none'\)\. What means missing can be named in na="):
+    with pytest.warns(
+        plar.PlarWarning, match=r"are numbers: 'x' \('none'\)\. If a value means missing, list it in na="
+    ):
         assert plar.granulate(path, "d", bins="auto").cuts == {}
     commas = tmp_path / "u.csv"
     commas.write_text("x;d\n" + "".join(f"{i},5;{i % 2}\n" for i in range(40)))

@@ -220,11 +220,14 @@ def test_dates_are_candidates_and_come_out_as_they_are() -> None:
 
 def test_columns_without_a_common_type_come_out_as_objects() -> None:
     X = pd.DataFrame({"size": FRAME["size"], "day": pd.date_range("2020-01-01", periods=N)})
-    for table in (X, X.convert_dtypes()):
-        selected = FeatureSelector(include=["size", "day"]).fit(table, Y).transform(table)
+    words = pl.from_pandas(X).with_columns(word=pl.lit("a"))
+    for table in (X, X.convert_dtypes(), words):
+        selector = FeatureSelector(include=["size", "day", *table.columns[2:]]).fit(table, Y)
+        selected = selector.transform(table)
         assert selected.dtype == object
-        assert selected.shape == (N, 2)
         np.testing.assert_array_equal(selected[:, 0].astype(float), X["size"])
+    with pytest.raises(ValueError, match="0 sample"):
+        FeatureSelector(include=["size", "day"]).fit(X, Y).transform(X[:0])
 
 
 def test_columns_that_can_be_read_only_once_are_refused() -> None:

@@ -202,12 +202,15 @@ def test_numbers_of_which_most_rows_have_their_own_are_no_classes() -> None:
     assert kind_of({"a": A[:22], "t": few}, target="t") == "classes"
     assert kind_of({"a": A[:22], "t": [*few[:21], 99.0]}, target="t") == "numbers"
     assert kind_of({"a": A[:11], "t": [*range(10), 9]}, target="t") == "classes"  # ten are classes in any case
+    assert kind_of({"a": A[:22], "t": [i % 12 for i in range(22)]}, target="t") == "classes"  # and so are codes
+    assert kind_of({"a": A[:20], "t": [i % 12 + 1 for i in range(20)]}, target="t") == "classes"
+    assert kind_of({"a": A[:22], "t": [i % 12 + 5 for i in range(22)]}, target="t") == "numbers"
 
 
 def test_times_to_the_hour_are_times() -> None:
     hours = np.datetime64("2020-01-01T05") + np.random.default_rng(0).permutation(N) * np.timedelta64(1, "h")
     target = (hours > np.sort(hours)[N // 2]).astype(int)
-    for times in (hours, [str(hour) for hour in hours]):
+    for times in (hours, [str(hour) for hour in hours], [str(hour).replace("T", " ") for hour in hours]):
         assert kind_of({"a": A, "t": times}, target="t") == "numbers"
         selection = plar.select({"when": times, "t": target}, "t")
         assert (selection.columns, selection.left_out) == (("when",), {})

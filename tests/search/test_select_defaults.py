@@ -177,6 +177,16 @@ def test_an_index_is_recognised_on_spark_by_all_rows_that_are_read(tmp_path: Pat
             assert facts(plar.select(tmp_path / "t.csv", "t", engine=engine, **options)) == facts(expected)
 
 
+def test_categories_are_classes_on_spark(tmp_path: Path, spark: Any) -> None:
+    codes = pl.Series([str(100 + i * 7 % 60) for i in range(300)]).cast(pl.Categorical)
+    pl.DataFrame({"a": [i % 3 for i in range(300)], "t": codes}).write_parquet(tmp_path / "t.parquet")
+    for layout in ("auto", "rows", "columns"):
+        engine = SparkEngine(session=spark, layout=layout)
+        assert plar.select(tmp_path / "t.parquet", "t", engine=engine).target_type == "classes"
+        granules: Any = plar.granulate(tmp_path / "t.parquet", "t", engine=engine)
+        assert plar.select(granules, engine=engine).target_type == "classes"
+
+
 def test_granules_on_spark(spark: Any) -> None:
     """They are cut where they are made: if nothing is left to cut or to drop, the defaults do no harm."""
     engine = SparkEngine(session=spark, layout="rows")
@@ -264,24 +274,38 @@ def test_rows_with_missing_values_are_counted() -> None:
         NOTES[0],
         f"{N - N_LACKING - len(complete)} rows with missing values were left out (option missing).",
     )
+    weighted = plar.granulate({"a": [0, 1, 2] * 20, "w": [0, 1, 1] * 20, "t": [0, 1] * 30}, "t", weights="w")
+    assert not any("missing" in note for note in plar.select(weighted, missing="drop").notes)
 
 
 def test_what_is_read_as_text() -> None:
     columns: Columns = {
-        "amount": [f"{i % 7},{i % 10}00.5" for i in range(80)],
+        "amount": [f"{i % 7 + 1},{i % 10}00.5" for i in range(80)],
         "price": [f"${i % 9}.50" for i in range(80)],
         "share": [f"{i % 30}.5 %" for i in range(80)],
         "day": [f"{i % 28 + 1:02}.01.2023" for i in range(80)],
         "month": [f"{i % 28 + 1}-Jan-2023" if i else None for i in range(80)],
         "read": [f"2023-01-{i % 28 + 1:02}" for i in range(80)],
-        "word": [f"{i % 7},{i % 10}00.5" if i else "many" for i in range(80)],
+        "word": [f"{i % 7 + 1},{i % 10}00.5" if i else "many" for i in range(80)],
         "t": [i % 2 for i in range(80)],
     }
-    [note] = [note for note in plar.select(columns, "t").notes if "does not read" in note]
+    [note] = [note for note in plar.select(columns, "t").notes if "recognize" in note]
     assert note == (
-        "amount, price, share, day and 1 more look like numbers or dates of a kind that plar does not read, and were "
-        "compared as text. It reads 1234.56 and 2023-01-15."
+        "amount, price, share, day and 1 more look like numbers or dates in a format that plar does not recognize, and "
+        "were compared as text. It reads 1234.56 and 2023-01-15."
     )
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["p", "1234.56", "1998.0", "612 345 678", "560 001", "12-34-56", "1.10.12", "1001-12", "001,002", "Octane 95",
+     "Market 10", "Decile 01", "10.0.0.12", "4:3", "A-17", "£", "May", "1,2"],
+)  # fmt: skip
+def test_what_is_ordinary_text(value: str) -> None:
+    columns: Columns = {"a": [value if i % 2 else value[::-1] + "0" for i in range(80)], "b": [value] * 80}
+    columns["c"] = [value if i % 2 else value.replace("1", "2").replace("p", "e") for i in range(80)]
+    notes = plar.select({**columns, "t": [i % 2 for i in range(80)]}, "t", bins=None).notes
+    assert not any("recognize" in note for note in notes)
 
 
 def test_values_that_occur_once_are_warned_of_where_they_are_selected() -> None:
@@ -305,6 +329,10 @@ def test_a_first_line_that_may_be_data(tmp_path: Path) -> None:
     with pytest.warns(plar.PlarWarning, match="first line of the file may be data. If it is, pass header=False"):
         plar.select(path, -1)
     assert plar.select(path, -1, header=False).n_rows == 41
+    rows = "".join(f"{i / 4},{i % 3},{i % 2}\n" for i in range(40))
+    declared = "".join(f"@attribute '{name}' numeric\n" for name in ("1.5", "2", "0"))
+    (tmp_path / "t.arff").write_text(f"@relation r\n{declared}@data\n{rows}")
+    assert plar.select(tmp_path / "t.arff", -1).n_rows == 40
 
 
 def test_a_target_as_a_column_and_other_words() -> None:

@@ -49,7 +49,8 @@ _DAY = "|".join(
 )
 #: dates, times and durations, as ISO 8601 and people write them
 _TIME = re.compile(
-    rf"(?:{_DAY})(?:[t, ]+{_CLOCK}|t[0-9]{{2}}{_ZONE}?)?|{_CLOCK}|-?p(?:[0-9.]+[ymwd])*(?:t[0-9.hms]+)?", re.IGNORECASE
+    rf"(?:{_DAY})(?:[t, ]+{_CLOCK}|[t ][0-9]{{2}}{_ZONE}?)?|{_CLOCK}|-?p(?:[0-9.]+[ymwd])*(?:t[0-9.hms]+)?",
+    re.IGNORECASE,
 )
 
 _NAMES_ROWS = re.compile(

@@ -64,6 +64,10 @@ class GranuleSet(Protocol):
         """Rows, each counted by its weight, that were dropped because they have no decision."""
 
     @property
+    def categorical_decision(self) -> bool:
+        """Whether the table declared its decision to be categories, whatever the values look like."""
+
+    @property
     def index_like(self) -> Mapping[str, str]:
         """The conditions that only number or name the rows, and why."""
 

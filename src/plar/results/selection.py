@@ -31,7 +31,7 @@ UNDECIDED: Final = "not decided"
 #: what the numbers of the table are
 _LEGEND: Final = (
     "share: of what was left to say about the target, beyond chance;",
-    "p-value: how likely chance alone says as much, beside the columns named",
+    "p-value: how often a shuffled target gives as much, beside the columns named",
 )
 #: columns that a line names before it says how many more there are
 _SHOWN = 8

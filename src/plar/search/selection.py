@@ -17,7 +17,7 @@ F. Fleuret: Fast Binary Feature Selection with Conditional Mutual Information, 2
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -319,40 +319,24 @@ class SelectionSearch:
         self._candidates.remove(a)
         self._rejected[a] = Rejection(p, self._names_of(given))
 
-    def _values_by_column(self) -> dict[str, Iterable[Any]]:
-        """Values of each column: all, or some where only a cluster has them all."""
-        granules = self._granules
-        values_of: dict[str, Iterable[Any]] = {}
-        for name, values in zip(granules.conditions, granules.dictionaries, strict=True):
-            known = (
-                self._session.engine.sample_values(self._session.table, granules, name) if values is None else values
-            )
-            values_of[name] = known
-        return values_of
-
     def _names_of(self, attributes: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._granules.conditions[a] for a in attributes)
 
     def _result(self) -> Selection:
         granules = self._granules
+        included = self._names_of(self._included)
+        columns = (*included, *(step.column for step in self._steps))
         alone = {
             granules.conditions[a]: _share(_excess(measured), self._impurity) for a, measured in self._alone.items()
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
-        notes = notes_on(
-            granules,
-            settings,
-            self._left_out,
-            alone,
-            self._names_of(self._selected),
-            self._session.table.cut_before,
-            self._values_by_column(),
-        )
+        tested = {name: share for name, share in alone.items() if name not in included}
+        notes = notes_on(granules, self._session.table, self._left_out, tested, columns)
         by_values = target_by_values(granules, self._strata, self._selected, self._target.numbers)
         return Selection(
-            columns=(*self._names_of(self._included), *(step.column for step in self._steps)),
-            included=self._names_of(self._included),
+            columns=columns,
+            included=included,
             steps=tuple(self._steps),
             rejected=rejected,
             left_out=self._left_out,

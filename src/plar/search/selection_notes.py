@@ -3,59 +3,66 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from plar.coding.index_like import looks_like_time
-from plar.coding.times import times_as_numbers
 from plar.engines.base import GranuleSet
 from plar.errors import printable
+from plar.input.tables import DecisionTable
 from plar.results.selection import listed
 
 #: a column that says this share of all there is to say may be the target in disguise
 SHARE_OF_A_LEAK = 0.99
 #: columns that a note names before it says how many more there are
 _SHOWN = 4
-#: amounts: 1,234.56 or 1.234,56 or 1 234; $5, 5 €, 12.3%
+#: amounts with marks between thousands, or with a unit: 1,234.56 or 1.234,56; $5, 5 €, 12.3%
 _AMOUNT = re.compile(
-    r"[-+]?\d{1,3}((,\d{3})+(\.\d+)?|(\.\d{3})+,\d+|([ '’]\d{3})+([.,]\d+)?)"
+    r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?|[-+]?[1-9]\d{0,2}(\.\d{3})+,\d+"
     r"|[-+]?[$€£¥] ?[\d.,]*\d|[-+]?\d[\d.,]* ?[$€£¥%]"
+)
+_MONTH = (
+    "(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?"
+    "|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)"
+)
+#: dates: 15.01.2023, 1/15/23; 05-Jan-2023; Jan 5, 2023; all with or without a time
+_DATE = re.compile(
+    rf"(\d{{1,2}}([./-])\d{{1,2}}\2\d{{4}}|\d{{1,2}}/\d{{1,2}}/\d{{2}}|\d{{1,2}}[ -]{_MONTH}[., -]+(\d{{4}}|\d{{2}})"
+    rf"|{_MONTH}\.? \d{{1,2}},? \d{{4}})( \d{{1,2}}:\d{{2}}(:\d{{2}})?)?",
+    re.IGNORECASE,
 )
 
 
 def notes_on(
     granules: GranuleSet,
-    settings: Mapping[str, Any],
+    table: DecisionTable,
     left_out: Mapping[str, str],
     alone: Mapping[str, float],
     selected: Sequence[str],
-    cut_before: Collection[str],
-    values_of: Mapping[str, Iterable[Any]],
 ) -> list[str]:
     """The notes on a search: rows and columns that were left out, columns that were cut, and what may be wrong.
 
-    `settings` are the options, `left_out` says why columns are no candidates, `alone` what each candidate says by
-    itself, `cut_before` which columns held bins already, and `values_of` the values of each column, all or some.
+    `left_out` says why columns are no candidates, and `alone` what each candidate says by itself.
     """
     n_values_of = dict(zip(granules.conditions, granules.cardinalities, strict=True))
     considered = [name for name in granules.conditions if left_out.get(name) != "excluded"]
     index_like = [name for name in granules.index_like if name in left_out and left_out[name] != "excluded"]
-    cut = [name for name in considered if name in granules.cuts and name not in left_out and name not in cut_before]
+    cut_now = granules.cuts.keys() - table.cut_before
+    cut = [name for name in considered if name in cut_now and name not in left_out]
     notes = [
         _on_rows(granules.n_without_decision),
-        _on_dropped(_n_dropped(granules, settings)),
+        _on_dropped(_n_dropped(granules, table)),
         _on_index(index_like),
-        _on_cuts(cut, settings["bins"]),
-        _on_unread([name for name in considered if name not in granules.cuts and _is_unread(values_of[name])]),
+        _on_cuts(cut, table.settings()["bins"]),
+        _on_unread([name for name in _unread(granules) if left_out.get(name) != "excluded"]),
         *(_on_rare_values(name, n_values_of[name], granules.n_objects) for name in selected),
         _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
     ]
     return [note for note in notes if note]
 
 
-def _n_dropped(granules: GranuleSet, settings: Mapping[str, Any]) -> int:
+def _n_dropped(granules: GranuleSet, table: DecisionTable) -> int:
     """Rows that were dropped for a missing value, and not for want of a target; not known where rows have weights."""
-    if settings["missing"] != "drop" or settings["weights"] is not None:
+    if table.roles.missing != "drop" or table.weights is not None or table.is_granulated:
         return 0
     return granules.n_rows - granules.n_objects - granules.n_without_decision
 
@@ -94,24 +101,29 @@ def _on_cuts(names: Sequence[str], bins: object) -> str:
 def _on_unread(names: Sequence[str]) -> str:
     if not names:
         return ""
-    look = "looks like numbers or dates of a kind" if len(names) == 1 else "look like numbers or dates of a kind"
+    look = "looks like numbers or dates in a format" if len(names) == 1 else "look like numbers or dates in a format"
     were = "was" if len(names) == 1 else "were"
     return (
-        f"{listed(names, _SHOWN)} {look} that plar does not read, and {were} compared as text. "
+        f"{listed(names, _SHOWN)} {look} that plar does not recognize, and {were} compared as text. "
         "It reads 1234.56 and 2023-01-15."
     )
 
 
-def _is_unread(values: Iterable[Any]) -> bool:
-    """Whether people would read all of these values as amounts or times, though plar reads them as text."""
-    texts: list[str] = []
-    for value in values:
-        if value is None or value == "":
+def _unread(granules: GranuleSet) -> Iterator[str]:
+    """The uncut columns whose values people would read as amounts, or as dates, though plar reads them as text.
+
+    Dictionaries that only a cluster has are not looked at.
+    """
+    for name, values in zip(granules.conditions, granules.dictionaries, strict=True):
+        if values is None or name in granules.cuts:
             continue
-        if not isinstance(value, str) or not (_AMOUNT.fullmatch(value.strip()) or looks_like_time(value)):
-            return False
-        texts.append(value)
-    return bool(texts) and times_as_numbers(texts) is None
+        texts = [value for value in values if value is not None and value != ""]
+        if len(texts) > 1 and (_all_match(_AMOUNT, texts) or _all_match(_DATE, texts)):
+            yield name
+
+
+def _all_match(pattern: re.Pattern[str], values: Sequence[Any]) -> bool:
+    return all(isinstance(value, str) and pattern.fullmatch(value.strip()) for value in values)
 
 
 def _on_rare_values(name: str, n_values: int, n_rows: int) -> str:

@@ -109,14 +109,22 @@ def _as_numbers(values: Sequence[Any], name: str, decimal: str) -> Array:
 def _is_quantity(numbers: Array, values: Sequence[Any], granules: GranuleSet) -> bool:
     """Whether the numbers of all decisions that are not missing are a quantity, and not codes of classes.
 
-    More than ten are, if most rows have one of their own: as classes they could not be predicted.
+    More than ten are, if on average they have fewer than two rows each, since as classes they could hardly be
+    predicted; but not 0 … k-1 or 1 … k.
     """
     different, places = np.unique(numbers, return_inverse=True)
     is_present = np.array([value is not None for value in values])
     sizes = np.bincount(places, granules.class_sizes()[is_present])
-    if len(different) > _MOST_RARE_CLASSES and sizes.sum() < _MIN_ROWS_PER_CLASS * len(different):
+    are_rare = len(different) > _MOST_RARE_CLASSES and sizes.sum() < _MIN_ROWS_PER_CLASS * len(different)
+    if are_rare and not _are_consecutive(different):
         return True
     return is_quantity(different.tolist(), len(different), lambda: [int(n_rows) for n_rows in sizes])
+
+
+def _are_consecutive(different: Array) -> bool:
+    """Whether ascending numbers are 0 … k-1 or 1 … k."""
+    first = different[0]
+    return first in (0, 1) and bool((different == np.arange(len(different)) + first).all())
 
 
 def _not_numbers(name: str, value: Any) -> TableError:

@@ -91,7 +91,8 @@ def warn_of_target(session: Session, n_classes: int | None) -> None:
 def warn_of_header(session: Session) -> None:
     """Warn of text whose names of columns are all numbers, some of them fractions, as where its first line is data."""
     table = session.table
-    is_read = table.options.header and not table.is_granulated
+    is_declared = any(file.suffix.lower() in (".arff", ".dat") for file in table.source.files)
+    is_read = table.options.header and not table.is_granulated and not is_declared
     if is_read and session.granules.text and are_numbers(table.names) and any("." in name for name in table.names):
         warn(
             "The names of all columns are numbers, so the first line of the file may be data. If it is, pass ",

@@ -200,7 +200,10 @@ def _as_array(frame: Any) -> NDArray[Any]:
     try:
         array: NDArray[Any] = check_array(frame, dtype=None, ensure_all_finite=False)
     except (TypeError, ValueError):
-        array = np.asarray(frame, dtype=object)
+        objects = np.empty(frame.shape, object)
+        for j, name in enumerate(frame.columns):
+            objects[:, j] = frame[name].to_list()
+        array = check_array(objects, dtype=None, ensure_all_finite=False)  # which refuses what is empty
     return array
 
 
@@ -212,7 +215,7 @@ def _with_weights(table: DecisionTable, sample_weight: Any) -> DecisionTable:
     if len(odd):
         raise TableError(
             f"sample_weight says how often each row occurs, in whole numbers. Got {odd[0]:g}. Leave weights of another "
-            "kind out: multiplied, they would count rows that nobody has seen."
+            "kind out: scaled to whole numbers, they would make p-values too small."
         )
     # the columns of an array have no names, and so has this one
     name = f"x{len(source.names)}" if isinstance(source, MatrixSource) else "sample_weight"

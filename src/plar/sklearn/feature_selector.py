@@ -52,8 +52,8 @@ class FeatureSelector(TableSelector):
         Features of text to compare as numbers, so that 1, 1.0 and 01 are one value.
     target_type : {"auto", "classes", "numbers"}
         Whether y is classes, or numbers, whose ranks are predicted. By default text, categories and truth values are
-        classes, and so are numbers if there are at most 20 different ones, or if they are 0 … k-1 or 1 … k, with k up
-        to 100 and at least 3 rows each.
+        classes, and so are numbers if there are at most 20 different ones (of more than ten at least two
+        rows each on average), or if they are 0 … k-1 or 1 … k, with k up to 100 and at least 3 rows each.
     target_bins : "quantile:k", "width:k" or list of cut points, optional
         Cut a y of numbers into classes.
     output : {"values", "bins"}

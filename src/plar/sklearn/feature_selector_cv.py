@@ -266,6 +266,8 @@ class FeatureSelectorCV(MetaEstimatorMixin, TableSelector):  # type: ignore[misc
     @property
     def ranking_(self) -> NDArray[np.intp]:
         """1 for the selected features; see the class."""
+        if not self.selection_.columns:
+            return self.selector_.ranking_
         return np.maximum(self.selector_.ranking_ - self.n_features_ + 1, 1)
 
     @property

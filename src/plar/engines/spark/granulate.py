@@ -93,7 +93,12 @@ def granulate(
             granules = merge_granules(small_parts, roles.n_values)
             _check_values(granules.n_missing, granules.dictionaries, roles, text=table.source.text)
             parts.unpersist()
-            return replace(granules, names=table.names, text=table.source.text)
+            return replace(
+                granules,
+                names=table.names,
+                text=table.source.text,
+                categorical_decision=table.has_categorical_decision,
+            )
         part_reports = [
             report_on(report, MAX_VALUES_OF_PART) if isinstance(report, Granules) else report for report in reports
         ]
@@ -194,6 +199,7 @@ def _in_one_coding(
         text=table.source.text,
         n_rows=sum(report.n_rows_read for report in reports),
         n_without_decision=sum(report.n_without_decision for report in reports),
+        categorical_decision=table.has_categorical_decision,
         profiles=merged_profiles([report.profiles for report in reports], {**n_values, **roles.n_values}),
         long_dictionaries=long_dictionaries,
         release=release,
@@ -274,6 +280,7 @@ def _collected(granules: SparkGranules, small: int) -> Granules | None:
         n_rows=granules.n_rows,
         profiles=granules.profiles,
         n_without_decision=granules.n_without_decision,
+        categorical_decision=granules.categorical_decision,
     )
 
 

@@ -63,6 +63,8 @@ class SparkGranules:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     #: rows that were dropped because they have no decision, counted with their weights
     n_without_decision: int = 0
+    #: whether the table declared its decision to be categories
+    categorical_decision: bool = False
     #: whether the values are as written in text files
     text: bool = False
     #: the dictionaries that the driver does not have

@@ -80,6 +80,10 @@ class SharedFiles(ClusterSource):
             write=write,
         )
 
+    def is_categorical(self, name: str) -> bool:
+        """Whether the files declare a column to be categorical."""
+        return self.data.is_categorical(name)
+
     def select(self, selection: ColumnChoice) -> Any:
         """Read columns on this machine."""
         return self.data.select(selection)

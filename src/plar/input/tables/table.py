@@ -82,7 +82,7 @@ class DecisionTable:
                 granules,
                 names=self.names,
                 text=self.source.text,
-                categorical_decision=len(self.decision) == 1 and self.has_categorical_decision,
+                categorical_decision=self.has_categorical_decision,
             )
         if self.roles.numeric:
             granules = compared_as_numbers(granules, self.roles.numeric, self.roles.decimal)
@@ -94,9 +94,8 @@ class DecisionTable:
         if self.roles.coded_y is not None:
             return is_categorical(self.options.y)
         if isinstance(self.source, GranuleSource):
-            return isinstance(self.source.data, Granules) and self.source.data.categorical_decision
-        [name] = self.decision
-        return self.source.is_categorical(name)
+            return self.source.data.categorical_decision
+        return len(self.decision) == 1 and self.source.is_categorical(self.decision[0])
 
     @property
     def cut_before(self) -> Collection[str]:

@@ -154,8 +154,10 @@ def lead(selection: Selection) -> list[str]:
         beside = " to the others" if len(selection.columns) > 1 else ""
         sentences.append(f"{each} information beyond chance{beside} {test}.")
     elif selection.complete:
-        others = "No other" if selection.included else "No"
-        sentences.append(f"{others} column is better than chance {test}.")
+        if selection.included:
+            sentences.append(f"No other column adds anything beyond chance {test}.")
+        else:
+            sentences.append(f"No column is better than chance {test}.")
     if selection.included:
         n = len(selection.included)
         sentences.append(f"{counted(n, 'column')} {'was' if n == 1 else 'were'} {UNTESTED}.")
