@@ -328,6 +328,17 @@ def test_a_reader_that_leaves_early_is_no_traceback() -> None:
         assert process.stderr.read() == ""
 
 
+def test_a_reader_that_leaves_early_loses_no_file(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    command = [PLAR, "reduce", TABLE, "-d", "x_wins", "--report", str(page), "-q"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert page.read_text().rstrip().endswith("</html>")
+
+
 def test_bins_by_rule_and_by_column(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("age,a=b,d\n" + "".join(f"{i + 20},{i * 3},{int(i > 9)}\n" for i in range(20)))

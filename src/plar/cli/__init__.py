@@ -19,6 +19,7 @@ import typer
 import plar
 from plar.cli.commands import COMMANDS, select
 from plar.cli.help import Command, Program
+from plar.cli.opening import discard_stdout
 from plar.cli.options import expand_groups
 from plar.cli.shell_words import in_shell
 from plar.cli.usage import usage_message
@@ -95,8 +96,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _fail("Interrupted.", 130)
     except BrokenPipeError:
-        # the reader is gone; keep Python quiet when it closes stdout
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_stdout()
         sys.exit(1)
     except MemoryError:
         _fail("Error: Out of memory. Choose fewer columns, or use a machine with more memory.", 1)

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 import typer
 
 import plar
-from plar.cli.opening import STREAM, Targets, check_targets, input_files, session_of, shown, stdout_suffix, written
+from plar.cli.opening import (
+    STREAM,
+    Targets,
+    check_targets,
+    discard_stdout,
+    input_files,
+    session_of,
+    shown,
+    stdout_suffix,
+    written,
+)
 from plar.cli.options import (
     ColumnList,
     Computing,
@@ -297,7 +307,12 @@ def _print_result(result: plar.Reduct | plar.Relevant | plar.Selection, table: T
         source = "standard input" if table.file == STREAM else printable(table.file)
         text = f"{source}: {result}"
     others = (targets.writing.output, targets.report, targets.proof)
-    print(text, flush=True, file=sys.stderr if STREAM in others else sys.stdout)
+    try:
+        print(text, flush=True, file=sys.stderr if STREAM in others else sys.stdout)
+    except BrokenPipeError:
+        if not any(others):
+            raise
+        discard_stdout()  # the reader is gone, but what is to be written into files is still wanted
 
 
 def core(

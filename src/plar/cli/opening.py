@@ -131,6 +131,11 @@ def check_targets(table: TableOptions, place: Place, targets: Targets, checkpoin
     stdout_suffix(targets.writing)  # refuses an unknown format
 
 
+def discard_stdout() -> None:
+    """Print nowhere from now on, since the reader is gone; Python is quiet when it closes stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def stdout_suffix(writing: Writing) -> str:
     """The suffix that says the format of what -o - writes."""
     return _suffix(writing.output_format, OUTPUTS)
