@@ -42,7 +42,7 @@ _COUNTED_PER_CELL = 64
 #: rows of several candidates that a thread counts in one go, and those that it first brings into the order of classes
 _ROWS_COUNTED_TOGETHER = 1 << 20
 _ROWS_ORDERED_TOGETHER = 1 << 18
-#: a thread takes several such groups at a time, as long as each core gets so many tasks: handing over a task takes time
+#: a thread takes several such groups at a time, because handing over a task takes time, if each core gets so many tasks
 _MOST_GROUPS_PER_TASK = 16
 _TASKS_PER_CORE = 8
 #: what takes how long: to count a row in any order, to add up a cell, and a row that is brought into another order

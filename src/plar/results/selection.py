@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from plar.errors import TableError, UnknownNameError, printable, unknown_name
@@ -28,15 +27,6 @@ __all__ = ["Rejection", "Selection", "SelectionStep", "TargetAtValue", "TargetBy
 NOT_SHOWN: Final = "not shown to beat chance"
 REDUNDANT: Final = "nothing more beside others"
 UNDECIDED: Final = "not decided"
-#: what the numbers of the table are
-_LEGEND: Final = (
-    "share: of what was left to say about the target, beyond chance;",
-    "p-value: how often a shuffled target gives as much, beside the columns named",
-)
-#: columns that a line names before it says how many more there are
-_SHOWN = 8
-#: characters of a line, unless a name is longer
-_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,63 +218,9 @@ class Selection:
 
     def __str__(self) -> str:
         """A summary for people."""
-        target = ", ".join(map(printable, self.target))
-        head = f"{len(self.columns):,} of {len(self.conditions):,} columns selected for {target!r} ({self._facts()})"
-        if not self.complete:
-            head += "; stopped before all columns were decided"
-        lines = [head, "", *self._step_lines(), *self._reason_lines(), *self._note_lines()]
-        return "\n".join(lines)
+        from plar.results.report.selection_text import summary
 
-    def _facts(self) -> str:
-        """What the target was taken for, and how many rows have it."""
-        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
-        if self.n_classes is None:
-            return f"numbers, {rows}"
-        return f"1 class, {rows}" if self.n_classes == 1 else f"{self.n_classes:,} classes, {rows}"
-
-    def _step_lines(self) -> list[str]:
-        """A table of the selected columns."""
-        if not self.columns:
-            return [f"No column predicts it better than chance (alpha {self.alpha:g})."]
-        width = max(len("column"), *(len(printable(name)) for name in self.columns))
-        lines = [f"  {'column':<{width}}  share  p-value  beside"]
-        lines += [f"  {printable(name):<{width}}  included without a test" for name in self.included]
-        for i, step in enumerate(self.steps):
-            begin = f"  {printable(step.column):<{width}}  {step.share:>5.3f}  {_shown_p(step.p_value):>7}  "
-            above = self.columns[: len(self.included) + i]
-            given = "all above" if len(above) > 2 and step.given == above else listed(step.given)
-            lines += _hanging(begin, given or "–")
-        if self.steps:
-            lines += ["", *(f"  {line}" for line in _LEGEND)]
-        return lines
-
-    def _reason_lines(self) -> list[str]:
-        """What was not selected, by its reason."""
-        alone = [name for name, rejection in self.rejected.items() if not rejection.given]
-        redundant = [name for name, rejection in self.rejected.items() if rejection.given]
-        undecided = [
-            name
-            for name in self.conditions
-            if name not in self.columns and name not in self.rejected and name not in self.left_out
-        ]
-        groups = {NOT_SHOWN: alone, REDUNDANT: redundant, UNDECIDED: undecided}
-        for name, reason in self.left_out.items():
-            groups.setdefault(reason, []).append(name)
-        groups = {reason: names for reason, names in groups.items() if names}
-        if not groups:
-            return []
-        width = max(map(len, ("not selected", *groups)))
-        lines = ["", f"  {'not selected':<{width}}  columns"]
-        for reason, names in groups.items():
-            lines += _hanging(f"  {reason:<{width}}  ", listed(names))
-        return lines
-
-    def _note_lines(self) -> list[str]:
-        """What was done without being asked for."""
-        lines = [""] if self.notes else []
-        for note in self.notes:
-            lines += wrap(note, _WIDTH, break_long_words=False, break_on_hyphens=False, subsequent_indent="  ")
-        return lines
+        return summary(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON can hold it; the keys are the names of the fields, and `kind`."""
@@ -461,32 +397,3 @@ def _check(selection: Selection) -> None:
 
 def _fits(by_value: TargetByValue) -> bool:
     return all(len(line.numbers) == len(by_value.heads) for line in by_value.values)
-
-
-def _shown_p(p_value: float) -> str:
-    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"
-
-
-def _hanging(begin: str, names: str) -> list[str]:
-    """Lines of listed names behind a beginning, indented as much as that; none breaks within a name."""
-    indent = " " * min(len(begin), _WIDTH - 20)
-    lines = [begin]
-    words = names.split(", ")
-    for i, name in enumerate(words):
-        word = name if i == len(words) - 1 else f"{name},"
-        is_first = lines[-1] in (begin, indent)
-        if not is_first and len(lines[-1]) + 1 + len(word) > _WIDTH:
-            lines.append(indent)
-            is_first = True
-        lines[-1] += word if is_first else f" {word}"
-    return lines
-
-
-def listed(names: Sequence[str], n_shown: int = _SHOWN) -> str:
-    """The first names, and how many more there are.
-
-    >>> listed([f"x{i}" for i in range(10)])
-    'x0, x1, x2, x3, x4, x5, x6, x7 and 2 more'
-    """
-    shown = ", ".join(map(printable, names[:n_shown]))
-    return f"{shown} and {len(names) - n_shown:,} more" if len(names) > n_shown else shown

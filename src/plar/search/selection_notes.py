@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from plar.engines.base import GranuleSet
 from plar.errors import printable
 from plar.input.tables import DecisionTable
-from plar.results.selection import listed
+from plar.results.report.selection_text import listed
 
 #: a column that says this share of all there is to say may be the target in disguise
 SHARE_OF_A_LEAK = 0.99
@@ -61,7 +60,7 @@ def notes_on(
 
 
 def _n_dropped(granules: GranuleSet, table: DecisionTable) -> int:
-    """Rows that were dropped for a missing value, and not for want of a target; not known where rows have weights."""
+    """Rows that were dropped for a missing value alone; not known where rows have weights."""
     if table.roles.missing != "drop" or table.weights is not None or table.is_granulated:
         return 0
     return granules.n_rows - granules.n_objects - granules.n_without_decision
@@ -101,11 +100,11 @@ def _on_cuts(names: Sequence[str], bins: object) -> str:
 def _on_unread(names: Sequence[str]) -> str:
     if not names:
         return ""
-    look = "looks like numbers or dates in a format" if len(names) == 1 else "look like numbers or dates in a format"
+    look = "looks" if len(names) == 1 else "look"
     were = "was" if len(names) == 1 else "were"
     return (
-        f"{listed(names, _SHOWN)} {look} that plar does not recognize, and {were} compared as text. "
-        "It reads 1234.56 and 2023-01-15."
+        f"{listed(names, _SHOWN)} {look} like numbers or dates in a format that plar does not recognize, and {were} "
+        "compared as text. It reads 1234.56 and 2023-01-15."
     )
 
 
@@ -122,7 +121,7 @@ def _unread(granules: GranuleSet) -> Iterator[str]:
             yield name
 
 
-def _all_match(pattern: re.Pattern[str], values: Sequence[Any]) -> bool:
+def _all_match(pattern: re.Pattern[str], values: Sequence[object]) -> bool:
     return all(isinstance(value, str) and pattern.fullmatch(value.strip()) for value in values)
 
 

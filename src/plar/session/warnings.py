@@ -89,7 +89,7 @@ def warn_of_target(session: Session, n_classes: int | None) -> None:
 
 
 def warn_of_header(session: Session) -> None:
-    """Warn of text whose names of columns are all numbers, some of them fractions, as where its first line is data."""
+    """Warn of text whose first line may be data: all names of columns are numbers, and some are fractions."""
     table = session.table
     is_declared = any(file.suffix.lower() in (".arff", ".dat") for file in table.source.files)
     is_read = table.options.header and not table.is_granulated and not is_declared

@@ -14,7 +14,7 @@ Label: TypeAlias = int | str | tuple[tuple[int, int], ...]
 
 
 class Witnesses(NamedTuple):
-    """The attributes of a clause, and the two rows that are said to prove it, their values spelled by `spell_json`."""
+    """The attributes of a clause, and the two rows that are said to prove it, spelled by `spell_json`."""
 
     attributes: Collection[int]
     row: tuple[bytes, ...]

@@ -102,7 +102,7 @@ class DevicePartition(NamedTuple):
 
     @property
     def rows(self) -> tuple[DeviceArray, DeviceArray, DeviceArray, DeviceArray]:
-        """What a kernel needs to know of the rows: in which order, with which weights, of which classes and runs."""
+        """What a kernel needs to know of the rows: their order, weights, classes and runs."""
         return self.order, self.weights, self.class_of, self.run_of
 
     @property

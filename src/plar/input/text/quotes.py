@@ -1,4 +1,4 @@
-"""Values in quotes: where they end, what they hold without escapes, and which line ends and CRs lie outside them."""
+"""Values in quotes: where they end, what they hold without escapes, and which line ends lie outside them."""
 
 from __future__ import annotations
 
