@@ -25,7 +25,7 @@ from plar.runtime.interrupts import SafeInterrupts
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
-    from plar.api import core, granulate, read_table, reduce, relevant, select, significance, theta
+    from plar.api import core, granulate, read_table, reduce, relevant, rules, select, significance, theta
     from plar.granules.granules import Granules
     from plar.input.tables import DecisionTable
     from plar.measures import Measure
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from plar.results.reduct import Certificate, Reduct, Step
     from plar.results.reduct_list import Reducts
     from plar.results.relevant import Relevant
+    from plar.results.rules import Condition, Rule, Rules
     from plar.results.selection import Selection
     from plar.verification.checker import verify
 
@@ -42,6 +43,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Condition",
     "DecisionTable",
     "EngineUnavailable",
     "Granules",
@@ -56,6 +58,8 @@ __all__ = [
     "Reduct",
     "Reducts",
     "Relevant",
+    "Rule",
+    "Rules",
     "Selection",
     "Step",
     "TableError",
@@ -70,6 +74,7 @@ __all__ = [
     "reduce",
     "reducts",
     "relevant",
+    "rules",
     "select",
     "significance",
     "theta",
@@ -90,6 +95,10 @@ _HOMES = {
     "load": "results.loading",
     "Relevant": "results.relevant",
     "relevant": "api",
+    "rules": "api",
+    "Condition": "results.rules",
+    "Rule": "results.rules",
+    "Rules": "results.rules",
     "select": "api",
     "Selection": "results.selection",
     "Proof": "results.proof",

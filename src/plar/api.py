@@ -14,11 +14,23 @@ from plar.errors import Given, NoDecision, ParameterError, TableError, saying_ta
 from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
-from plar.options import DEFAULT_ALPHA, Columns, ReadingKwargs, ReadOptions, RunOptions, SearchOptions, SelectOptions
+from plar.options import (
+    DEFAULT_ALPHA,
+    Columns,
+    ReadingKwargs,
+    ReadOptions,
+    RuleOptions,
+    RunOptions,
+    SearchOptions,
+    SelectOptions,
+)
 from plar.reduct_search.find import find_reduct
+from plar.results.chosen_columns import chosen_columns
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
+from plar.results.rules import Rules
 from plar.results.selection import Selection
+from plar.rule_search.find import RuleSearch, reading_for_rules
 from plar.search.core import CoreSearch
 from plar.search.relevance import Relevance
 from plar.search.selection import SelectionSearch
@@ -26,7 +38,7 @@ from plar.session.progress import reporting
 from plar.session.reporter import OnStep, Progress
 from plar.session.session import Session
 
-__all__ = ["core", "granulate", "read_table", "reduce", "relevant", "select", "significance", "theta"]
+__all__ = ["core", "granulate", "read_table", "reduce", "relevant", "rules", "select", "significance", "theta"]
 
 
 def reduce(
@@ -378,6 +390,88 @@ def select(
         )
         with Session(data, read, run, reporter) as session:
             return SelectionSearch(session, options).run()
+
+
+def rules(
+    data: Any,
+    decision: ColumnName | None = None,
+    y: Any = None,
+    *,
+    kind: str = "tested",
+    alpha: float = DEFAULT_ALPHA,
+    attributes: Columns | Reduct | Relevant | Selection | None = None,
+    min_support: int = 1,
+    max_conditions: int | None = None,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    time_limit: float | str | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **reading: Unpack[ReadingKwargs],
+) -> Rules:
+    r"""Find rules: what the values of the columns say about the decision.
+
+    A rule says: if these conditions hold, then this decision. Values are compared with ``=``, and numbers and dates
+    also with ``<=`` and ``>``. The rules predict the decision of new rows, each can be read and checked by itself, and
+    there is nothing random in them.
+
+    Parameters
+    ----------
+    data : any table that `reduce` takes
+    decision : str or int, optional
+        The column to predict, by name or position.
+    y : (n,) array_like, optional
+        The decision beside the data.
+    kind : {"tested", "certain", "possible"}
+        Tested rules are each more often right than chance explains, and are what predicts best. Certain rules describe
+        the lower approximation of each decision exactly, with no condition and no rule to spare: they are
+        never wrong in this table. Possible rules do the same for the upper approximation.
+    alpha : float
+        The level of the test: a table of pure noise gives any rule at all in at most this share of cases.
+    attributes : list of str or int, Reduct, Relevant or Selection, optional
+        The columns that conditions may be about, or the result that chose them. By default all, but for tested rules
+        those that only number or name the rows.
+    min_support : int
+        Only rules that match at least this many rows of their decision.
+    max_conditions : int, optional
+        Only rules of at most this many conditions.
+    engine, n_jobs, memory_limit, time_limit, verbose, progress
+        As for `reduce`. Rules are found on this machine, in threads; the engine reads the table. After the time
+        limit, the result has the rules so far, and is not `complete`. The phase "rules" tells how many there are.
+    **reading
+        The options of `reduce` that say how a table is read. Other defaults here: ``bins="auto"``, which cuts numbers
+        and dates of more than 12 values at their deciles (``bins=None`` compares all values for
+        equality), and ``missing_decision="drop"``. With ``missing="value"`` a condition can say that a
+        value is missing.
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C: a KeyboardInterrupt with the rules so far as its `result`.
+
+    Examples
+    --------
+    >>> import plar
+    >>> table = {"temperature": [36.5, 38.2, 39.9, 36.9] * 10, "flu": ["no", "yes", "yes", "no"] * 10}
+    >>> print(*plar.rules(table, "flu"), sep="\n")
+    if temperature ≤ 36.9 then no
+    if temperature > 36.9 then yes
+
+    References
+    ----------
+    J. Grzymala-Busse: LERS, a system for learning from examples based on rough sets, 1992 (certain and possible rules).
+    """
+    defaults: ReadingKwargs = {"bins": "auto", "missing_decision": "drop"}
+    if isinstance(data, DecisionTable):
+        data = data.with_defaults({name: value for name, value in defaults.items() if name not in reading})
+        defaults = {}
+    read = ReadOptions.of(rules, decision, y, {**defaults, **reading})
+    read = reading_for_rules(read, chosen_columns(attributes))
+    options = RuleOptions(kind=kind, alpha=alpha, min_support=min_support, max_conditions=max_conditions)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
+    with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
+        return RuleSearch(session, options).run()
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

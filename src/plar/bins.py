@@ -39,7 +39,7 @@ Spec: TypeAlias = str | Mapping[Any, str | Sequence[float] | None]
 Cuts: TypeAlias = tuple[float, ...]
 Floats: TypeAlias = NDArray[np.float64]
 
-_METHODS = ("auto", "quantile:k", "width:k", "mdlp")
+_METHODS = ("auto", "auto:k", "quantile:k", "width:k", "mdlp")
 _DECISION_METHODS = ("quantile:k", "width:k")
 #: methods that cut no decision, and what is said of them
 _WHY_NO_DECISION: dict[str, tuple[Part, ...]] = {
@@ -47,6 +47,8 @@ _WHY_NO_DECISION: dict[str, tuple[Part, ...]] = {
     "auto": ("cuts only the columns that predict the ", Term("decision")),
 }
 _MAX_BINS = 1 << 16
+#: bins of `auto` without a number
+_QUARTILES = 4
 #: `auto` takes at most this many different numbers for categories, and leaves them uncut
 _MOST_CATEGORIES = 12
 #: more different numbers are a quantity, unless they are codes from 0 or 1 on
@@ -159,7 +161,7 @@ def _rule(spec: Any, option: str = "bins", methods: Sequence[str] = _METHODS) ->
     method, _, number = spec.strip().partition(":")
     if method in ("auto", "mdlp") and not number:
         return Rule(method, text=method == "auto")
-    if method not in ("quantile", "width"):
+    if method not in ("auto", "quantile", "width"):
         raise unknown_name("bins", spec, methods)
     k = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
     if not 2 <= k <= _MAX_BINS:
@@ -168,7 +170,7 @@ def _rule(spec: Any, option: str = "bins", methods: Sequence[str] = _METHODS) ->
             f" needs a number of bins from 2 to {_MAX_BINS}, such as {method + ':10'!r}. "
             f"Choose one of: {', '.join(methods)}.",
         )
-    return Rule(method, k)
+    return Rule(method, k, text=method == "auto")
 
 
 def _refuse_bare_number(spec: Any, option: str) -> None:
@@ -513,7 +515,8 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, decision_codes: Array
         points = _mdlp_points(values, mdlp_splits(ranks, decisions, weights))
     else:
         sizes = np.bincount(ranks, weights).astype(np.int64)
-        points = _auto_points(values, sizes) if rule.method == "auto" else _quantile_points(values, sizes, rule.k)
+        k = rule.k or _QUARTILES
+        points = _auto_points(values, sizes, k) if rule.method == "auto" else _quantile_points(values, sizes, k)
     return tuple(np.unique(points[points < values[-1]]).tolist())
 
 
@@ -532,17 +535,18 @@ def _quantile_points(values: Floats, sizes: Counts, k: int) -> Floats:
     return values[np.searchsorted(upto, [-(-j * n // k) for j in range(1, k)], side="left")]
 
 
-def _auto_points(values: Floats, sizes: Counts) -> Floats:
-    """None for few values; else the quartiles, and what gives each value of more than a quarter of the objects a bin.
+def _auto_points(values: Floats, sizes: Counts, k: int) -> Floats:
+    """None for few values; else the quantiles, and what gives each value of more than n/k objects a bin.
 
-    Without such a value the quartiles differ, so there are 4 bins. Such a value is itself a quartile, unless it is the
-    largest, so it adds at most one bin, by the cut point below it. There can be three, so there are at most 7 bins.
+    Without such a value the quantiles differ, so there are k bins. Such a value is itself a quantile, unless it is the
+    largest, so it adds at most one bin, by the cut point below it. There can be k - 1, so there are at most 2k - 1
+    bins.
     """
     if len(values) <= _MOST_CATEGORIES:
         return values[:0]
-    frequent = np.flatnonzero(4 * sizes > sizes.sum())
+    frequent = np.flatnonzero(k * sizes > sizes.sum())
     below = frequent[frequent > 0] - 1
-    return np.concatenate([_quantile_points(values, sizes, 4), values[frequent], values[below]])
+    return np.concatenate([_quantile_points(values, sizes, k), values[frequent], values[below]])
 
 
 def _mdlp_points(values: Floats, splits: NDArray[np.int64]) -> Floats:

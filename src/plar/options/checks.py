@@ -105,6 +105,13 @@ def check_count(name: str, value: Any) -> int | None:
     return int(value)
 
 
+def check_at_least_1(name: str, value: Any) -> int:
+    """A whole number from 1 on."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+        raise invalid(name, "at least 1", value)
+    return int(value)
+
+
 def check_alpha(name: str, value: Any) -> float | None:
     """None, or a level of significance."""
     if value is None:

@@ -1,8 +1,8 @@
 """Every option of plar in one table: its type, default, check and meaning, and its names in the shell and in Spark ML.
 
-The table is made of five frozen dataclasses, by what the options are about: how a table is read, what is
-searched for, which columns are selected, how many reducts are listed, and how a call runs. The public functions,
-the estimators, the Spark ML stage and the commands build the same objects.
+The table is made of six frozen dataclasses, by what the options are about: how a table is read, what is
+searched for, which columns are selected, how many reducts are listed, which rules are found, and how a call runs. The
+public functions, the estimators, the Spark ML stage and the commands build the same objects.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from plar.errors import Given, Parameter, ParameterError, Part, invalid
 from plar.options.checks import (
     check_alpha,
     check_amount,
+    check_at_least_1,
     check_columns,
     check_costs,
     check_count,
@@ -49,6 +50,8 @@ POLICIES: Final = ("value", "drop", "error")
 DEFAULT_ALPHA: Final = 0.05
 #: what a target may be
 TARGET_TYPES: Final = ("classes", "numbers")
+#: what rules may be
+RULE_KINDS: Final = ("tested", "certain", "possible")
 #: how shells write na=()
 NO_NA: Final = "none"
 
@@ -345,6 +348,34 @@ class ListOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleOptions:
+    """Which rules are looked for; see `plar.rules`."""
+
+    kind: str = option(
+        "tested",
+        "tested: each beats chance; certain or possible: describe the lower or upper approximations (LEM2).",
+        one_of(*RULE_KINDS),
+        choices=RULE_KINDS,
+    )
+    alpha: float = option(DEFAULT_ALPHA, "How rarely a table of noise may give any rule at all.", check_level)
+    min_support: int = option(1, "Only rules that match at least this many rows of their decision.", check_at_least_1)
+    max_conditions: int | None = option(None, "Only rules of at most this many conditions.", check_count)
+
+    def __post_init__(self) -> None:
+        """Refuse what is invalid for any table."""
+        keep_checked(self)
+
+    def settings(self) -> dict[str, Any]:
+        """The options as JSON has them."""
+        return {
+            "kind": self.kind,
+            "alpha": self.alpha if self.kind == "tested" else None,
+            "min_support": self.min_support,
+            "max_conditions": self.max_conditions,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """How a call runs: where it computes and what it may use; see `plar.reduce`."""
 
@@ -384,8 +415,11 @@ def _declared(kind: type, heading: Heading) -> dict[str, Option]:
 
 #: the options of `plar.select` by their names, some of which mean something else elsewhere
 SELECT_OPTIONS: Final = _declared(SelectOptions, Heading.SEARCH)
+#: those of `plar.rules`
+RULE_OPTIONS: Final = _declared(RuleOptions, Heading.SEARCH)
 #: every option by its name
 OPTIONS: Final = {
+    **RULE_OPTIONS,
     **SELECT_OPTIONS,
     **_declared(ReadOptions, Heading.READING),
     **_declared(SearchOptions, Heading.SEARCH),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 
@@ -36,11 +37,19 @@ def from_json(kind: Any, value: Any) -> Any:
         return {key: from_json(inner[1], item) for key, item in value.items()}
     if kind is float and type(value) in (int, float) and math.isfinite(value):
         return float(value)
-    if type(None) in inner:
-        return None if value is None else from_json(inner[0], value)
+    if origin is UnionType:
+        return _union_from_json(inner, value)
     if kind is Any or (type(value) is kind and kind is not float):
         return value
     raise TypeError
+
+
+def _union_from_json(kinds: Sequence[Any], value: Any) -> Any:
+    """Make an object of one of several types, of which at most one is not a plain value."""
+    if value is None and type(None) in kinds:
+        return None
+    kind = type(value) if type(value) in kinds else kinds[0]
+    return from_json(kind, value)
 
 
 def _dataclass_from_json(kind: Any, value: Mapping[str, Any]) -> Any:

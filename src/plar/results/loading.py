@@ -7,29 +7,31 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from plar.errors import TableError
-from plar.results import reduct, reduct_list, relevant, selection
+from plar.results import reduct, reduct_list, relevant, rules, selection
 from plar.results.reduct import Reduct
 from plar.results.reduct_list import Reducts
 from plar.results.relevant import Relevant
+from plar.results.rules import Rules
 from plar.results.saved import read
 from plar.results.selection import Selection
 
 __all__ = ["load"]
 
 #: what `load` returns
-Result: TypeAlias = Reduct | Reducts | Relevant | Selection
+Result: TypeAlias = Reduct | Reducts | Relevant | Rules | Selection
 
 #: what makes a result of its fields, by the field `kind`; a reduct has none
 _MAKERS: Mapping[str | None, Callable[[Mapping[str, Any], str], Result]] = {
     None: reduct.from_dict,
     "reducts": reduct_list.from_dict,
     "relevant": relevant.from_dict,
+    "rules": rules.from_dict,
     "selection": selection.from_dict,
 }
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a result that its method `save` wrote: a Reduct, Reducts, Relevant or Selection.
+    """Read a result that its method `save` wrote: a Reduct, Reducts, Relevant, Rules or Selection.
 
     Examples
     --------

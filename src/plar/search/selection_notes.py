@@ -12,6 +12,8 @@ from plar.results.report.selection_text import listed
 
 #: a column that says this share of all there is to say may be the target in disguise
 SHARE_OF_A_LEAK = 0.99
+#: what bins of `auto` are called
+_AUTO_BINS = {"auto": "quartile", "auto:10": "decile"}
 #: columns that a note names before it says how many more there are
 _SHOWN = 4
 #: amounts with marks between thousands, or with a unit: 1,234.56 or 1.234,56; $5, 5 €, 12.3%
@@ -48,10 +50,10 @@ def notes_on(
     cut_now = granules.cuts.keys() - table.cut_before
     cut = [name for name in considered if name in cut_now and name not in left_out]
     notes = [
-        _on_rows(granules.n_without_decision),
-        _on_dropped(_n_dropped(granules, table)),
-        _on_index(index_like),
-        _on_cuts(cut, table.settings()["bins"]),
+        on_rows(granules.n_without_decision),
+        on_dropped(n_dropped(granules, table)),
+        on_index(index_like, "keep"),
+        on_cuts(cut, table.settings()["bins"]),
         _on_unread([name for name in _unread(granules) if left_out.get(name) != "excluded"]),
         *(_on_rare_values(name, n_values_of[name], granules.n_objects) for name in selected),
         _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
@@ -59,42 +61,47 @@ def notes_on(
     return [note for note in notes if note]
 
 
-def _n_dropped(granules: GranuleSet, table: DecisionTable) -> int:
+def n_dropped(granules: GranuleSet, table: DecisionTable) -> int:
     """Rows that were dropped for a missing value alone; not known where rows have weights."""
     if table.roles.missing != "drop" or table.weights is not None or table.is_granulated:
         return 0
     return granules.n_rows - granules.n_objects - granules.n_without_decision
 
 
-def _on_dropped(n: int) -> str:
+def on_dropped(n: int) -> str:
+    """Rows that were left out for a missing value."""
     if n <= 0:
         return ""
     what = "1 row with a missing value was" if n == 1 else f"{n:,} rows with missing values were"
     return f"{what} left out (option missing)."
 
 
-def _on_rows(n: int) -> str:
+def on_rows(n: int) -> str:
+    """Rows that were left out because they have no target."""
     if not n:
         return ""
     return "1 row without a target was left out." if n == 1 else f"{n:,} rows without a target were left out."
 
 
-def _on_index(names: Sequence[str]) -> str:
+def on_index(names: Sequence[str], option: str) -> str:
+    """Columns that were left out because they identify rows; the option takes them all the same."""
     if not names:
         return ""
     what = "1 column that only numbers or names the rows was"
     if len(names) > 1:
         what = f"{len(names):,} columns that only number or name the rows were"
-    return f"{what} left out: {listed(names, _SHOWN)} (option keep)."
+    return f"{what} left out: {listed(names, _SHOWN)} (option {option})."
 
 
-def _on_cuts(names: Sequence[str], bins: object) -> str:
-    if not names or bins != "auto":
+def on_cuts(names: Sequence[str], bins: object) -> str:
+    """Columns that were cut by `auto`."""
+    kind = _AUTO_BINS.get(str(bins))
+    if not names or kind is None:
         return ""
     what = "1 column of numbers or dates was"
     if len(names) > 1:
         what = f"{len(names):,} columns of numbers or dates were"
-    return f"{what} compared in quartile bins: {listed(names, _SHOWN)} (option bins)."
+    return f"{what} compared in {kind} bins: {listed(names, _SHOWN)} (option bins)."
 
 
 def _on_unread(names: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ _SHOWN = 5
 def warn_before(session: Session) -> None:
     """Warn of what a search should not begin with: rows without a decision, a quantity as decision, index columns."""
     _warn_of_missing_decision(session.granules)
-    _warn_of_quantity(session)
+    warn_of_quantity(session)
     _warn_of_index(session.granules)
 
 
@@ -47,7 +47,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed} and {len(names) - _SHOWN:,} more columns" if len(names) > _SHOWN else listed
 
 
-def _warn_of_quantity(session: Session) -> None:
+def warn_of_quantity(session: Session) -> None:
     """Warn of a decision that is a quantity: every number would be a class, and nearly all columns would be kept."""
     granules = session.granules
     name = granules.decision[0]

@@ -1,0 +1,1 @@
+"""Which rows of a table meet the conditions of rules."""

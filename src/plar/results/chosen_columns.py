@@ -1,0 +1,19 @@
+"""Columns given as such, or as a result that has chosen them."""
+
+from __future__ import annotations
+
+from plar.options import Columns
+from plar.results.reduct import Reduct
+from plar.results.relevant import Relevant
+from plar.results.selection import Selection
+
+
+def chosen_columns(attributes: object) -> Columns | None:
+    """The columns of a reduct, a selection or all layers of relevant columns; anything else names columns itself."""
+    if isinstance(attributes, Reduct):
+        return attributes.attributes
+    if isinstance(attributes, Selection):
+        return attributes.columns
+    if isinstance(attributes, Relevant):
+        return tuple(name for layer in attributes.layers for name in layer.attributes)
+    return attributes  # type: ignore[return-value]  # refused later if it names no columns

@@ -1,0 +1,260 @@
+"""The search for rules: what every kind of it needs before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from threading import Lock
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from plar.bins import Spec
+from plar.coding.column_names import ColumnName
+from plar.errors import Given, Interrupted, TableError
+from plar.granules.granules import Granules
+from plar.input.tables.granules import compared_as_numbers
+from plar.input.text.numbers import written_number
+from plar.matching.condition import ConditionValue
+from plar.options import ReadOptions, RuleOptions
+from plar.results.report.words import half_open
+from plar.results.rules import RuleCertificate, Rules, make_rule
+from plar.rule_search.certificate import certify, concepts_of
+from plar.rule_search.coded_rule import AddRule, CodedRule, IsLate
+from plar.rule_search.coded_table import CodedTable, Mask, plain_value
+from plar.rule_search.lem2 import Lem2
+from plar.rule_search.rule_notes import notes_on
+from plar.rule_search.tested import TestedRules
+from plar.runtime.parallel import in_threads
+from plar.session.session import Session
+from plar.session.warnings import (
+    warn_before,
+    warn_of_header,
+    warn_of_quantity,
+    warn_supervised_bins,
+)
+
+#: numbers of many values are cut at deciles
+_AUTO_BINS = "auto:10"
+
+
+class _RulesOfDecision(Protocol):
+    """The search for the rules of one decision."""
+
+    def find(self, add: AddRule, is_late: IsLate) -> bool:
+        """Pass rules on, one by one; False if time was up before all were found."""
+
+
+class RuleSearch:
+    """The search for the rules of a session's table."""
+
+    def __init__(self, session: Session, options: RuleOptions) -> None:
+        self._session = session
+        self._options = options
+        self._left_out: dict[str, str] = {}
+        self._is_stopped = False
+        self._lock = Lock()
+        self._seconds: dict[str, float] = {}
+
+    # from `_prepare` on
+    _granules: Granules
+    _table: CodedTable
+    #: of certain and possible rules
+    _concepts: list[Mask]
+    #: for each decision the rules so far
+    _rules: list[list[CodedRule]]
+
+    def run(self) -> Rules:
+        """Find the rules; on Ctrl-C, `Interrupted` brings those so far."""
+        self._prepare()
+        began = perf_counter()
+        complete = False
+        try:
+            complete = self._search()
+        except KeyboardInterrupt:
+            self._seconds["rules"] = perf_counter() - began
+            raise Interrupted(self._result(complete=False)) from None
+        self._seconds["rules"] = perf_counter() - began
+        return self._result(complete)
+
+    @property
+    def _is_tested(self) -> bool:
+        return self._options.kind == "tested"
+
+    def _prepare(self) -> None:
+        """Read the table, and number its values."""
+        session = self._session
+        _check_one_decision(session.table.decision)
+        granules = session.granules
+        session.tell_size()
+        if not isinstance(granules, Granules):
+            raise TableError(
+                f"Rules are searched on this machine, and the {len(granules):,} distinct rows of "
+                f"{len(granules.conditions):,} columns are too many for it. Select columns first, with plar.select or "
+                "plar.reduce, and pass ",
+                Given("attributes"),
+                ".",
+            )
+        self._seconds = session.take_seconds()
+        self._warn()
+        if self._is_tested and session.table.options.conditions is None:
+            self._left_out = dict(granules.index_like)
+        if self._left_out:
+            granules = granules.coarsen([name for name in granules.conditions if name not in self._left_out])
+        unordered = self._unordered(granules)
+        self._granules = _numbers_compared(granules, unordered, session.table.options.decimal)
+        self._table = CodedTable.of(self._granules, session.table.options.decimal, unordered)
+        self._rules = [[] for _ in range(self._table.n_decisions)]
+        self._concepts = []
+        if not self._is_tested:
+            self._concepts = concepts_of(self._granules, self._table, self._options.kind)
+
+    def _warn(self) -> None:
+        if self._is_tested:
+            warn_of_header(self._session)
+            warn_of_quantity(self._session)
+            warn_supervised_bins(self._session)
+        else:
+            warn_before(self._session)
+
+    def _unordered(self, granules: Granules) -> frozenset[str]:
+        """The uncut columns whose numbers are not compared by size: categories, and all of them without bins."""
+        uncut = [name for name in granules.conditions if name not in granules.cuts]
+        bins = self._session.table.roles.bins
+        if bins is None and not granules.cuts:
+            return frozenset(uncut)
+        source = self._session.table.source
+        return frozenset(name for name in uncut if name in source.names and source.is_categorical(name))
+
+    def _search(self) -> bool:
+        """Find the rules of each decision, several at a time; False if time was up."""
+        if self._is_tested and self._table.n_decisions == 1:
+            self._rules[0].append(CodedRule((), 0, (self._granules.n_objects,)))
+            return True
+        decisions = range(self._table.n_decisions)
+        n_cells = len(self._table) * len(self._granules.conditions) * len(decisions)
+        self._tell()
+        return all(list(in_threads(self._find, decisions, n_cells, self._stop)))
+
+    def _find(self, decision: int) -> bool:
+        """Find the rules of one decision."""
+        search: _RulesOfDecision
+        if self._is_tested:
+            search = TestedRules(self._table, decision, self._options)
+        else:
+            search = Lem2(self._table, decision, self._concepts[decision], self._options)
+
+        def add(rule: CodedRule) -> None:
+            self._rules[decision].append(rule)
+            self._tell()
+
+        return search.find(add, self._is_late)
+
+    def _tell(self) -> None:
+        with self._lock:
+            self._session.reporter.phase("rules", sum(map(len, self._rules)), 0)
+
+    def _stop(self) -> None:
+        self._is_stopped = True
+
+    def _is_late(self) -> bool:
+        return self._is_stopped or perf_counter() >= self._session.deadline
+
+    def _result(self, complete: bool) -> Rules:
+        table = self._table
+        ordered = [sorted(of_decision, key=lambda rule: -rule.support) for of_decision in self._rules]
+        coded_rules = [rule for of_decision in ordered for rule in of_decision]
+        decisions = self._decisions()
+        class_sizes = table.counts_by_decision(table.all_rows()).tolist()
+        rules = [
+            make_rule(
+                [table.condition(condition) for condition in rule.conditions],
+                rule.decision,
+                rule.counts,
+                rule.p_value,
+                decisions,
+                class_sizes,
+            )
+            for rule in coded_rules
+        ]
+        session = self._session
+        return Rules(
+            rules=tuple(rules),
+            rule_kind=self._options.kind,
+            certificate=self._certificate(coded_rules),
+            decisions=tuple(decisions),
+            class_sizes=tuple(class_sizes),
+            unmatched=self._unmatched(coded_rules),
+            attributes=self._granules.conditions,
+            decision=self._granules.decision,
+            left_out=self._left_out,
+            alpha=self._options.alpha if self._is_tested else None,
+            complete=complete,
+            n_objects=self._granules.n_objects,
+            n_granules=len(self._granules),
+            cuts=dict(self._granules.cuts),
+            notes=tuple(notes_on(self._granules, session.table, self._left_out)),
+            engine=session.engine.name,
+            source=session.table.path,
+            settings={**self._options.settings(), **session.table.settings()},
+            seconds=self._seconds,
+        )
+
+    def _certificate(self, rules: Sequence[CodedRule]) -> RuleCertificate | None:
+        return None if self._is_tested else certify(self._table, self._concepts, rules)
+
+    def _decisions(self) -> list[ConditionValue]:
+        """The values of the decision, as people read them if they are bins."""
+        [name] = self._granules.decision
+        values = [value for (value,) in self._table.decision_values]
+        cuts = self._granules.cuts.get(name)
+        if cuts is None:
+            return [plain_value(value) for value in values]
+        intervals = half_open(cuts)
+        return [None if value is None else intervals[value] for value in values]
+
+    def _unmatched(self, rules: Sequence[CodedRule]) -> tuple[int, ...]:
+        """How many rows of each decision no rule matches."""
+        is_matched = np.zeros(len(self._table), np.bool_)
+        for rule in rules:
+            is_matched[self._table.matching(rule.conditions)] = True
+        rows = np.flatnonzero(~is_matched).astype(np.uint32)
+        return tuple(self._table.counts_by_decision(rows).tolist())
+
+
+def reading_for_rules(reading: ReadOptions, attributes: Any) -> ReadOptions:
+    """How the table is read: only the columns that rules may be about, and numbers of many values in deciles."""
+    if attributes is not None and reading.conditions is None:
+        reading = replace(reading, conditions=attributes)
+    return replace(reading, bins=_at_deciles(reading.bins))
+
+
+def _at_deciles(bins: Spec | None) -> Spec | None:
+    if isinstance(bins, str) or bins is None:
+        return _AUTO_BINS if bins == "auto" else bins
+    try:
+        rules: dict[ColumnName, Any] = dict(bins)
+    except (TypeError, ValueError):
+        return bins  # refused where bins are parsed
+    return {name: _AUTO_BINS if isinstance(rule, str) and rule == "auto" else rule for name, rule in rules.items()}
+
+
+def _check_one_decision(names: Sequence[str]) -> None:
+    if len(names) > 1:
+        raise TableError(
+            f"Rules predict one column, but {len(names)} decisions are given: {', '.join(map(repr, names))}. "
+            "Name one, or make one column of them."
+        )
+
+
+def _numbers_compared(granules: Granules, unordered: frozenset[str], decimal: str) -> Granules:
+    """The granules with uncut columns of text that holds nothing but numbers compared as numbers."""
+    names = []
+    for name, values in zip(granules.conditions, granules.dictionaries, strict=True):
+        present = [value for value in values if value is not None]
+        if name in unordered or name in granules.cuts or not present:
+            continue
+        if all(isinstance(value, str) and written_number(value, decimal) is not None for value in present):
+            names.append(name)
+    return compared_as_numbers(granules, names, decimal) if names else granules
