@@ -6,8 +6,9 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 import typer
@@ -21,10 +22,12 @@ from plar.cli.opening import (
     input_files,
     session_of,
     shown,
+    spooled,
     stdout_suffix,
     written,
 )
 from plar.cli.options import (
+    FILE_HELP,
     ColumnList,
     Computing,
     Epsilon,
@@ -32,11 +35,15 @@ from plar.cli.options import (
     LongRun,
     MemoryLimit,
     Messages,
+    OutputFormat,
     Place,
+    RuleSearching,
+    RuleTableOptions,
     Searching,
     SelectedWriting,
     Selecting,
     Smallest,
+    StdinFormat,
     TableOptions,
     TargetTableOptions,
     Text,
@@ -51,21 +58,24 @@ from plar.cli.options import (
 )
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, saying_target, unknown_name
-from plar.options import DEFAULT_ALPHA, Heading, ListOptions
+from plar.options import DEFAULT_ALPHA, Heading, ListOptions, ReadOptions
 
 if TYPE_CHECKING:
     from plar.session.session import Session
 
-_WITH_JSON = "reduce, select, relevant, reducts, core, theta or engines; or proof"
+_WITH_JSON = "reduce, select, relevant, reducts, rules, core, theta or engines; or proof"
 #: what the schema calls the answer of each command
 _SCHEMAS = {
     "reduce": "reduct",
     "select": "selection",
-    **{name: name for name in ("relevant", "reducts", "core", "theta", "engines", "proof")},
+    **{name: name for name in ("relevant", "reducts", "rules", "core", "theta", "engines", "proof")},
 }
 _ALPHA = "Take columns that beat chance at this level: how rarely an uninformative one may be taken."
 _KNOWN = "The columns that are known (B). As a,b,c. Repeatable."
 _GRANULES = "The Parquet file to write; - is stdout."
+_SQL = "Print the rules as a query that predicts."
+_RULES_FILE = "Write the rules as JSON, for 'plar predict'; - is stdout."
+_PREDICTIONS = "Where the table with the predictions goes; its suffix says the format. Default: -, stdout."
 _REPORT = "Write an HTML page that explains the result; - is stdout."
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
 _REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
@@ -256,6 +266,90 @@ def _statement(proof: plar.Proof) -> str:
     )
 
 
+def rules(
+    *,
+    table: RuleTableOptions,
+    searching: RuleSearching,
+    as_json: Json = False,
+    sql: Annotated[bool, shell_option(Heading.OUTPUT, _SQL, "--sql")] = False,
+    report: Annotated[Text, shell_option(Heading.OUTPUT, _REPORT, metavar="FILE")] = None,
+    output: Annotated[Text, shell_option(Heading.OUTPUT, _RULES_FILE, "--output", "-o", metavar="FILE")] = None,
+    place: Place,
+    time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
+    messages: Messages,
+) -> None:
+    """Find rules: what the values of the columns say about the decision."""
+    from plar.results.chosen_columns import chosen_columns
+    from plar.rule_search.find import RuleSearch, reading_for_rules
+
+    options = searching.options()
+    if searching.attributes and searching.reduct:
+        raise ParameterError("--attributes and --reduct both name columns. Leave one out.")
+    if as_json and sql:
+        raise ParameterError("--json and --sql would both write to stdout. Leave one out.")
+    check_targets(table, place, Targets(as_json or sql, Writing(), report, result=output))
+    attributes = chosen_columns(plar.load(searching.reduct)) if searching.reduct else searching.attributes
+
+    def reading_of(_: str, reading: ReadOptions) -> ReadOptions:
+        return reading_for_rules(reading, attributes)
+
+    limits = LongRun(time_limit=time_limit, memory_limit=memory_limit)
+    interrupted = False
+    with session_of(table, place, limits, reading_of) as session, shown(session, messages):
+        try:
+            rules = RuleSearch(session, options).run()
+        except plar.Interrupted as stop:
+            rules = stop.result
+            interrupted = True
+    _print_text(_rules_text(rules, table, as_json=as_json, sql=sql), [report, output])
+    if interrupted:
+        raise KeyboardInterrupt
+    if report:
+        with written(report, ".html", messages) as path:
+            rules.report(path, command=_command())
+    if output:
+        with written(output, ".json", messages) as path:
+            rules.save(path)
+
+
+def _rules_text(rules: plar.Rules, table: TableOptions, *, as_json: bool, sql: bool) -> str:
+    """What is printed of rules."""
+    if as_json:
+        return json.dumps(rules.to_dict(), ensure_ascii=False)
+    if sql:
+        return rules.to_sql("t" if table.file == STREAM else Path(table.file).name.partition(".")[0] or "t")
+    return f"{_source_of(table)}: {rules}"
+
+
+def predict(
+    *,
+    rules: Annotated[str, typer.Argument(metavar="RULES", help="What 'plar rules -o' wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    format: StdinFormat = None,
+    output: Annotated[str, shell_option(Heading.OUTPUT, _PREDICTIONS, "--output", "-o", metavar="FILE")] = STREAM,
+    output_format: OutputFormat = None,
+    messages: Messages,
+) -> None:
+    """Predict the decision of new rows by rules: writes the table with the prediction and its probability."""
+    from plar.results.prediction import PredictedTable
+
+    table = TableOptions(file, format=format)
+    writing = Writing(output, output_format)
+    check_targets(table, Place(), Targets(as_json=False, writing=writing))
+    loaded = plar.load(rules)
+    if not isinstance(loaded, plar.Rules):
+        raise TableError(f"{rules!r} holds no rules. Make them with plar rules -o.")
+    with messages.reporting() as reporter, spooled(table) as opened:
+        reporter.phase("predict", 0, 0)
+        predicted = PredictedTable(loaded, opened.file)
+        with written(output, stdout_suffix(writing), messages) as path:
+            predicted.sink(path)
+    if predicted.n_known and not messages.quiet:
+        share = f"{100 * predicted.n_right / predicted.n_known:.1f} %"
+        print(f"{predicted.n_right:,} of {predicted.n_known:,} rows are predicted right: {share}.", file=sys.stderr)
+
+
 def _write_nothing(result: plar.Reduct | plar.Relevant | plar.Selection) -> None:
     """What a command without pages of its own writes."""
 
@@ -300,13 +394,19 @@ def _find_and_print(
 
 
 def _print_result(result: plar.Reduct | plar.Relevant | plar.Selection, table: TableOptions, targets: Targets) -> None:
-    """Print a result on stdout, or on stderr if something else is written there."""
+    """Print a result."""
+    text = f"{_source_of(table)}: {result}"
     if targets.as_json:
         text = json.dumps(result.to_dict(), ensure_ascii=False)
-    else:
-        source = "standard input" if table.file == STREAM else printable(table.file)
-        text = f"{source}: {result}"
-    others = (targets.writing.output, targets.report, targets.proof)
+    _print_text(text, (targets.writing.output, targets.report, targets.proof))
+
+
+def _source_of(table: TableOptions) -> str:
+    return "standard input" if table.file == STREAM else printable(table.file)
+
+
+def _print_text(text: str, others: Sequence[str | None]) -> None:
+    """Print on stdout, or on stderr if something else is written there."""
     try:
         print(text, flush=True, file=sys.stderr if STREAM in others else sys.stdout)
     except BrokenPipeError:
@@ -459,6 +559,14 @@ COMMANDS: dict[Callable[..., None], HelpWords] = {
     theta: HelpWords(
         "Compute the uncertainty left when some columns are known.",
         "plar theta examples/passengers.csv -d survived -a sex,class",
+    ),
+    rules: HelpWords(
+        "Find rules: what the columns say about the decision.",
+        "plar rules examples/passengers.csv -d survived",
+    ),
+    predict: HelpWords(
+        "Predict new rows by rules.",
+        "plar predict rules.json examples/passengers.csv -o predicted.csv",
     ),
     verify: HelpWords(
         "Check the proof of a smallest reduct.",

@@ -53,14 +53,14 @@ def session_of(
     place = place or Place()
     limits = limits or LongRun()
     run = RunOptions(memory_limit=limits.memory_limit, time_limit=limits.time_limit, checkpoint=limits.checkpoint)
-    with _spooled(table) as spooled, _engine_of(place) as engine:
+    with spooled(table) as opened, _engine_of(place) as engine:
         run = replace(run, engine=engine, n_jobs=place.n_jobs if isinstance(engine, str) else None)
-        reading = spooled.reading()
+        reading = opened.reading()
         if reading_of is not None:
-            reading = reading_of(spooled.file, reading)
+            reading = reading_of(opened.file, reading)
         gc.freeze()  # modules are not garbage, and looking through them takes 20 ms
         gc.enable()
-        with Session(spooled.file, reading, run, source=table.file) as session:
+        with Session(opened.file, reading, run, source=table.file) as session:
             yield session
 
 
@@ -106,6 +106,8 @@ class Targets:
     writing: Writing
     report: str | None = None
     proof: str | None = None
+    #: the result itself, as JSON
+    result: str | None = None
 
 
 @contextmanager
@@ -119,7 +121,12 @@ def check_targets(table: TableOptions, place: Place, targets: Targets, checkpoin
     """Refuse what cannot be written, before any work is done."""
     output = targets.writing.output
     output_format = targets.writing.output_format
-    places = {"-o": output, "--report": targets.report, "--proof": targets.proof, "--checkpoint": checkpoint}
+    places = {
+        "-o": output or targets.result,
+        "--report": targets.report,
+        "--proof": targets.proof,
+        "--checkpoint": checkpoint,
+    }
     _check_streams(places, targets.as_json)
     if output_format and output != STREAM:
         raise TableError("--output-format is for -o -; the suffix of a file says its format. Leave it out.")
@@ -164,7 +171,7 @@ def _check_files(table: TableOptions, place: Place, targets: Targets) -> None:
     output = targets.writing.output
     if output and output != STREAM and place.engine != "spark":
         check_output(output, inputs)
-    for page in (targets.report, targets.proof):
+    for page in (targets.report, targets.proof, targets.result):
         if page and page != STREAM:
             check_place(page, inputs)
     if targets.report and targets.report != STREAM:
@@ -189,7 +196,7 @@ def _suffix(given: str | None, choices: tuple[str, ...]) -> str:
 
 
 @contextmanager
-def _spooled(options: TableOptions) -> Iterator[TableOptions]:
+def spooled(options: TableOptions) -> Iterator[TableOptions]:
     """Copy stdin into a file, if it is the table."""
     if options.file != STREAM:
         if options.format:

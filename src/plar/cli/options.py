@@ -24,9 +24,11 @@ from plar.options import (
     NO_NA,
     OPTIONS,
     POLICIES,
+    RULE_OPTIONS,
     SELECT_OPTIONS,
     Heading,
     ReadOptions,
+    RuleOptions,
     SearchOptions,
     SelectOptions,
     shell_flag,
@@ -114,6 +116,12 @@ def select_columns_option(name: str) -> Any:
     return columns_option(declared.heading, f"{declared.help} As a,b,c. Repeatable.", shell_flag(name))
 
 
+def rule_option(name: str, metavar: str) -> Any:
+    """An option of `plar.rules`."""
+    declared = RULE_OPTIONS[name]
+    return shell_option(declared.heading, declared.help, shell_flag(name), choices=declared.choices, metavar=metavar)
+
+
 def columns_option(heading: Heading | None, help: str, *names: str, metavar: str = "NAMES") -> Any:
     """An option that names columns, which are looked up when the table is open."""
     return typer.Option(
@@ -132,11 +140,14 @@ MemoryLimit = Annotated[Text, library_option("memory_limit", metavar="SIZE")]
 TimeLimit = Annotated[Text, library_option("time_limit", metavar="TIME")]
 Epsilon = Annotated[float, library_option("epsilon", metavar="X")]
 
-_FILE = "A table, a glob of tables, a folder of tables, or - for stdin: .csv .tsv .parquet .arff …"
+FILE_HELP = "A table, a glob of tables, a folder of tables, or - for stdin: .csv .tsv .parquet .arff …"
 _FORMATS = ("csv", "tsv", "ndjson", "json", "parquet", "arff", "arrow", "xlsx")
 _FORMAT = f"What stdin holds: {', '.join(_FORMATS)}. Default: csv."
 _NO_HEADER = "The first line is data; columns are x0, x1, …"
 _BINS_BY_COLUMN = "Or by column: age=quantile:10, income=9,50. Repeatable."
+_DECILES = "Here, auto cuts at deciles; 'none' cuts nothing."
+_RULE_COLUMNS = "Columns that conditions may be about; by default all. As a,b,c. Repeatable."
+_REDUCT = "The same columns as in a saved reduct, selection or list of relevant columns."
 _NO_BINS = "'none' cuts nothing."
 _AUTO = ("auto",)
 _TARGET = "The column to predict: a name, or a position such as 0 or -1."
@@ -153,11 +164,15 @@ _OUTPUT_BINS = "Write bin numbers in place of the numbers that --bins cut."
 _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: csv."
 
 
+StdinFormat = Annotated[Text, shell_option(Heading.READING, _FORMAT, choices=_FORMATS, metavar="FORMAT")]
+OutputFormat = Annotated[Text, shell_option(Heading.OUTPUT, _OUTPUT_FORMAT, choices=OUTPUTS, metavar="FORMAT")]
+
+
 @dataclass(frozen=True, slots=True)
 class TableOptions:
     """Which table, and how it is read."""
 
-    file: Annotated[str, typer.Argument(metavar="FILE", help=_FILE)]
+    file: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)]
     decision: Annotated[ColumnList, library_columns("decision", "Repeatable.", metavar="NAME")] = None
     conditions: Annotated[ColumnList, library_columns("conditions")] = None
     drop: Annotated[ColumnList, library_columns("drop")] = None
@@ -172,7 +187,7 @@ class TableOptions:
     decimal: Annotated[str, library_option("decimal", metavar="MARK")] = "."
     encoding: Annotated[str, library_option("encoding", metavar="NAME")] = "utf-8"
     numeric: Annotated[ColumnList, library_columns("numeric")] = None
-    format: Annotated[Text, shell_option(Heading.READING, _FORMAT, choices=_FORMATS, metavar="FORMAT")] = None
+    format: StdinFormat = None
 
     def reading(self) -> ReadOptions:
         """How the table is read."""
@@ -230,6 +245,32 @@ class Selecting:
             exclude=self.exclude or (),
             keep=self.keep or (),
             target_type=self.target_type,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTableOptions(TableOptions):
+    """The same for `plar rules`: its defaults."""
+
+    bins: Annotated[Texts, library_option("bins", f"{_BINS_BY_COLUMN} {_DECILES}", metavar="RULE")] = _AUTO  # type: ignore[assignment]
+    missing_decision: Annotated[str, library_option("missing_decision", metavar="RULE")] = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSearching:
+    """Which rules are looked for; see `plar.rules`."""
+
+    attributes: Annotated[ColumnList, columns_option(Heading.COLUMNS, _RULE_COLUMNS, "--attributes", "-a")] = None
+    reduct: Annotated[Text, shell_option(Heading.COLUMNS, _REDUCT, "--reduct", metavar="FILE")] = None
+    kind: Annotated[str, rule_option("kind", "KIND")] = "tested"
+    alpha: Annotated[float, rule_option("alpha", "LEVEL")] = DEFAULT_ALPHA
+    min_support: Annotated[int, rule_option("min_support", "N")] = 1
+    max_conditions: Annotated[int | None, rule_option("max_conditions", "N")] = None
+
+    def options(self) -> RuleOptions:
+        """The same as the library takes it."""
+        return RuleOptions(
+            kind=self.kind, alpha=self.alpha, min_support=self.min_support, max_conditions=self.max_conditions
         )
 
 
@@ -331,9 +372,7 @@ class Writing:
     """Where the reduced table is written, and as what."""
 
     output: Annotated[Text, shell_option(Heading.OUTPUT, _OUTPUT, "--output", "-o", metavar="FILE")] = None
-    output_format: Annotated[Text, shell_option(Heading.OUTPUT, _OUTPUT_FORMAT, choices=OUTPUTS, metavar="FORMAT")] = (
-        None
-    )
+    output_format: OutputFormat = None
     output_bins: Annotated[bool, shell_option(Heading.OUTPUT, _OUTPUT_BINS, "--output-bins")] = False
 
 

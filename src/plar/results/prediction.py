@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from plar.coding.shown_values import shown_value
 from plar.errors import TableError, shown_names
-from plar.input.tables.source import RowSource
+from plar.input.tables.source import ColumnChoice, RowSource, sink_frame
 from plar.input.tables.spark import SharedFiles, SparkSource
 from plar.input.tables.table import open_source
-from plar.matching.condition import ConditionValue
+from plar.matching.condition import EQUAL, Condition, ConditionValue
 from plar.matching.matcher import CodedConditions, RuleMatcher
+from plar.matching.value_groups import group_values
 from plar.options import ReadOptions
 from plar.results.report.rule_text import RuleWords
 from plar.results.rules import EVIDENCE_UNITS, Rules, as_array
@@ -53,16 +55,52 @@ def predict_proba(rules: Rules, data: Any) -> Any:
     return np.concatenate([no_rows, *map(_probabilities, _scores(rules, source))])
 
 
-def predicted(rules: Rules, source: RowSource) -> tuple[list[ConditionValue], NDArray[np.float64]]:
-    """The decision that is predicted for every row, and how likely it is."""
-    codes: list[NDArray[np.intp]] = []
-    shares: list[NDArray[np.float64]] = []
-    for scores in _scores(rules, source):
-        codes.append(scores.argmax(axis=1))
-        shares.append(_probabilities(scores).max(axis=1))
-    decisions = rules.decisions
-    predictions = [decisions[code] for of_rows in codes for code in of_rows.tolist()]
-    return predictions, np.concatenate([np.empty(0), *shares])
+class PredictedTable:
+    """A table of this machine with two columns more: the prediction, and how likely it is.
+
+    Parameters
+    ----------
+    rules : Rules
+    data : path or table in memory
+    """
+
+    def __init__(self, rules: Rules, data: Any) -> None:
+        source = open_rows(rules, data)
+        if isinstance(source, SparkSource):
+            raise TableError("The rows are on a Spark cluster. Call Rules.predict with the DataFrame.")
+        self._source = source
+        codes: list[NDArray[np.intp]] = [np.empty(0, np.intp)]
+        shares: list[NDArray[np.float64]] = [np.empty(0)]
+        for scores in _scores(rules, source):
+            codes.append(scores.argmax(axis=1))
+            shares.append(_probabilities(scores).max(axis=1))
+        self._codes = np.concatenate(codes)
+        self._shares = np.concatenate(shares)
+        self._decisions = [None if decision is None else shown_value(decision) for decision in rules.decisions]
+        #: rows whose decision is in the table, and those of them that are predicted right
+        self.n_known = 0
+        self.n_right = 0
+        if rules.decision[0] in source.names:
+            self._compare(rules)
+
+    def _compare(self, rules: Rules) -> None:
+        """Count how many rows are predicted right."""
+        [name] = rules.decision
+        options = reading_of(rules)
+        [column] = self._source.encode([name], options.spellings)
+        conditions = [Condition(name, EQUAL, decision) for decision in rules.decisions]
+        code_of_value = group_values(name, conditions, column.values, options.decimal).group_of
+        is_present = np.array([value is not None for value in column.values], np.bool_)[column.codes]
+        self.n_known = int(is_present.sum())
+        self.n_right = int((is_present & (code_of_value[column.codes] == self._codes)).sum())
+
+    def sink(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, in the format of its suffix, whole or not at all."""
+        frame = pl.DataFrame(self._source.select(ColumnChoice(self._source.names)))
+        decisions = pl.Series(self._decisions, dtype=pl.String)
+        predictions = decisions.gather(self._codes).alias(_free(PREDICTION, frame.columns))
+        shares = pl.Series(_free(PROBABILITY, frame.columns), self._shares)
+        sink_frame(frame.with_columns(predictions, shares).lazy(), path)
 
 
 def explain(rules: Rules, data: Any) -> polars.DataFrame:
@@ -119,6 +157,13 @@ def reading_of(rules: Rules) -> ReadOptions:
     return ReadOptions(**{name: rules.settings[name] for name in _READING if name in rules.settings})
 
 
+def _free(name: str, names: Sequence[str]) -> str:
+    """A name that no column has."""
+    while name in names:
+        name += "_"
+    return name
+
+
 def _coded(rules: Rules, source: RowSource) -> tuple[RuleMatcher, CodedConditions]:
     options = reading_of(rules)
     matcher = RuleMatcher([rule.conditions for rule in rules])
@@ -159,8 +204,7 @@ def _on_spark(
     """The frame with one column more, which its tasks compute."""
     from pyspark.sql.types import StructField, StructType
 
-    while name in frame.columns:
-        name += "_"
+    name = _free(name, frame.columns)
     schema = StructType([*frame.schema.fields, StructField(name, kind)])
     return frame.mapInArrow(partial(_with_column, rules, name, values_of), schema)
 

@@ -29,9 +29,11 @@ _WORDS = {
     "write": "writing",
     "certificate": "checking the result",
     "select": "selecting",
+    "rules": "finding rules",
+    "predict": "predicting",
 }
 #: phases that are told of again as they go on
-_ONGOING = ("smallest", "reducts", "select")
+_ONGOING = ("smallest", "reducts", "select", "rules")
 
 
 #: below this a rate means nothing
@@ -191,7 +193,7 @@ class Display(ResumeNote):
             return [f"{self._total:,} rows undecided"]
         if self._phase == "smallest":
             return [f"between {done:,} and {self._total:,}"]
-        if self._phase == "reducts":
+        if self._phase in ("reducts", "rules"):
             return [f"{done:,} found"]
         if self._phase == "select":
             return [f"{done:,} selected, {self._total:,} candidates left"]
