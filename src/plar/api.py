@@ -412,9 +412,9 @@ def rules(
 ) -> Rules:
     r"""Find rules: what the values of the columns say about the decision.
 
-    A rule says: if these conditions hold, then this decision. Values are compared with ``=``, and numbers and dates
-    also with ``<=`` and ``>``. The rules predict the decision of new rows, each can be read and checked by itself, and
-    there is nothing random in them.
+    A rule says: if these conditions hold, then this decision. Values are compared with ``=``, numbers and dates that
+    were cut into bins with ``<=`` and ``>``. The rules predict the decision of new rows, each can be read and checked
+    by itself, and there is nothing random in them.
 
     Parameters
     ----------

@@ -1,20 +1,20 @@
 """A table as the search for rules reads it: values numbered in their order, and all conditions that a rule may have.
 
-A condition says that a column has one value; or, of a column of numbers, that it is at most a cut point, or above one.
-Where a column was cut into bins the cut points are between these; otherwise every number but the largest is one.
+A condition says that a column has one value; or, of a column that was cut into bins, that it is at most a cut point, or
+above one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from plar.bins import Cuts, NoNumber, as_numbers
+from plar.bins import Cuts
 from plar.coding.shown_values import shown_value, value_order
 from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index
@@ -71,8 +71,8 @@ class CodedTable:
         How many values of each column are not missing.
     cut_points : tuple of lists
         The cut point after each value of each column, if there is one.
-    is_only_ordered : (n_columns,) array
-        Of these columns, only what is missing can be asked for by its value.
+    is_cut : (n_columns,) array
+        Whether a column was cut into bins; of its values, only what is missing can be asked for.
     ends_at_cut : (n_values,) array
         Whether a cut point follows a value.
     decisions : (n_rows,) array
@@ -92,7 +92,7 @@ class CodedTable:
     cut_points: tuple[list[ConditionValue], ...]
     first_values: NDArray[np.int64]
     n_present: NDArray[np.int64]
-    is_only_ordered: Mask
+    is_cut: Mask
     ends_at_cut: Mask
     decisions: Index
     decision_values: list[tuple[Any, ...]]
@@ -100,16 +100,14 @@ class CodedTable:
     conditions: list[CodedCondition]
 
     @staticmethod
-    def of(granules: Granules, decimal: str, unordered: Collection[str]) -> CodedTable:
-        """Number the values of granules; some columns are not compared by size, even if they hold numbers."""
+    def of(granules: Granules) -> CodedTable:
+        """Number the values of granules."""
         columns: list[_OrderedColumn] = []
         for name, codes, values in zip(granules.conditions, granules.columns, granules.dictionaries, strict=True):
             if name in granules.cuts:
                 columns.append(_of_bins(codes, values, granules.cuts[name]))
-            elif name in unordered:
-                columns.append(_of_values(codes, values))
             else:
-                columns.append(_of_numbers(codes, values, name, decimal))
+                columns.append(_of_values(codes, values))
         first_values = np.cumsum([0, *(len(column.values) for column in columns)])
         conditions = [
             CodedCondition(number, operator, rank)
@@ -126,7 +124,7 @@ class CodedTable:
             cut_points=tuple(column.cut_points for column in columns),
             first_values=first_values,
             n_present=np.array([column.n_present for column in columns], np.int64),
-            is_only_ordered=np.array([column.is_only_ordered for column in columns], np.bool_),
+            is_cut=np.array([column.is_cut for column in columns], np.bool_),
             ends_at_cut=np.array([point is not None for column in columns for point in column.cut_points], np.bool_),
             decisions=decisions,
             decision_values=decision_values,
@@ -217,8 +215,7 @@ class _OrderedColumn(NamedTuple):
     values: list[Any]
     #: the cut point after each value, if there is one
     cut_points: list[ConditionValue]
-    #: whether, of its values, only what is missing can be asked for
-    is_only_ordered: bool
+    is_cut: bool
 
     @property
     def n_present(self) -> int:
@@ -228,68 +225,35 @@ class _OrderedColumn(NamedTuple):
 
 def _of_bins(codes: Codes, values: Sequence[Any], cuts: Cuts) -> _OrderedColumn:
     """A column that was cut: there is a cut point after each bin but the last."""
-    codes, bins = _in_order(codes, values, value_order)
+    codes, bins = _in_order(codes, values)
     present = [number for number in bins if number is not None]
     cut_points: list[ConditionValue] = [None] * len(bins)
     for rank, number in enumerate(present[:-1]):
         cut_points[rank] = cuts[number]
-    return _OrderedColumn(codes, bins, cut_points, is_only_ordered=True)
+    return _OrderedColumn(codes, bins, cut_points, is_cut=True)
 
 
 def _of_values(codes: Codes, values: Sequence[Any]) -> _OrderedColumn:
     """A column whose values are only equal or not."""
-    codes, ordered = _in_order(codes, values, value_order)
-    return _OrderedColumn(codes, ordered, [None] * len(ordered), is_only_ordered=False)
-
-
-def _of_numbers(codes: Codes, values: Sequence[Any], name: str, decimal: str) -> _OrderedColumn:
-    """A column of numbers or times that was not cut: there is a cut point after each of them but the last.
-
-    Of two numbers, the cut point says no more than either value. Times are not asked for by their value, since one time
-    can be written in several ways. A column that holds anything else is one of values.
-    """
-    numbers = _numbers(values, name, decimal)
-    if numbers is None:
-        return _of_values(codes, values)
-    number_of = dict(zip(values, numbers.tolist(), strict=True))
-    codes, ordered = _in_order(codes, values, lambda value: (value is None, number_of[value], value_order(value)))
-    present = [value for value in ordered if value is not None]
-    are_times = all(isinstance(value, str) for value in present)
-    are_different = len({number_of[value] for value in present}) == len(present)
-    if len(present) < (2 if are_times else 3) or not are_different:
-        return _of_values(codes, values)
-    cut_points: list[ConditionValue] = [*present[:-1], *([None] * (1 + len(ordered) - len(present)))]
-    return _OrderedColumn(codes, ordered, cut_points, is_only_ordered=are_times)
-
-
-def _numbers(values: Sequence[Any], name: str, decimal: str) -> NDArray[np.float64] | None:
-    """The values as finite numbers, or times in seconds, missing as NaN; None if some are neither."""
-    if all(value is None for value in values):
-        return None
-    try:
-        numbers = as_numbers(list(values), name, decimal)
-    except NoNumber:
-        return None
-    return None if np.isinf(numbers).any() else numbers
+    codes, ordered = _in_order(codes, values)
+    return _OrderedColumn(codes, ordered, [None] * len(ordered), is_cut=False)
 
 
 def _conditions(column: _OrderedColumn) -> list[tuple[int, int]]:
     """All conditions on a column by operator and rank, in the order in which ties are broken."""
-    first = column.n_present if column.is_only_ordered else 0
+    first = column.n_present if column.is_cut else 0
     equal = [(EQUAL, rank) for rank in range(first, len(column.values))]
     cuts = [rank for rank, point in enumerate(column.cut_points) if point is not None]
     at_most = [(AT_MOST, rank) for rank in cuts]
     above = [(ABOVE, rank) for rank in cuts]
-    if column.is_only_ordered and not cuts and equal and first:
+    if column.is_cut and not cuts and equal and first:
         above = [(ABOVE, -1)]  # no cut point tells the only bin from what is missing
     return [*equal, *at_most, *above]
 
 
-def _in_order(
-    codes: Codes, values: Sequence[Any], order_of: Callable[[Any], tuple[Any, ...]]
-) -> tuple[Codes, list[Any]]:
-    """Codes and values in an order that puts what is missing last."""
-    order = sorted(range(len(values)), key=lambda code: order_of(values[code]))
+def _in_order(codes: Codes, values: Sequence[Any]) -> tuple[Codes, list[Any]]:
+    """Codes and values in the order that people expect; what is missing is last."""
+    order = sorted(range(len(values)), key=lambda code: value_order(values[code]))
     rank_of = np.empty(len(values), codes.dtype)
     rank_of[order] = np.arange(len(values), dtype=codes.dtype)
     return rank_of[codes], [values[code] for code in order]

@@ -60,7 +60,7 @@ class ConditionCounts:
             self._of_values,
             table.first_values,
             table.n_present,
-            table.is_only_ordered,
+            table.is_cut,
             table.ends_at_cut,
             self._of_conditions,
         )

@@ -14,8 +14,6 @@ from plar.bins import Spec
 from plar.coding.column_names import ColumnName
 from plar.errors import Given, Interrupted, TableError
 from plar.granules.granules import Granules
-from plar.input.tables.granules import compared_as_numbers
-from plar.input.text.numbers import written_number
 from plar.matching.condition import ConditionValue
 from plar.options import ReadOptions, RuleOptions
 from plar.results.report.words import half_open
@@ -102,13 +100,12 @@ class RuleSearch:
             self._left_out = dict(granules.index_like)
         if self._left_out:
             granules = granules.coarsen([name for name in granules.conditions if name not in self._left_out])
-        unordered = self._unordered(granules)
-        self._granules = _numbers_compared(granules, unordered, session.table.options.decimal)
-        self._table = CodedTable.of(self._granules, session.table.options.decimal, unordered)
+        self._granules = granules
+        self._table = CodedTable.of(granules)
         self._rules = [[] for _ in range(self._table.n_decisions)]
         self._concepts = []
         if not self._is_tested:
-            self._concepts = concepts_of(self._granules, self._table, self._options.kind)
+            self._concepts = concepts_of(granules, self._table, self._options.kind)
 
     def _warn(self) -> None:
         if self._is_tested:
@@ -117,15 +114,6 @@ class RuleSearch:
             warn_supervised_bins(self._session)
         else:
             warn_before(self._session)
-
-    def _unordered(self, granules: Granules) -> frozenset[str]:
-        """The uncut columns whose numbers are not compared by size: categories, and all of them without bins."""
-        uncut = [name for name in granules.conditions if name not in granules.cuts]
-        bins = self._session.table.roles.bins
-        if bins is None and not granules.cuts:
-            return frozenset(uncut)
-        source = self._session.table.source
-        return frozenset(name for name in uncut if name in source.names and source.is_categorical(name))
 
     def _search(self) -> bool:
         """Find the rules of each decision, several at a time; False if time was up."""
@@ -246,15 +234,3 @@ def _check_one_decision(names: Sequence[str]) -> None:
             f"Rules predict one column, but {len(names)} decisions are given: {', '.join(map(repr, names))}. "
             "Name one, or make one column of them."
         )
-
-
-def _numbers_compared(granules: Granules, unordered: frozenset[str], decimal: str) -> Granules:
-    """The granules with uncut columns of text that holds nothing but numbers compared as numbers."""
-    names = []
-    for name, values in zip(granules.conditions, granules.dictionaries, strict=True):
-        present = [value for value in values if value is not None]
-        if name in unordered or name in granules.cuts or not present:
-            continue
-        if all(isinstance(value, str) and written_number(value, decimal) is not None for value in present):
-            names.append(name)
-    return compared_as_numbers(granules, names, decimal) if names else granules

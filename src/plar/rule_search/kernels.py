@@ -84,7 +84,7 @@ def count_conditions(
     of_values: Counts,
     first_values: NDArray[np.int64],
     n_present: NDArray[np.int64],
-    is_only_ordered: Mask,
+    is_cut: Mask,
     ends_at_cut: Mask,
     of_conditions: Counts,
 ) -> None:
@@ -95,14 +95,14 @@ def count_conditions(
         begin = first_values[column]
         missing = begin + n_present[column]
         end = first_values[column + 1]
-        n_equal = end - (missing if is_only_ordered[column] else begin)
+        n_equal = end - (missing if is_cut[column] else begin)
         for i in range(n_equal):
             of_conditions[condition + i] = of_values[end - n_equal + i]
         condition += n_equal
         n_cuts = 0
         for value in range(begin, missing):
             n_cuts += ends_at_cut[value]
-        if is_only_ordered[column] and n_cuts == 0 and n_equal > 0 and missing > begin:
+        if is_cut[column] and n_cuts == 0 and n_equal > 0 and missing > begin:
             of_conditions[condition] = of_values[begin]
             condition += 1
             continue
