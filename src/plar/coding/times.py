@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from decimal import Decimal
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,26 @@ _SECONDS = {"W": 604_800, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DIGITS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 _MISSING = np.iinfo(np.int64).min
 _EPOCH = dt.date(1970, 1, 1).toordinal()
+_SECONDS_PER_DAY = _SECONDS["D"]
 #: units of a second in which times are compared
 TICKS = 10**18
+
+
+class TimeCuts(tuple[float, ...]):
+    """Cut points of times, in seconds, and the kind of times, as `kind_of_times` names it."""
+
+    kind: str
+
+    def __new__(cls, points: Iterable[float], kind: str = "point") -> Self:
+        """Make a tuple that knows its kind."""
+        cuts = super().__new__(cls, points)
+        cuts.kind = kind
+        return cuts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the kind."""
+        return TimeCuts, (tuple(self), self.kind)
+
 
 # ISO 8601 as libraries write it: to the day or month, with a T or a blank before the time of day
 _MINUTES = r"([0-5][0-9])(?::([0-5][0-9])(?:[.,]([0-9]{1,18}))?)?"
@@ -92,7 +111,7 @@ def times_as_numbers(texts: Sequence[str]) -> list[int] | None:
     >>> times_as_numbers(["2024-02-29", "2024-02-29 00:00:01.5"]), times_as_numbers(["2024-02-29", "12:30"])
     ([1709164800000000000000000000, 1709164801500000000000000000], None)
     """
-    for pattern, ticks_of in _KINDS_OF_TIMES:
+    for pattern, ticks_of in _KINDS_OF_TIMES.values():
         if texts and pattern.fullmatch(texts[0].strip()):
             return _ticks_of_each(texts, pattern, ticks_of)
     return None
@@ -111,6 +130,51 @@ def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
     seconds = np.full(len(texts), np.nan)
     seconds[is_present] = [number / TICKS for number in ticks]  # a quotient of whole numbers is rounded once
     return seconds
+
+
+def kind_of_times(texts: Sequence[str | None]) -> str | None:
+    """Whether texts write points in time, times of day or durations; None if they do not, or there are none.
+
+    >>> kind_of_times(["2024-02-29", None]), kind_of_times(["PT5S"]), kind_of_times(["5"])
+    ('point', 'duration', None)
+    """
+    present = [text for text in texts if text is not None]
+    if not present or times_as_numbers(present) is None:
+        return None
+    matching = (kind for kind, (pattern, _) in _KINDS_OF_TIMES.items() if pattern.fullmatch(present[0].strip()))
+    return next(matching)
+
+
+def spelled_seconds(seconds: float, kind: str) -> str | None:
+    """Write seconds as the time of a kind that they stand for; None if there is no such time.
+
+    >>> spelled_seconds(86_400.0, "point"), spelled_seconds(45_000.5, "clock"), spelled_seconds(-90.0, "duration")
+    ('1970-01-02', '12:30:00.5', '-PT90S')
+    """
+    exact = Decimal(repr(seconds))
+    if kind == "duration":
+        return f"{'-' if exact < 0 else ''}PT{_plain(abs(exact))}S"
+    days = int(exact // _SECONDS_PER_DAY)
+    rest = exact - days * _SECONDS_PER_DAY
+    if rest < 0:
+        days -= 1
+        rest += _SECONDS_PER_DAY
+    minutes, second = divmod(rest, 60)
+    hour, minute = divmod(int(minutes), 60)
+    whole, point, fraction = _plain(second).partition(".")
+    clock = f"{hour:02}:{minute:02}:{int(whole):02}{point}{fraction}"
+    if kind == "clock":
+        return clock if days == 0 else None
+    try:
+        day = dt.date.fromordinal(_EPOCH + days).isoformat()
+    except (ValueError, OverflowError):
+        return None
+    return day if rest == 0 else f"{day}T{clock}"
+
+
+def _plain(number: Decimal) -> str:
+    """A number without an exponent, with at most as many digits as times are read with."""
+    return _trimmed(f"{number:.18f}")
 
 
 def is_time(text: str) -> bool:
@@ -173,8 +237,8 @@ def _ticks_of_fraction(digits: str | None) -> int:
     return int((digits or "").ljust(18, "0"))
 
 
-_KINDS_OF_TIMES: tuple[tuple[re.Pattern[str], _TicksOf], ...] = (
-    (_POINT, _ticks_of_point),
-    (_TIME_OF_DAY, _ticks_of_day),
-    (_DURATION, _ticks_of_duration),
-)
+_KINDS_OF_TIMES: dict[str, tuple[re.Pattern[str], _TicksOf]] = {
+    "point": (_POINT, _ticks_of_point),
+    "clock": (_TIME_OF_DAY, _ticks_of_day),
+    "duration": (_DURATION, _ticks_of_duration),
+}

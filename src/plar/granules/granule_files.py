@@ -19,6 +19,7 @@ from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.codes import Column, encode_distinct
 from plar.coding.index_like import Profile
 from plar.coding.series import check_threads, encode_series
+from plar.coding.times import TimeCuts
 from plar.errors import TableError, reason_of
 from plar.files.find import check_name, first_bytes
 from plar.files.write import checksum, replacing
@@ -121,6 +122,7 @@ def write_granules(path: str | os.PathLike[str], granules: Granules) -> None:
         "count": count_name,
         "names": list(granules.names),
         "cuts": dict(granules.cuts),
+        "times": {name: points.kind for name, points in granules.cuts.items() if isinstance(points, TimeCuts)},
         "text": granules.text,
         "n_rows": granules.n_rows,
         "profiles": {name: list(profile) for name, profile in granules.profiles.items()},
@@ -185,13 +187,23 @@ def _stored(roles: Mapping[str, Any], frame: pl.DataFrame) -> StoredGranules:
         decision=decision,
         counts=counts,
         names=tuple(roles["names"]),
-        cuts={name: tuple(map(float, points)) for name, points in roles["cuts"].items()},
+        cuts=_cuts(roles),
         text=roles["text"] is True,
         n_rows=n_rows,
         profiles=profiles,
         n_without_decision=n_without_decision,
         categorical_decision=roles.get("categorical_decision") is True,
     )
+
+
+def _cuts(roles: Mapping[str, Any]) -> dict[str, Cuts]:
+    """The cut points, those of times with their kind."""
+    kinds = roles.get("times", {})
+    cuts: dict[str, Cuts] = {}
+    for name, numbers in roles["cuts"].items():
+        points = tuple(map(float, numbers))
+        cuts[name] = TimeCuts(points, str(kinds[name])) if name in kinds else points
+    return cuts
 
 
 def _counts(series: pl.Series) -> NDArray[np.int64]:

@@ -301,9 +301,10 @@ class Rules:
     def to_sql(self, table: str = "t", dialect: str = "ansi") -> str:
         """Write a query that predicts the decision of every row of a table, exactly as `predict` does.
 
-        It returns the columns of the table and ``prediction``. Missing values must be NULL, and numbers and times must
-        have such types. Names are quoted as the dialect does: "ansi" (PostgreSQL, SQLite, DuckDB, Snowflake, …) or
-        "spark" (also MySQL and BigQuery).
+        It returns the columns of the table, ``score_0``, ``score_1``, …, what each decision has in millionths of a
+        nat, and ``prediction``. Missing values must be NULL, and numbers and times must have such types. Names are
+        quoted as the dialect does: "ansi" (PostgreSQL, SQLite, DuckDB, Snowflake, …) or "spark" (also MySQL and
+        BigQuery).
 
         Examples
         --------
@@ -311,7 +312,7 @@ class Rules:
         >>> rules = plar.rules({"a": [0, 1] * 20, "d": ["n", "y"] * 20}, "d")
         >>> with sqlite3.connect(":memory:") as database:
         ...     _ = database.execute("CREATE TABLE t AS SELECT 1 AS a UNION ALL SELECT 0")
-        ...     database.execute(rules.to_sql("t")).fetchall()
+        ...     database.execute(f"SELECT a, prediction FROM ({rules.to_sql('t')}) AS p").fetchall()
         [(1, 'y'), (0, 'n')]
         """
         from plar.results.rule_sql import query

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from plar.bins import Cuts
 from plar.coding.shown_values import shown_value, value_order
+from plar.coding.times import TimeCuts, spelled_seconds
 from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index
 from plar.matching.condition import LOWEST, OPERATORS, Condition, ConditionValue
@@ -229,8 +230,15 @@ def _of_bins(codes: Codes, values: Sequence[Any], cuts: Cuts) -> _OrderedColumn:
     present = [number for number in bins if number is not None]
     cut_points: list[ConditionValue] = [None] * len(bins)
     for rank, number in enumerate(present[:-1]):
-        cut_points[rank] = cuts[number]
+        cut_points[rank] = _shown_cut(cuts, number)
     return _OrderedColumn(codes, bins, cut_points, is_cut=True)
+
+
+def _shown_cut(cuts: Cuts, number: int) -> ConditionValue:
+    """A cut point in the user's units: a time, or a number."""
+    point = cuts[number]
+    time = spelled_seconds(point, cuts.kind) if isinstance(cuts, TimeCuts) else None
+    return point if time is None else time
 
 
 def _of_values(codes: Codes, values: Sequence[Any]) -> _OrderedColumn:

@@ -181,7 +181,7 @@ class RuleSearch:
             complete=complete,
             n_objects=self._granules.n_objects,
             n_granules=len(self._granules),
-            cuts=dict(self._granules.cuts),
+            cuts={name: tuple(points) for name, points in self._granules.cuts.items()},
             notes=tuple(notes_on(self._granules, session.table, self._left_out)),
             engine=session.engine.name,
             source=session.table.path,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from plar.coding.times import TimeCuts, spelled_seconds
 from plar.errors import printable
 from plar.options import DEFAULT_ALPHA
 
@@ -463,7 +464,9 @@ def half_open(cuts: Sequence[float]) -> list[str]:
 
 
 def _marks(cuts: Sequence[float]) -> list[str]:
-    """Cut points, with six digits or as many as distinguish them."""
+    """Cut points, with six digits or as many as distinguish them; those of times as times."""
+    if isinstance(cuts, TimeCuts):
+        return [spelled_seconds(cut, cuts.kind) or f"{cut:g}" for cut in cuts]
     marks: list[str] = []
     for digits in range(6, 18):
         marks = [f"{cut:.{digits}g}" for cut in cuts]
