@@ -453,10 +453,11 @@ def rules(
     Examples
     --------
     >>> import plar
-    >>> table = {"temperature": [36.5, 38.2, 39.9, 36.9] * 10, "flu": ["no", "yes", "yes", "no"] * 10}
+    >>> temperatures = [36 + i / 10 for i in range(40)]
+    >>> table = {"temperature": temperatures, "flu": ["yes" if t > 37.95 else "no" for t in temperatures]}
     >>> print(*plar.rules(table, "flu"), sep="\n")
-    if temperature ≤ 36.9 then no
-    if temperature > 36.9 then yes
+    if temperature ≤ 37.9 then no
+    if temperature > 37.9 then yes
 
     References
     ----------
