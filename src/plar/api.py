@@ -30,7 +30,7 @@ from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.results.rules import Rules
 from plar.results.selection import Selection
-from plar.rule_search.find import RuleSearch, reading_for_rules
+from plar.rule_search.find import DECILES, RuleSearch, reading_for_rules
 from plar.search.core import CoreSearch
 from plar.search.relevance import Relevance
 from plar.search.selection import SelectionSearch
@@ -463,16 +463,17 @@ def rules(
     ----------
     J. Grzymala-Busse: LERS, a system for learning from examples based on rough sets, 1992 (certain and possible rules).
     """
-    defaults: ReadingKwargs = {"bins": "auto", "missing_decision": "drop"}
+    defaults: ReadingKwargs = {"bins": DECILES, "missing_decision": "drop"}
+    columns = chosen_columns(attributes)
     if isinstance(data, DecisionTable):
         data = data.with_defaults({name: value for name, value in defaults.items() if name not in reading})
-        defaults = {}
-    read = ReadOptions.of(rules, decision, y, {**defaults, **reading})
-    read = reading_for_rules(read, chosen_columns(attributes))
+        read = ReadOptions.of(rules, decision, y, reading)
+    else:
+        read = reading_for_rules(ReadOptions.of(rules, decision, y, {**defaults, **reading}), columns)
     options = RuleOptions(kind=kind, alpha=alpha, min_support=min_support, max_conditions=max_conditions)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
-        return RuleSearch(session, options).run()
+        return RuleSearch(session, options, columns).run()
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

@@ -298,7 +298,7 @@ def rules(
     interrupted = False
     with session_of(table, place, limits, reading_of) as session, shown(session, messages):
         try:
-            rules = RuleSearch(session, options).run()
+            rules = RuleSearch(session, options, attributes).run()
         except plar.Interrupted as stop:
             rules = stop.result
             interrupted = True

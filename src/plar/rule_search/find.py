@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from plar.bins import Spec
-from plar.coding.column_names import ColumnName
 from plar.errors import Given, Interrupted, TableError
 from plar.granules.granules import Granules
 from plar.matching.condition import ConditionValue
-from plar.options import ReadOptions, RuleOptions
+from plar.options import Columns, ReadOptions, RuleOptions
 from plar.results.report.words import half_open
 from plar.results.rules import RuleCertificate, Rules, make_rule
 from plar.rule_search.certificate import certify, concepts_of
@@ -34,7 +33,7 @@ from plar.session.warnings import (
 )
 
 #: numbers of many values are cut at deciles
-_AUTO_BINS = "auto:10"
+DECILES = "auto:10"
 
 
 class _RulesOfDecision(Protocol):
@@ -45,11 +44,12 @@ class _RulesOfDecision(Protocol):
 
 
 class RuleSearch:
-    """The search for the rules of a session's table."""
+    """The search for the rules of a session's table, about all its conditions or some `attributes`."""
 
-    def __init__(self, session: Session, options: RuleOptions) -> None:
+    def __init__(self, session: Session, options: RuleOptions, attributes: Columns | None = None) -> None:
         self._session = session
         self._options = options
+        self._attributes = attributes
         self._left_out: dict[str, str] = {}
         self._is_stopped = False
         self._lock = Lock()
@@ -96,16 +96,24 @@ class RuleSearch:
             )
         self._seconds = session.take_seconds()
         self._warn()
-        if self._is_tested and session.table.options.conditions is None:
-            self._left_out = dict(granules.index_like)
-        if self._left_out:
-            granules = granules.coarsen([name for name in granules.conditions if name not in self._left_out])
+        granules = self._about_attributes(granules)
         self._granules = granules
         self._table = CodedTable.of(granules)
         self._rules = [[] for _ in range(self._table.n_decisions)]
         self._concepts = []
         if not self._is_tested:
             self._concepts = concepts_of(granules, self._table, self._options.kind)
+
+    def _about_attributes(self, granules: Granules) -> Granules:
+        """The granules without columns that rules are not to be about."""
+        table = self._session.table
+        names = granules.conditions
+        if self._attributes is not None:
+            names = table.columns(self._attributes)
+        elif self._is_tested and table.options.conditions is None:
+            self._left_out = dict(granules.index_like)
+            names = tuple(name for name in names if name not in self._left_out)
+        return granules if names == granules.conditions else granules.coarsen(names)
 
     def _warn(self) -> None:
         if self._is_tested:
@@ -211,21 +219,22 @@ class RuleSearch:
         return tuple(self._table.counts_by_decision(rows).tolist())
 
 
-def reading_for_rules(reading: ReadOptions, attributes: Any) -> ReadOptions:
+def reading_for_rules(reading: ReadOptions, attributes: Columns | None) -> ReadOptions:
     """How the table is read: only the columns that rules may be about, and numbers of many values in deciles."""
-    if attributes is not None and reading.conditions is None:
+    if attributes and reading.conditions is None:
         reading = replace(reading, conditions=attributes)
     return replace(reading, bins=_at_deciles(reading.bins))
 
 
 def _at_deciles(bins: Spec | None) -> Spec | None:
-    if isinstance(bins, str) or bins is None:
-        return _AUTO_BINS if bins == "auto" else bins
-    try:
-        rules: dict[ColumnName, Any] = dict(bins)
-    except (TypeError, ValueError):
-        return bins  # refused where bins are parsed
-    return {name: _AUTO_BINS if isinstance(rule, str) and rule == "auto" else rule for name, rule in rules.items()}
+    """Bins of `auto`, which by itself means quartiles, at the deciles."""
+    if isinstance(bins, Mapping):
+        return {name: _rule_at_deciles(rule) for name, rule in bins.items()}
+    return _rule_at_deciles(bins)
+
+
+def _rule_at_deciles(rule: Any) -> Any:
+    return DECILES if isinstance(rule, str) and rule == "auto" else rule
 
 
 def _check_one_decision(names: Sequence[str]) -> None:

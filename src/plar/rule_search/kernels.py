@@ -15,6 +15,11 @@ from numpy.typing import NDArray
 from plar.rule_search.coded_table import Counts, Mask, Rows
 from plar.runtime.jit import jit
 
+#: below this many, ln n! is summed up by the library
+_FEW = 16
+_LN_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
+#: logarithms of tails tie if they differ by no more than this, relative to them
+_ROUNDING = 1e-11
 #: terms below this share of their sum are not added
 _NEGLIGIBLE = 1e-17
 
@@ -40,29 +45,65 @@ def add_rows(
 
 
 @jit
-def log_factorial(n: int) -> float:
-    """The natural logarithm of n!."""
-    return math.lgamma(n + 1.0)
+def stirling_error(n: float) -> float:
+    """How much ln n! is above Stirling's formula, ln(n/e)^n + ln √(2πn)."""
+    if n < _FEW:
+        return math.lgamma(n + 1.0) - (n + 0.5) * math.log(n) + n - _LN_SQRT_2_PI
+    square = n * n
+    return (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / n
+
+
+@jit
+def deviance(n: float, mean: float) -> float:
+    """Compute n·ln(n/mean) + mean - n, without cancellation where n is near the mean."""
+    difference = n - mean
+    if abs(difference) >= 0.1 * (n + mean):
+        return n * math.log(n / mean) - difference
+    ratio = difference / (n + mean)
+    total = difference * ratio
+    term = 2.0 * n * ratio
+    divisor = 1.0
+    while True:
+        term *= ratio * ratio
+        divisor += 2.0
+        longer = total + term / divisor
+        if longer == total:
+            return total
+        total = longer
+
+
+@jit
+def log_binomial(hits: float, n: float, share: float, other_share: float) -> float:
+    """Ln of the probability of so many hits in n draws, by Loader's formula, whose error does not grow with n."""
+    misses = n - hits
+    if hits == 0.0:
+        return 0.0 if n == 0.0 else -deviance(n, n * other_share) - n * share
+    if misses == 0.0:
+        return -deviance(n, n * share) - n * other_share
+    correction = stirling_error(n) - stirling_error(hits) - stirling_error(misses)
+    spread = deviance(hits, n * share) + deviance(misses, n * other_share)
+    return correction - spread + 0.5 * math.log(n / hits / misses) - _LN_SQRT_2_PI
 
 
 @jit
 def log_tail(n_rows: int, n_hits: int, n_matched: int, n_matched_hits: int, ceiling: float) -> float:
     """Ln P(K ≥ k) for the k hits among the matched rows, if they were drawn from all rows at random.
 
-    The hits must be more than chance expects on average. If the result is above the ceiling, it may be anything above.
+    The hits must be more than chance expects on average, and neither no rows nor all of them be matched. If the result
+    is above the ceiling, it may be anything above.
+
+    References
+    ----------
+    C. Loader: Fast and Accurate Computation of Binomial Probabilities, 2000.
     """
     n_others = n_rows - n_hits
     n_matched_others = n_matched - n_matched_hits
+    share = n_matched / n_rows
+    other_share = (n_rows - n_matched) / n_rows
     first = (
-        log_factorial(n_hits)
-        - log_factorial(n_matched_hits)
-        - log_factorial(n_hits - n_matched_hits)
-        + log_factorial(n_others)
-        - log_factorial(n_matched_others)
-        - log_factorial(n_others - n_matched_others)
-        - log_factorial(n_rows)
-        + log_factorial(n_matched)
-        + log_factorial(n_rows - n_matched)
+        log_binomial(float(n_matched_hits), float(n_hits), share, other_share)
+        + log_binomial(float(n_matched_others), float(n_others), share, other_share)
+        - log_binomial(float(n_matched), float(n_rows), share, other_share)
     )
     if first > ceiling:
         return first
@@ -124,36 +165,44 @@ def count_conditions(
 
 
 @jit
+def as_good_as(log_tail: float) -> float:
+    """The largest logarithm of a tail that is equal up to rounding."""
+    return log_tail + _ROUNDING * (1.0 - log_tail) if log_tail <= 0.0 else log_tail
+
+
+@jit
 def least_likely(of_conditions: Counts, totals: Counts, min_support: int) -> tuple[int, float, int]:
     """The condition that chance explains worst, ln of its tail, and how many conditions tell the rows apart.
 
     The kinds are rows of other decisions, rows of the decision that some rule matches, and those that none matches. A
-    condition must match one of the last, and raise the share of the decision. Ties go to the larger support, then
-    to the first. The number is -1 if there is no such condition.
+    condition must match one of the last, and raise the share of the decision. Those whose tails are equal up to
+    rounding tie: then the one of the largest support is taken, of these the first. The number is -1 if there is none.
     """
+    n_conditions = len(of_conditions)
     n_hits = totals[1] + totals[2]
     n_rows = totals[0] + n_hits
-    share = n_hits / n_rows
-    best = -1
-    best_tail = np.inf
-    best_hits = 0
+    tails = np.full(n_conditions, np.inf)
+    least = np.inf
     n_candidates = 0
-    for condition in range(len(of_conditions)):
-        others = of_conditions[condition, 0]
+    for condition in range(n_conditions):
         new_hits = of_conditions[condition, 2]
         hits = of_conditions[condition, 1] + new_hits
-        matched = others + hits
+        matched = of_conditions[condition, 0] + hits
         if matched == 0 or matched == n_rows:
             continue
         n_candidates += 1
-        if new_hits == 0 or hits < min_support or hits / matched <= share:
+        if new_hits == 0 or hits < min_support or float(hits) * n_rows <= float(matched) * n_hits:
             continue
-        tail = log_tail(n_rows, n_hits, matched, hits, best_tail)
-        if tail < best_tail or (tail == best_tail and hits > best_hits):
+        tails[condition] = log_tail(n_rows, n_hits, matched, hits, as_good_as(least))
+        least = min(least, tails[condition])
+    best = -1
+    best_hits = np.int64(0)
+    for condition in range(n_conditions):
+        hits = of_conditions[condition, 1] + of_conditions[condition, 2]
+        if tails[condition] <= as_good_as(least) and hits > best_hits:
             best = condition
-            best_tail = tail
             best_hits = hits
-    return best, best_tail, n_candidates
+    return best, least, n_candidates
 
 
 @jit
