@@ -19,7 +19,7 @@ from plar.matching.condition import EQUAL, Condition, ConditionValue
 from plar.matching.matcher import CodedConditions, RuleMatcher
 from plar.matching.value_groups import group_values
 from plar.options import ReadOptions
-from plar.results.report.rule_text import RuleWords
+from plar.results.report.rule_words import RuleWords
 from plar.results.rules import EVIDENCE_UNITS, Rules, as_array
 from plar.results.saved import writable
 from plar.runtime.lazy_polars import pl

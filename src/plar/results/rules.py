@@ -74,7 +74,7 @@ class Rule:
 
     def __str__(self) -> str:
         """The rule in words."""
-        from plar.results.report.rule_text import rule_text
+        from plar.results.report.rule_words import rule_text
 
         return rule_text(self)
 
@@ -266,7 +266,7 @@ class Rules:
         Columns: ``rule`` (its place), ``text``, ``decision``, ``conditions`` (their number), ``support``, ``matched``
         rows, ``confidence``, ``coverage``, ``lift`` and ``p_value``.
         """
-        from plar.results.report.rule_text import RuleWords
+        from plar.results.report.rule_words import RuleWords
 
         words = RuleWords(self)
         schema = {

@@ -32,9 +32,13 @@ _SETTINGS: Mapping[str, Any] = {
     "costs": Mapping[str, int],
     "max_attributes": int | None,
     "max_columns": int | None,
+    "max_conditions": int | None,
+    "min_support": int,
+    "kind": str,
     "alpha": float | None,
     "start": str | None,
     "conditions": tuple[str, ...] | None,
+    "attributes": tuple[str, ...] | None,
     "na": tuple[str, ...] | None,
 }
 

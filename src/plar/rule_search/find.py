@@ -193,9 +193,15 @@ class RuleSearch:
             notes=tuple(notes_on(self._granules, session.table, self._left_out)),
             engine=session.engine.name,
             source=session.table.path,
-            settings={**self._options.settings(), **session.table.settings()},
+            settings={**self._options.settings(), "attributes": self._named_columns(), **session.table.settings()},
             seconds=self._seconds,
         )
+
+    def _named_columns(self) -> list[str] | None:
+        """The columns that rules may be about, if they were named; else those that number rows may be left out."""
+        if self._attributes is None and self._session.table.options.conditions is None:
+            return None
+        return list(self._granules.conditions)
 
     def _certificate(self, rules: Sequence[CodedRule]) -> RuleCertificate | None:
         return None if self._is_tested else certify(self._table, self._concepts, rules)

@@ -125,6 +125,60 @@
     return render;
   };
 
+  // "male" is not looked for within "female", but "middle" is within "top_middle".
+  const letter = /[a-z0-9]/;
+  const hasWord = (text, word) => {
+    let place = text.indexOf(word);
+    while (place > 0 && letter.test(word[0]) && letter.test(text[place - 1])) place = text.indexOf(word, place + 1);
+    return place >= 0;
+  };
+
+  // Rules: rows of several tables that are on the page, hidden unless they have all words that are looked for.
+  const filterRules = (rows) => {
+    const byId = (id) => document.getElementById("rule-" + id);
+    const tools = byId("tools");
+    if (!tools) return;
+    const find = byId("find"), ofClass = byId("class"), by = byId("order"), status = byId("status");
+    const sections = [...document.querySelectorAll("[data-class]")];
+    const trs = [...document.querySelectorAll("[data-rule]")];
+    const rules = rows.map(([text, matched, right, lift, p, conditions], k) => ({
+      text: text.toLowerCase(), tr: trs[k], section: trs[k].closest("section"),
+      "": k, rows: -matched, right: -right, lift: -lift, p, conditions,
+    }));
+
+    const filter = () => {
+      const wanted = find.value.toLowerCase().split(/\s+/).filter((word) => word);
+      const filled = new Set();
+      let shown = 0;
+      for (const { text, tr, section } of rules) {
+        const fits = (!ofClass.value || section.dataset.class === ofClass.value) && wanted.every((word) => hasWord(text, word));
+        tr.hidden = !fits;
+        if (fits) {
+          shown += 1;
+          filled.add(section);
+        }
+      }
+      for (const section of sections) section.hidden = !filled.has(section);
+      const all = `${whole.format(rules.length)} ${rules.length === 1 ? "rule" : "rules"}`;
+      if (shown === rules.length) status.textContent = `${all}.`;
+      else status.textContent = shown ? `${whole.format(shown)} of ${all}.` : "No rule fits.";
+    };
+
+    find.addEventListener("input", filter);
+    ofClass.addEventListener("change", filter);
+    by.addEventListener("change", () => {
+      const ordered = rules.slice().sort((a, b) => a[by.value] - b[by.value] || a[""] - b[""]);
+      for (const { tr, section } of ordered) section.querySelector("tbody").append(tr);
+    });
+    tools.hidden = false;
+    filter();
+  };
+
+  if (data.rules) {
+    filterRules(data.rules);
+    return;
+  }
+
   if (data.ranked) {
     const columns = data.ranked.map(([place, role, reason, value, p, pText], k) =>
       ({ rank: k + 1, place, name: data.names[place - 1], role, reason, value, p, pText }));

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.metadata import version
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from plar.errors import PlarError, TableError
+from plar.errors import TableError
 from plar.files.write import as_path, replacing
 from plar.measures import MEASURES
-from plar.results.report import layers, selected, words
+from plar.results.report import layers, rule_facts, selected, words
 from plar.results.report.curve import curve
+from plar.results.report.filling import filled, safe_json, shown_setting
 from plar.results.report.ranking import RankedColumn, ranked
 from plar.results.report.reproduce import (
+    changed_rule_settings,
     changed_selection_settings,
     changed_settings,
     python_call,
+    rules_call,
+    rules_command,
     select_call,
     select_command,
     shell_command,
@@ -33,6 +31,7 @@ if TYPE_CHECKING:
     from plar.results.reduct import Reduct, Step
     from plar.results.reduct_list import Reducts
     from plar.results.relevant import Relevant
+    from plar.results.rules import Rules
     from plar.results.selection import Selection
 
 #: rows of a table shown initially
@@ -41,14 +40,15 @@ MAX_ROWS = 50
 MAX_NAMES = 6
 #: candidates shown beside the one that a step took
 MAX_RUNNERS_UP = 3
-#: values shown of a setting
-MAX_SETTING_VALUES = 20
 #: selected columns whose values are shown without a click
 MAX_OPENED = 6
 #: rows of a table of reducts
 MAX_REDUCTS = 100
 #: columns of the matrix of reducts
 MAX_MATRIX_COLUMNS = 40
+#: rules, and classes in a table
+MAX_RULES = 2000
+MAX_CLASSES = 200
 
 
 class Page(str):
@@ -94,7 +94,7 @@ def page(reduct: Reduct, command: str | None = None) -> str:
     groups = None
     if reduct.equivalent is not None:
         groups = [(group, set(group) & chosen_names) for group in reduct.equivalent]
-    return _filled(
+    return filled(
         "page.html.j2",
         r=reduct,
         seconds=shown_seconds(sum(reduct.seconds.values())),
@@ -107,7 +107,7 @@ def page(reduct: Reduct, command: str | None = None) -> str:
         first_round=_first_round(columns)[:MAX_ROWS],
         groups=groups,
         removed=[step.attribute for step in reduct.steps if step.attribute not in chosen_names],
-        settings=[(name, _shown(value)) for name, value in settings.items()],
+        settings=[(name, shown_setting(value)) for name, value in settings.items()],
         python=python_call(reduct),
         shell=words.visible(command) if command else shell_command(reduct),
         rows=MAX_ROWS,
@@ -121,7 +121,7 @@ def reducts_page(reducts: Reducts) -> str:
     by_share = sorted(shares, key=lambda name: -shares[name])
     used = [name for name in by_share if shares[name]]
     largest_count = max(reducts.sizes.values(), default=0)
-    return _filled(
+    return filled(
         "reducts.html.j2",
         reducts=reducts,
         seconds=shown_seconds(reducts.seconds),
@@ -143,7 +143,7 @@ def selection_page(selection: Selection, command: str | None = None) -> str:
         (name, selection.by_values[name], selected.value_rows(selection, selection.by_values[name])) for name in shown
     ]
     settings = {"engine": selection.engine, "alpha": selection.alpha, **changed_selection_settings(selection)}
-    return _filled(
+    return filled(
         "selection.html.j2",
         s=selection,
         headline=selected.headline(selection),
@@ -162,7 +162,7 @@ def selection_page(selection: Selection, command: str | None = None) -> str:
             [[c.place, c.role, c.reason, c.alone, c.p_value, c.p_text] for c in all_columns],
         ),
         seconds=shown_seconds(sum(selection.seconds.values())),
-        settings=[(name, _shown(value)) for name, value in settings.items()],
+        settings=[(name, shown_setting(value)) for name, value in settings.items()],
         python=select_call(selection),
         shell=words.visible(command) if command else select_command(selection),
         rows=MAX_ROWS,
@@ -175,7 +175,7 @@ def relevant_page(relevant: Relevant, command: str | None = None) -> str:
     columns = layers.layered(relevant)
     first = relevant.first
     settings = {"measure": first.measure, "engine": first.engine, "alpha": relevant.alpha, **changed_settings(first)}
-    return _filled(
+    return filled(
         "relevant.html.j2",
         r=relevant,
         headline=layers.headline(relevant),
@@ -186,7 +186,7 @@ def relevant_page(relevant: Relevant, command: str | None = None) -> str:
             first.conditions, [[c.place, c.role, c.reason, c.gain, c.p_value, c.p_text] for c in columns]
         ),
         seconds=shown_seconds(sum(sum(layer.seconds.values()) for layer in relevant.layers or (first,))),
-        settings=[(name, _shown(value)) for name, value in settings.items()],
+        settings=[(name, shown_setting(value)) for name, value in settings.items()],
         python=python_call(first, "relevant"),
         shell=words.visible(command) if command else shell_command(first, "relevant"),
         rows=MAX_ROWS,
@@ -194,49 +194,53 @@ def relevant_page(relevant: Relevant, command: str | None = None) -> str:
     )
 
 
-def _filled(name: str, **values: Any) -> str:
-    """Fill in a page; its Content-Security-Policy allows only this style and this script, by their hashes."""
-    folder = files("plar.results.report")
-    style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    script = folder.joinpath("page.js").read_text(encoding="utf-8")
-    text = _template(name).render(
-        version=version("plar"),
-        words=words,
-        style=style,
-        script=script,
-        style_hash=_content_hash(style),
-        script_hash=_content_hash(script),
-        **values,
+def rules_page(rules: Rules, command: str | None = None) -> str:
+    """Make the page of a set of rules."""
+    classes = rule_facts.shown_classes(rules, MAX_RULES)
+    with_rules = [of_class for of_class in classes if of_class.rules]
+    uses = rule_facts.column_uses(rules)
+    used = {use.name for use in uses}
+    settings = {"engine": rules.engine, **changed_rule_settings(rules)}
+    return filled(
+        "rules.html.j2",
+        r=rules,
+        headline=rule_facts.headline(rules),
+        lead=rule_facts.lead(rules),
+        checks=rule_facts.checks(rules),
+        classes=classes[:MAX_CLASSES],
+        n_more_classes=max(len(classes) - MAX_CLASSES, 0),
+        with_rules=with_rules,
+        without_rules=[of_class.name for of_class in classes if not of_class.rules],
+        n_shown=sum(len(of_class.rules) for of_class in with_rules),
+        uses=uses,
+        unused=[name for name in rules.attributes if name not in used],
+        left_out=rule_facts.left_out_by_reason(rules),
+        mean_conditions=sum(len(rule.conditions) for rule in rules) / max(len(rules), 1),
+        data=_rule_data(with_rules),
+        seconds=shown_seconds(sum(rules.seconds.values())),
+        settings=[(name, shown_setting(value)) for name, value in settings.items()],
+        python=rules_call(rules),
+        shell=words.visible(command) if command else rules_command(rules),
+        rows=MAX_ROWS,
+        names=MAX_NAMES,
     )
-    return str(text)
 
 
-@cache
-def _template(name: str) -> Any:
-    """A page to fill in; compiling it takes longer than all the rest, so it is kept."""
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise PlarError("A report needs jinja2, which is not installed. Try: pip install 'plar[report]'.") from None
-    environment = Environment(
-        loader=PackageLoader("plar.results.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        number=words.number,
-        short=words.shortened,
-        visible=words.visible,
-        counted=words.counted,
-        breakable=_breakable,
-    )
-    return environment.get_template(name)
-
-
-def _content_hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+def _rule_data(classes: Sequence[rule_facts.ShownClass]) -> str:
+    """What the rules of the page are filtered and sorted by: the words of each, and its numbers."""
+    rows = [
+        [
+            " ".join(part.text() for part in rule.parts),
+            rule.n_matched,
+            rule.confidence,
+            rule.lift,
+            rule.p_value,
+            len(rule.parts),
+        ]
+        for of_class in classes
+        for rule in of_class.rules
+    ]
+    return safe_json({"rules": rows})
 
 
 def _data(reduct: Reduct, columns: list[RankedColumn]) -> str:
@@ -258,18 +262,12 @@ def _data(reduct: Reduct, columns: list[RankedColumn]) -> str:
         "rounds": [[step.candidates.get(name) for name in reduct.conditions] for step in reduct.steps],
         "taken": [reduct.conditions.index(step.attribute) for step in reduct.steps],
     }
-    return _safe_json(data)
+    return safe_json(data)
 
 
 def _ranked_data(names: Sequence[str], rows: list[list[Any]]) -> str:
     """The contents of a table of all columns: place, role, reason, value, p-value, and the p-value as text."""
-    return _safe_json({"names": [words.visible(name) for name in names], "ranked": rows})
-
-
-def _safe_json(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    # so that nothing in it closes the tag or opens a comment
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return safe_json({"names": [words.visible(name) for name in names], "ranked": rows})
 
 
 def _first_round(columns: list[RankedColumn]) -> list[RankedColumn]:
@@ -329,29 +327,6 @@ def _runners_up(candidates: Mapping[str, float], left_out: set[str]) -> list[tup
     """The best of the other candidates that gain anything: name, gain in words, gain."""
     best = sorted((-gain, name) for name, gain in candidates.items() if name not in left_out and gain)
     return [(name, words.number(-minus_gain), -minus_gain) for minus_gain, name in best[:MAX_RUNNERS_UP]]
-
-
-def _breakable(name: str) -> Any:
-    """Let a browser break the line between the words of a name, and nowhere else."""
-    from markupsafe import Markup, escape
-
-    return Markup("<wbr>").join(map(escape, words.words_of(name)))
-
-
-def _shown(value: Any) -> str:
-    """A setting in words."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if not isinstance(value, (Mapping, list, tuple)):
-        return words.shortened(str(value), 200)
-    if isinstance(value, Mapping):
-        items = [f"{words.visible(str(key))}: {item}" for key, item in value.items()]
-    else:
-        items = [words.shortened(str(item)) for item in value]
-    shown = items[:MAX_SETTING_VALUES]
-    if len(items) > MAX_SETTING_VALUES:
-        shown.append(f"and {len(items) - MAX_SETTING_VALUES:,} more")
-    return ", ".join(shown)
 
 
 def _column_share(name: str, share: float, reducts: Reducts) -> dict[str, Any]:

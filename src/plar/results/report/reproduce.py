@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import NO_NA, ReadOptions, SearchOptions, SelectOptions
+from plar.options import NO_NA, ReadOptions, RuleOptions, SearchOptions, SelectOptions
 from plar.results.report.words import MEASURES
 
 if TYPE_CHECKING:
     from plar.results.reduct import Reduct
+    from plar.results.rules import Rules
     from plar.results.selection import Selection
 
 #: options of reading with their defaults
@@ -22,7 +23,10 @@ _SELECT = {field.name: field.default for field in fields(SelectOptions)}
 #: where `plar.select` has other defaults of reading, and other names
 _SELECT_READING: Mapping[str, Any] = {"bins": "auto", "missing_decision": "drop"}
 _SELECT_NAMES = {"decision_bins": "target_bins"}
-#: how shells switch the bins of `plar.select` off
+_RULES: Mapping[str, Any] = {field.name: field.default for field in fields(RuleOptions)}
+#: where `plar.rules` has other defaults of reading
+_RULES_READING: Mapping[str, Any] = {"bins": "auto:10", "missing_decision": "drop"}
+#: how shells switch the bins of `plar.select` and `plar.rules` off
 _NO_BINS = "none"
 #: the longest call on one line
 _WIDTH = 100
@@ -89,6 +93,32 @@ def select_call(selection: Selection) -> str:
     return "\n".join([*lines, _call("s = plar.select", arguments)])
 
 
+def rules_call(rules: Rules) -> str:
+    """Write the call of `plar.rules` that gives this result.
+
+    >>> import plar
+    >>> print(rules_call(plar.rules({"a": [0, 1] * 20, "d": [0, 1] * 20}, "d", kind="certain")))
+    import plar
+    <BLANKLINE>
+    table = ...  # the data: not read from a file
+    r = plar.rules(table, decision='d', kind='certain')
+    """
+    lines = ["import plar", ""]
+    data = repr(rules.source)
+    decision = f"decision={rules.decision[0]!r}"
+    if rules.settings.get("y"):
+        lines.append("y = ...  # the labels, given beside the data")
+        decision = "y=y"
+    if rules.source is None:
+        lines.append("table = ...  # the data: not read from a file")
+        data = "table"
+    arguments = [data, decision]
+    if rules.engine != "local":
+        arguments.append(f"engine={rules.engine!r}")
+    arguments += [f"{name}={value!r}" for name, value in changed_rule_settings(rules).items()]
+    return "\n".join([*lines, _call("r = plar.rules", arguments)])
+
+
 def _call(function: str, arguments: Sequence[str]) -> str:
     """A call on one line, or, if that is long, with an argument on each."""
     call = f"{function}({', '.join(arguments)})"
@@ -101,6 +131,19 @@ def changed_selection_settings(selection: Selection) -> dict[str, Any]:
     """The settings of a selection that differ from their defaults, by the names that `plar.select` has for them."""
     changed = _changed({**_SELECT, **_READING, **_SELECT_READING}, selection.settings)
     return {_SELECT_NAMES.get(name, name): value for name, value in changed.items()}
+
+
+def changed_rule_settings(rules: Rules) -> dict[str, Any]:
+    """The settings of rules that differ from their defaults, and the columns if they were chosen in any way."""
+    settings = dict(rules.settings)
+    if settings.get("alpha") is None:
+        del settings["alpha"]
+    conditions = settings.get("conditions")
+    if conditions is not None and settings.get("attributes") is None:
+        settings["attributes"] = list(rules.attributes)  # others were dropped
+    if settings.get("attributes") == conditions:
+        settings["conditions"] = None
+    return _changed({"attributes": None, **_RULES, **_READING, **_RULES_READING}, settings)
 
 
 def changed_settings(reduct: Reduct) -> dict[str, Any]:
@@ -158,6 +201,24 @@ def select_command(selection: Selection) -> str | None:
     if selection.engine != "local":
         words += ["--engine", selection.engine]
     words += _option_words(changed_selection_settings(selection))
+    return " ".join(map(_quoted, words))
+
+
+def rules_command(rules: Rules) -> str | None:
+    """Write the command that gives this result; None if no command can.
+
+    >>> import plar
+    >>> rules_command(plar.rules("examples/tic_tac_toe.csv", "x_wins", kind="certain", max_conditions=3))
+    'plar rules examples/tic_tac_toe.csv --decision x_wins --kind certain --max-conditions 3'
+    """
+    if rules.source is None or rules.settings.get("y"):
+        return None
+    if NO_NA in (rules.settings.get("na") or ()):
+        return None
+    words = ["plar", "rules", rules.source, "--decision", rules.decision[0]]
+    if rules.engine != "local":
+        words += ["--engine", rules.engine]
+    words += _option_words(changed_rule_settings(rules))
     return " ".join(map(_quoted, words))
 
 
