@@ -13,13 +13,13 @@ import numpy as np
 from plar.bins import Spec
 from plar.errors import Given, Interrupted, TableError
 from plar.granules.granules import Granules
-from plar.matching.condition import ConditionValue
+from plar.matching.condition import ConditionValue, plain_value
 from plar.options import Columns, ReadOptions, RuleOptions
 from plar.results.report.words import half_open
 from plar.results.rules import RuleCertificate, Rules, make_rule
 from plar.rule_search.certificate import certify, concepts_of
 from plar.rule_search.coded_rule import AddRule, CodedRule, IsLate
-from plar.rule_search.coded_table import CodedTable, Mask, plain_value
+from plar.rule_search.coded_table import CodedTable, Mask
 from plar.rule_search.lem2 import Lem2
 from plar.rule_search.rule_notes import notes_on
 from plar.rule_search.tested import TestedRules
@@ -126,7 +126,9 @@ class RuleSearch:
     def _search(self) -> bool:
         """Find the rules of each decision, several at a time; False if time was up."""
         if self._is_tested and self._table.n_decisions == 1:
-            self._rules[0].append(CodedRule((), 0, (self._granules.n_objects,)))
+            n_rows = self._granules.n_objects
+            if n_rows >= self._options.min_support:
+                self._rules[0].append(CodedRule((), 0, (n_rows,)))
             return True
         decisions = range(self._table.n_decisions)
         n_cells = len(self._table) * len(self._granules.conditions) * len(decisions)
