@@ -369,6 +369,15 @@ def test_words_of_decisions_are_never_quantities() -> None:
         plar.reduce({"a": np.arange(40) // 4, "d": [f"{i}.5" for i in range(40)]}, "d")
 
 
+def test_numbers_that_are_declared_to_be_classes_are_no_quantity() -> None:
+    a = np.arange(320) // 8
+    d = pl.Series((np.arange(320) % 50 * 10).astype(str)).cast(pl.Categorical)
+    table = pl.DataFrame({"a": a, "d": d})
+    for data in (table, plar.granulate(table, "d")):
+        plar.reduce(data, "d")
+    plar.reduce({"a": a}, y=d)
+
+
 def test_decision_bins_come_before_mdlp_and_count_with_missing(tmp_path: Path) -> None:
     table = pl.DataFrame({"x": RNG.normal(size=N) + PRICE / 10, **FEW, "price": PRICE}).with_columns(
         pl.when(pl.col("a") > 0).then(pl.col("a")).alias("a")

@@ -53,6 +53,8 @@ def warn_of_quantity(session: Session) -> None:
     name = granules.decision[0]
     if granules.n_decisions <= MOST_DECISIONS or len(granules.decision) > 1 or name in granules.cuts:
         return
+    if session.table.has_categorical_decision:
+        return
     values = session.engine.sample_values(session.table, granules, name)
     if is_quantity(values, granules.n_decisions, lambda: granules.class_sizes().tolist()):
         warn(

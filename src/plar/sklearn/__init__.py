@@ -1,4 +1,4 @@
-"""scikit-learn selectors: the features that predict y, all that beat chance, or those that keep all information."""
+"""scikit-learn estimators: selectors of features, by what they say about y, and a classifier by rules."""
 
 from __future__ import annotations
 
@@ -13,5 +13,6 @@ from plar.sklearn.feature_selector import FeatureSelector
 from plar.sklearn.feature_selector_cv import FeatureSelectorCV
 from plar.sklearn.reduct_selector import ReductSelector
 from plar.sklearn.relevant_selector import RelevantSelector
+from plar.sklearn.rule_classifier import RuleClassifier
 
-__all__ = ["FeatureSelector", "FeatureSelectorCV", "ReductSelector", "RelevantSelector"]
+__all__ = ["FeatureSelector", "FeatureSelectorCV", "ReductSelector", "RelevantSelector", "RuleClassifier"]

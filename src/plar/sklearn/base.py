@@ -1,4 +1,4 @@
-"""What the selectors share: any table and y go into a session, and selected columns come out as they are."""
+"""What the estimators share: any table and y go into a session; of selectors, selected columns come out as they are."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from plar.session.session import Session
 from plar.sklearn.other_library import in_library
 
 
-class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
-    """A selector of columns of any table: numpy arrays, and frames of pandas and polars, with values of any type."""
+class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """An estimator for any table: numpy arrays, and frames of pandas and polars, with values of any type."""
 
     engine: str | Engine
     missing: str
@@ -42,8 +42,78 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
     bins: Spec | None
     numeric: Columns
     time_limit: float | str | None
-    output: str
     n_jobs: int | None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = True
+        tags.target_tags.one_d_labels = True
+        return tags
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """X after checking its names and number of columns; a frame as it is, anything else as an array."""
+        check_unmasked(X, "X")
+        frame = library_of(X) is not None
+        if frame:
+            check_names([str(label) for label in X.columns], "X")
+        return validate_data(self, X, dtype=None, ensure_all_finite=False, skip_check_array=frame, reset=reset)
+
+    def _checked_with_y(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
+        """X and y, of which no value is missing; bad parameters are refused before any work."""
+        self._check_parameters()
+        if y is None:
+            raise TableError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        X = self._checked(X, reset=reset)
+        y = _labels(y, ReadOptions(na=self.na).spellings)
+        check_consistent_length(X, y)
+        return X, y
+
+    def _check_parameters(self) -> None:
+        """Refuse what is invalid for any table."""
+        as_engine(self.engine, self.n_jobs)
+        self._run_options()
+        self._refuse_iterators()
+
+    def _refuse_iterators(self) -> None:
+        """Refuse columns that could be read only once, since a second fit and every clone would find none."""
+        for name in ("include", "exclude", "keep", "numeric"):
+            if isinstance(getattr(self, name, ()), Iterator):
+                raise ParameterError(Parameter(name), " is an iterator, which can be read only once. Pass a list.")
+
+    def _table(self, X: Any, y: Any, bins_of_y: str | Sequence[float] | None = None) -> DecisionTable:
+        """A checked X beside y as a table, in which columns can be found by name, label and position."""
+        reading = self._reading(y, bins_of_y)
+        return with_roles(open_source(X, reading), reading)
+
+    def _reading(self, y: Any, bins_of_y: str | Sequence[float] | None) -> ReadOptions:
+        """How X is read."""
+        return ReadOptions(
+            y=y,
+            missing=self.missing,
+            missing_decision="drop",
+            na=self.na,
+            bins=self.bins,
+            decision_bins=bins_of_y,
+            numeric=self.numeric,
+        )
+
+    def _session(self, table: DecisionTable, sample_weight: Any = None) -> Session:
+        """A session of a table, in which rows count as often as their weights say."""
+        if sample_weight is not None:
+            table = _with_weights(table, sample_weight)
+        return Session(table, ReadOptions(), self._run_options())
+
+    def _run_options(self) -> RunOptions:
+        return RunOptions(engine=self.engine, n_jobs=self.n_jobs, time_limit=self.time_limit)
+
+
+class TableSelector(SelectorMixin, TableEstimator):  # type: ignore[misc]  # scikit-learn is not typed
+    """A selector of columns of any table."""
+
+    output: str
 
     def transform(self, X: Any) -> Any:
         """Select the columns, as they are: an array, or the DataFrame that `set_output` asks for.
@@ -75,13 +145,12 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.target_tags.required = True
-        tags.target_tags.one_d_labels = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _check_parameters(self) -> None:
+        wants_bins(self.output)
+        super()._check_parameters()
 
     @abstractmethod
     def _fitted(self) -> Reduct | Selection:
@@ -112,60 +181,17 @@ class TableSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]  # scik
         cuts = {name: known_cuts[known] for name, known in fitted_names.items() if known in known_cuts}
         return selectable(source).select(ColumnChoice(tuple(fitted_names), cuts, options.spellings))
 
-    def _checked(self, X: Any, *, reset: bool) -> Any:
-        """X after checking its names and number of columns; a frame as it is, anything else as an array."""
-        check_unmasked(X, "X")
-        frame = library_of(X) is not None
-        if frame:
-            check_names([str(label) for label in X.columns], "X")
-        return validate_data(self, X, dtype=None, ensure_all_finite=False, skip_check_array=frame, reset=reset)
-
-    def _checked_with_y(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, NDArray[Any]]:
-        """X and y, of which no value is missing; bad parameters are refused before any work."""
-        wants_bins(self.output)
-        as_engine(self.engine, self.n_jobs)
-        self._run_options()
-        self._refuse_iterators()
-        if y is None:
-            raise TableError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        X = self._checked(X, reset=reset)
-        y = _labels(y, ReadOptions(na=self.na).spellings)
-        check_consistent_length(X, y)
-        return X, y
-
-    def _refuse_iterators(self) -> None:
-        """Refuse columns that could be read only once, since a second fit and every clone would find none."""
-        for name in ("include", "exclude", "keep", "numeric"):
-            if isinstance(getattr(self, name, ()), Iterator):
-                raise ParameterError(Parameter(name), " is an iterator, which can be read only once. Pass a list.")
-
-    def _table(self, X: Any, y: Any, bins_of_y: str | Sequence[float] | None = None) -> DecisionTable:
-        """A checked X beside y as a table, in which columns can be found by name, label and position."""
-        reading = ReadOptions(
-            y=y,
-            missing=self.missing,
-            missing_decision="drop",
-            na=self.na,
-            bins=self.bins,
-            decision_bins=bins_of_y,
-            numeric=self.numeric,
-        )
-        return with_roles(open_source(X, reading), reading)
-
-    def _session(self, table: DecisionTable, sample_weight: Any = None) -> Session:
-        """A session of a table, in which rows count as often as their weights say."""
-        if sample_weight is not None:
-            table = _with_weights(table, sample_weight)
-        return Session(table, ReadOptions(), self._run_options())
-
-    def _run_options(self) -> RunOptions:
-        return RunOptions(engine=self.engine, n_jobs=self.n_jobs, time_limit=self.time_limit)
-
 
 def library_of(X: Any) -> str | None:
     """The library of a DataFrame that need not become an array."""
     root = type(X).__module__.partition(".")[0]
     return root if root in ("pandas", "polars") and getattr(X, "ndim", len(getattr(X, "shape", ()))) == 2 else None
+
+
+def columns_by_name(X: Any, names: Sequence[str]) -> dict[Hashable, Any]:
+    """The columns of an array or frame by names that are given for them."""
+    is_pandas = library_of(X) == "pandas"
+    return {name: X.iloc[:, j] if is_pandas else X[:, j] for j, name in enumerate(names)}
 
 
 def is_series(y: Any) -> bool:
@@ -176,7 +202,7 @@ def is_series(y: Any) -> bool:
 def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
     """Y as an array in which nothing is missing."""
     check_unmasked(y, "y")
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    labels: NDArray[Any] = column_or_1d(_unmasked(y), warn=True)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     spelled = encode_column(labels, na, "y")
@@ -193,6 +219,14 @@ def _labels(y: Any, na: MissingSpellings) -> NDArray[Any]:
             " no text means missing.",
         )
     return labels
+
+
+def _unmasked(y: Any) -> Any:
+    """A nullable column of pandas of which nothing is missing as numpy has it, which scikit-learn would make floats."""
+    numpy_dtype = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if numpy_dtype is None or y.isna().any():
+        return y
+    return y.to_numpy(numpy_dtype)
 
 
 def _as_array(frame: Any) -> NDArray[Any]:
@@ -221,10 +255,7 @@ def _with_weights(table: DecisionTable, sample_weight: Any) -> DecisionTable:
     name = f"x{len(source.names)}" if isinstance(source, MatrixSource) else "sample_weight"
     while name in source.names:
         name += "_"
-    X = source.data
-    columns: dict[Hashable, Any] = {}
-    for j, column_name in enumerate(source.names):
-        columns[column_name] = X.iloc[:, j] if library_of(X) == "pandas" else X[:, j]
+    columns = columns_by_name(source.data, source.names)
     columns[name] = weights.astype(np.int64)
     weighted = MappingSource.open(columns)
     return replace(table, source=weighted, roles=replace(table.roles, weights=name))

@@ -25,7 +25,7 @@ from plar.input.tables.text import TextSource
 from plar.input.tables.typed import open_typed
 from plar.options import ReadOptions
 
-_TEXT_FORMATS = ("text", "arff", "dat")
+TEXT_FORMATS = ("text", "arff", "dat")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -33,13 +33,15 @@ class DecisionTable:
     """A table whose columns have roles; what `plar.read_table` returns and every function of plar takes.
 
     `source` is the opened data; `roles` says which columns are conditions, decision and weights, and how values are
-    treated; `options` are those it was read with, and `path` is the file, glob or folder as given.
+    treated; `options` are those it was read with, and `path` is the file, glob or folder as given. `has_classes` says
+    that the decision is known to be classes, whatever its values look like.
     """
 
     source: Source
     roles: Roles
     options: ReadOptions
     path: str | None = None
+    has_classes: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -91,6 +93,8 @@ class DecisionTable:
     @property
     def has_categorical_decision(self) -> bool:
         """Whether the only decision is declared to be categorical, whatever its values look like."""
+        if self.has_classes:
+            return True
         if self.roles.coded_y is not None:
             return is_categorical(self.options.y)
         if isinstance(self.source, GranuleSource):
@@ -264,7 +268,7 @@ def _open_path(path: str | os.PathLike[str], options: ReadOptions) -> Source:
     if len(kinds) > 1:
         raise TableError(f"{os.fspath(path)!r} matches files of different formats: {', '.join(sorted(kinds))}.")
     kind = kinds.pop()
-    if kind in _TEXT_FORMATS:
+    if kind in TEXT_FORMATS:
         return TextSource.open(files, kind, options)
     return open_typed(path, files, kind, options)
 
