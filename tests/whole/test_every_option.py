@@ -149,6 +149,14 @@ FEATURES: dict[str, Case] = {
     "min_columns": Case(0),
     "estimator": Case(DummyClassifier()),
 }
+#: what the classifier says otherwise: classes of y are never cut, and numbers always
+CLASSIFIER: dict[str, Case] = {
+    "kind": Case("certain"),
+    "alpha": Case(1e-12),
+    "min_support": Case(65),
+    "max_conditions": Case(1),
+    "numeric": replace(CASES["numeric"], base={"bins": None}),
+}
 #: options without an effect on the result, each with a test of its own below
 BESIDE = {"engine", "n_jobs", "memory_limit", "checkpoint", "verbose", "progress", "on_step", "equivalent"}
 #: options of `plar.reduce` that `plar.relevant` refuses
@@ -603,6 +611,49 @@ def test_engine_of_selectors(entry: str) -> None:
     _selector(entry, {"engine": engine}).fit(frame.drop(columns="d"), frame["d"])
     assert engine.asked[0] == "granulate"
     assert ("open" in engine.asked) == ("Feature" not in entry)
+
+
+def _classified(options: Options, table: Table) -> Any:
+    """What a classifier's rules say, and what it predicts."""
+    frame = _frame(table)
+    X = frame.drop(columns="d")
+    model = plar.sklearn.RuleClassifier(**options).fit(X, frame["d"])
+    said = _plain(model.rules_.to_dict())
+    del said["rule_kind"]
+    return said, model.predict_proba(X).tolist()
+
+
+@pytest.mark.parametrize(
+    "option", [option for option in plar.sklearn.RuleClassifier().get_params() if option not in ("engine", "n_jobs")]
+)
+def test_options_of_the_classifier(option: str) -> None:
+    case = CLASSIFIER.get(option) or CASES[option]
+    base = {name: value for name, value in case.base.items() if name != "decision"}
+    assert isinstance(case.table, dict)
+    without = _classified(base, case.table)
+    assert _classified({**base, option: case.value}, case.table) != without
+
+
+@pytest.mark.parametrize("kind", ["frame", "array"])
+def test_jobs_of_the_classifier(kind: str, large: pd.DataFrame, started_threads: list[str]) -> None:
+    frame = large.drop(columns="d")
+    X = frame if kind == "frame" else frame.to_numpy()
+    model = plar.sklearn.RuleClassifier(max_conditions=1, n_jobs=1).fit(X, large["d"])
+    model.predict(X)
+    plar.sklearn.RuleClassifier(max_conditions=1, engine=LocalEngine(n_jobs=1)).fit(X, large["d"])
+    assert started_threads == []
+    model.set_params(n_jobs=2).predict(X)
+    n_predicting = len(started_threads)
+    assert n_predicting
+    model.fit(X, large["d"])
+    assert len(started_threads) > n_predicting
+
+
+def test_engine_of_the_classifier() -> None:
+    engine = Recording()
+    frame = _frame(SEARCHED)
+    plar.sklearn.RuleClassifier(engine=engine).fit(frame.drop(columns="d"), frame["d"])
+    assert engine.asked == ["granulate"]
 
 
 # -- Spark ML ----------------------------------------------------------------------------------------------------

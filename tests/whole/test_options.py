@@ -112,6 +112,11 @@ def test_selectors_have_the_options_that_make_sense_for_them() -> None:
     assert {name: by_folds[name].default for name in selector} == {
         name: parameter.default for name, parameter in selector.items()
     }
+    classifier = inspect.signature(sklearn.RuleClassifier).parameters
+    assert {*classifier} <= {*options_of(plar.rules)}
+    assert {name: classifier[name].default for name in reading} == {name: selector[name].default for name in reading}
+    for name in classifier.keys() - reading:
+        assert classifier[name].default == default_of(plar.rules, name)
     spark = pytest.importorskip("plar.spark")
     parameters = inspect.signature(spark.ReductSelector).parameters
     shared = READING.keys() & parameters.keys()
