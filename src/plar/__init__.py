@@ -25,11 +25,23 @@ from plar.runtime.interrupts import SafeInterrupts
 
 if TYPE_CHECKING:
     from plar import datasets, engines, measures
-    from plar.api import core, granulate, read_table, reduce, relevant, rules, select, significance, theta
+    from plar.api import (
+        approximations,
+        core,
+        granulate,
+        read_table,
+        reduce,
+        relevant,
+        rules,
+        select,
+        significance,
+        theta,
+    )
     from plar.granules.granules import Granules
     from plar.input.tables import DecisionTable
     from plar.measures import Measure
     from plar.reduct_search.all_reducts import reducts
+    from plar.results.approximations import Approximations
     from plar.results.loading import load
     from plar.results.proof import Proof
     from plar.results.reduct import Certificate, Reduct, Step
@@ -42,6 +54,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Approximations",
     "Certificate",
     "Condition",
     "DecisionTable",
@@ -64,6 +77,7 @@ __all__ = [
     "Step",
     "TableError",
     "UnknownNameError",
+    "approximations",
     "core",
     "datasets",
     "engines",
@@ -83,6 +97,8 @@ __all__ = [
 
 #: the module of each public name
 _HOMES = {
+    "approximations": "api",
+    "Approximations": "results.approximations",
     "core": "api",
     "granulate": "api",
     "read_table": "api",

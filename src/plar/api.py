@@ -25,12 +25,14 @@ from plar.options import (
     SelectOptions,
 )
 from plar.reduct_search.find import find_reduct
+from plar.results.approximations import Approximations
 from plar.results.chosen_columns import chosen_columns
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.results.rules import Rules
 from plar.results.selection import Selection
 from plar.rule_search.find import DECILES, RuleSearch, reading_for_rules
+from plar.search.approximation import approximations_in
 from plar.search.core import CoreSearch
 from plar.search.relevance import Relevance
 from plar.search.selection import SelectionSearch
@@ -38,7 +40,18 @@ from plar.session.progress import reporting
 from plar.session.reporter import OnStep, Progress
 from plar.session.session import Session
 
-__all__ = ["core", "granulate", "read_table", "reduce", "relevant", "rules", "select", "significance", "theta"]
+__all__ = [
+    "approximations",
+    "core",
+    "granulate",
+    "read_table",
+    "reduce",
+    "relevant",
+    "rules",
+    "select",
+    "significance",
+    "theta",
+]
 
 
 def reduce(
@@ -474,6 +487,58 @@ def rules(
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         return RuleSearch(session, options, columns).run()
+
+
+def approximations(
+    data: Any,
+    decision: ColumnName | Sequence[ColumnName] | None = None,
+    y: Any = None,
+    *,
+    attributes: Columns | Reduct | Relevant | Selection | None = None,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **reading: Unpack[ReadingKwargs],
+) -> Approximations:
+    """Compute what some columns B say for certain about each decision: its lower and upper approximation.
+
+    Rows that are equal in B are one class. The lower approximation of a decision are the classes in which all rows have
+    it, the upper one those in which some row has it; the rows between are undecided. Classes of several decisions are
+    contradictions of the table.
+
+    Parameters
+    ----------
+    data : any table that `reduce` takes
+    decision, y
+        As for `reduce`; each combination of several decision columns is a decision.
+    attributes : list of str or int, Reduct, Relevant or Selection, optional
+        The columns that are known (B), or the result that chose them; by default all, and none if the list is empty.
+    engine, n_jobs, memory_limit, verbose, progress
+        As for `reduce`. The classes are compared where the engine keeps them; rows on a cluster stay there.
+    **reading
+        The options of `reduce` that say how a table is read.
+
+    Examples
+    --------
+    >>> import plar
+    >>> table = {"fever": ["no", "high", "high", "high"], "flu": ["no", "yes", "yes", "no"]}
+    >>> a = plar.approximations(table, "flu")
+    >>> a.quality, a.decisions["yes"].lower, a.decisions["yes"].upper, a.decisions["no"].lower
+    (0.25, 0, 3, 1)
+    >>> a.contradictions().rows()
+    [('high', 3, 1, 2)]
+
+    References
+    ----------
+    Z. Pawlak: Rough Sets, International Journal of Computer and Information Sciences 11, 1982.
+    """
+    read = ReadOptions.of(approximations, decision, y, reading)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit)
+    columns = chosen_columns(attributes)
+    with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
+        return approximations_in(session, columns)
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

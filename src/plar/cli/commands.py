@@ -37,6 +37,7 @@ from plar.cli.options import (
     Messages,
     OutputFormat,
     Place,
+    ReductFile,
     RuleSearching,
     RuleTableOptions,
     Searching,
@@ -58,22 +59,25 @@ from plar.cli.options import (
 )
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, saying_target, unknown_name
-from plar.options import DEFAULT_ALPHA, Heading, ListOptions, ReadOptions
+from plar.options import DEFAULT_ALPHA, Columns, Heading, ListOptions, ReadOptions
 
 if TYPE_CHECKING:
     from plar.session.session import Session
 
-_WITH_JSON = "reduce, select, relevant, reducts, rules, core, theta or engines; or proof"
+_WITH_JSON = "reduce, select, relevant, reducts, rules, approximations, core, theta or engines; or proof"
 #: what the schema calls the answer of each command
 _SCHEMAS = {
     "reduce": "reduct",
     "select": "selection",
-    **{name: name for name in ("relevant", "reducts", "rules", "core", "theta", "engines", "proof")},
+    **{name: name for name in ("relevant", "reducts", "rules", "approximations", "core", "theta", "engines", "proof")},
 }
 _ALPHA = "Take columns that beat chance at this level: how rarely an uninformative one may be taken."
 _KNOWN = "The columns that are known (B). As a,b,c. Repeatable."
 _GRANULES = "The Parquet file to write; - is stdout."
 _SQL = "Print the rules as a query that predicts."
+_APPROXIMATED = "The columns that are known (B); by default all. As a,b,c. Repeatable."
+_CONTRADICTIONS = "Show so many contradictions, those with the most rows. Default: 10."
+_MARKED = "Write the table with a column that says which rows are certain, and one of possible decisions; - is stdout."
 _RULES_FILE = "Write the rules as JSON, for 'plar predict'; - is stdout."
 _PREDICTIONS = "Where the table with the predictions goes; its suffix says the format. Default: -, stdout."
 _REPORT = "Write an HTML page that explains the result; - is stdout."
@@ -280,16 +284,13 @@ def rules(
     messages: Messages,
 ) -> None:
     """Find rules: what the values of the columns say about the decision."""
-    from plar.results.chosen_columns import chosen_columns
     from plar.rule_search.find import RuleSearch, reading_for_rules
 
     options = searching.options()
-    if searching.attributes and searching.reduct:
-        raise ParameterError("--attributes and --reduct both name columns. Leave one out.")
+    attributes = _columns_known(searching.attributes, searching.reduct)
     if as_json and sql:
         raise ParameterError("--json and --sql would both write to stdout. Leave one out.")
     check_targets(table, place, Targets(as_json or sql, Writing(), report, result=output))
-    attributes = chosen_columns(plar.load(searching.reduct)) if searching.reduct else searching.attributes
 
     def reading_of(_: str, reading: ReadOptions) -> ReadOptions:
         return reading_for_rules(reading, attributes)
@@ -320,6 +321,76 @@ def _rules_text(rules: plar.Rules, table: TableOptions, *, as_json: bool, sql: b
     if sql:
         return rules.to_sql("t" if table.file == STREAM else Path(table.file).name.partition(".")[0] or "t")
     return f"{_source_of(table)}: {rules}"
+
+
+def approximations(
+    *,
+    table: TableOptions,
+    attributes: Annotated[ColumnList, columns_option(Heading.COLUMNS, _APPROXIMATED, "--attributes", "-a")] = None,
+    reduct: ReductFile = None,
+    contradictions: Annotated[int | None, shell_option(Heading.OUTPUT, _CONTRADICTIONS, metavar="N")] = None,
+    as_json: Json = False,
+    output: Annotated[Text, shell_option(Heading.OUTPUT, _MARKED, "--output", "-o", metavar="FILE")] = None,
+    output_format: OutputFormat = None,
+    place: Place,
+    memory_limit: MemoryLimit = None,
+    messages: Messages,
+) -> None:
+    """Say of every decision which rows have it for certain, which possibly, and which rows contradict each other."""
+    from plar.input.tables.source import sink_frame
+    from plar.results.report.approximation_text import SHOWN_CONTRADICTIONS, summary
+    from plar.search.approximation import approximations_in
+
+    writing = Writing(output, output_format)
+    _check_approximations(table, place, Targets(as_json, writing), contradictions)
+    columns = _columns_known(attributes, reduct)
+    limits = LongRun(memory_limit=memory_limit)
+    with session_of(table, place, limits) as session:
+        with shown(session, messages):
+            if output == STREAM:
+                session.table.check_selectable()
+            elif output:
+                session.table.check_output(output)
+            result = approximations_in(session, columns)
+        session.release()
+        if as_json:
+            text = json.dumps(result.to_dict(), ensure_ascii=False)
+        else:
+            n_shown = SHOWN_CONTRADICTIONS if contradictions is None else contradictions
+            text = f"{_source_of(table)}: {summary(result, n_shown)}"
+        _print_text(text, [output])
+        if output:
+            with written(output, stdout_suffix(writing), messages) as path, shown(session, messages):
+                session.reporter.phase("mark", 0, 0)
+                sink_frame(result.mark(session.table).lazy(), path)
+
+
+def _columns_known(attributes: ColumnList, file: str | None) -> Columns | None:
+    """Columns that are named, or those of a result in a file; None for neither."""
+    from plar.results.chosen_columns import chosen_columns
+
+    if not file:
+        return attributes
+    if attributes:
+        raise ParameterError("--attributes and --reduct both name columns. Leave one out.")
+    result = plar.load(file)
+    if not isinstance(result, (plar.Reduct, plar.Relevant, plar.Selection)):
+        raise TableError(f"{file!r} holds no chosen columns. Make it with plar reduce, select or relevant --json.")
+    return chosen_columns(result)
+
+
+def _check_approximations(table: TableOptions, place: Place, targets: Targets, contradictions: int | None) -> None:
+    """Refuse what cannot be done, before any work."""
+    if contradictions is not None and contradictions < 0:
+        raise ParameterError(f"--contradictions is how many are shown, from 0 on. Got {contradictions}.")
+    if contradictions is not None and targets.as_json:
+        raise ParameterError("--contradictions is for the text; --json has the thousand largest. Leave one out.")
+    if targets.writing.output and place.engine == "spark":
+        raise TableError(
+            "The marked table is written by this machine. Leave --engine spark or -o out; in Python, "
+            "Approximations.mark marks a Spark DataFrame on its cluster."
+        )
+    check_targets(table, place, targets)
 
 
 def predict(
@@ -563,6 +634,10 @@ COMMANDS: dict[Callable[..., None], HelpWords] = {
     rules: HelpWords(
         "Find rules: what the columns say about the decision.",
         "plar rules examples/passengers.csv -d survived",
+    ),
+    approximations: HelpWords(
+        "Say which rows are certain, and which contradict others.",
+        "plar approximations examples/passengers.csv -d survived -a sex,class",
     ),
     predict: HelpWords(
         "Predict new rows by rules.",

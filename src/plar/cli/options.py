@@ -165,6 +165,7 @@ _OUTPUT_FORMAT = "What -o - writes: csv, tsv, ndjson, parquet, arrow. Default: c
 
 
 StdinFormat = Annotated[Text, shell_option(Heading.READING, _FORMAT, choices=_FORMATS, metavar="FORMAT")]
+ReductFile = Annotated[Text, shell_option(Heading.COLUMNS, _REDUCT, "--reduct", metavar="FILE")]
 OutputFormat = Annotated[Text, shell_option(Heading.OUTPUT, _OUTPUT_FORMAT, choices=OUTPUTS, metavar="FORMAT")]
 
 
@@ -261,7 +262,7 @@ class RuleSearching:
     """Which rules are looked for; see `plar.rules`."""
 
     attributes: Annotated[ColumnList, columns_option(Heading.COLUMNS, _RULE_COLUMNS, "--attributes", "-a")] = None
-    reduct: Annotated[Text, shell_option(Heading.COLUMNS, _REDUCT, "--reduct", metavar="FILE")] = None
+    reduct: ReductFile = None
     kind: Annotated[str, rule_option("kind", "KIND")] = "tested"
     alpha: Annotated[float, rule_option("alpha", "LEVEL")] = DEFAULT_ALPHA
     min_support: Annotated[int, rule_option("min_support", "N")] = 1

@@ -92,7 +92,7 @@ def count_missing(columns: Sequence[Column], counts: Counts | None = None) -> in
     return int(lacking.sum() if counts is None else counts[lacking].sum())
 
 
-def _rows_to_keep(named: list[tuple[str, Column]], counts: Counts, policies: Sequence[str]) -> NDArray[np.bool_]:
+def rows_to_keep(named: list[tuple[str, Column]], counts: Counts, policies: Sequence[str]) -> NDArray[np.bool_]:
     """Which rows count and are not dropped for a missing value; raises where missing values are an error."""
     keep = counts > 0
     refused: dict[str, int] = {}
@@ -132,7 +132,7 @@ def merge_equal_rows(
     if not n_rows:
         raise NoRows("The table has no rows. Add some.")
     counts = np.ones(n_rows, np.int64) if counts is None else counts
-    keep = _rows_to_keep(named, counts, policies or ["value"] * len(named))
+    keep = rows_to_keep(named, counts, policies or ["value"] * len(named))
     if not keep.all():
         # some columns at a time, so that there is never a second copy of the table
         rows = np.flatnonzero(keep)

@@ -61,6 +61,17 @@ def check_names(names: Sequence[str], where: str, *remedy: Part) -> tuple[str, .
     return tuple(names)
 
 
+def free_name(name: str, names: Collection[str]) -> str:
+    """A name like this one that no column has.
+
+    >>> free_name("class", ["class", "class_"])
+    'class__'
+    """
+    while name in names:
+        name += "_"
+    return name
+
+
 def column_list(given: Any) -> list[Any]:
     """Take one column or several as a list."""
     if given is None:

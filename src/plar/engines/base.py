@@ -17,6 +17,7 @@ from plar.input.tables import DecisionTable
 from plar.input.tables.source import Source
 from plar.measures import Measure
 from plar.options import ReadOptions
+from plar.uncertainty.approximation import Approximation, approximate
 from plar.uncertainty.ranks import Ranks
 from plar.uncertainty.strata import CrossTab
 
@@ -91,6 +92,11 @@ class Engine(ABC):
     def stratify(self, granules: Any, ranks: Ranks | None = None) -> Stratification:
         """Prepare to say how candidates go with the decision, or its ranks, by default on this machine."""
         return LocalStratification(granules, ranks)
+
+    def approximate(self, granules: Any, attributes: Sequence[str], limit: int) -> Approximation:
+        """The approximations of all decisions by some attributes, and up to `limit` contradictions; by default here."""
+        is_whole = tuple(attributes) == granules.conditions
+        return approximate(granules if is_whole else granules.coarsen(attributes), limit)
 
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source | None:
         """Read a path where the engine runs; None if plar is to read it on this machine."""

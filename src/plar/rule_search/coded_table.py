@@ -6,7 +6,6 @@ above one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bins import Cuts
-from plar.coding.shown_values import shown_value, value_order
+from plar.coding.shown_values import value_order
 from plar.coding.times import TimeCuts, spelled_seconds
 from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index
-from plar.matching.condition import LOWEST, OPERATORS, Condition, ConditionValue
+from plar.matching.condition import LOWEST, OPERATORS, Condition, ConditionValue, plain_value
 
 Rows: TypeAlias = NDArray[np.uint32]
 Counts: TypeAlias = NDArray[np.int64]
@@ -187,15 +186,6 @@ class CodedTable:
     def counts_by_decision(self, rows: Rows) -> Counts:
         """How many of some rows, by their weight, have each decision."""
         return sum_by(self.decisions[rows], self.weights[rows], self.n_decisions)
-
-
-def plain_value(value: Any) -> ConditionValue:
-    """A value as JSON and SQL can hold it: of types that these lack, the text that people read."""
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    return shown_value(value)
 
 
 def sum_by(groups: Index, weights: Counts, n_groups: int) -> Counts:

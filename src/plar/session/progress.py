@@ -31,6 +31,8 @@ _WORDS = {
     "select": "selecting",
     "rules": "finding rules",
     "predict": "predicting",
+    "approximate": "comparing the rows",
+    "mark": "marking the rows",
 }
 #: phases that are told of again as they go on
 _ONGOING = ("smallest", "reducts", "select", "rules")

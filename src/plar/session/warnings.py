@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from plar.bins import MOST_DECISIONS, are_numbers, is_quantity
 from plar.engines.base import GranuleSet
@@ -17,16 +17,19 @@ _THIN_ALONE = 10
 _SHOWN = 5
 
 
-def warn_before(session: Session) -> None:
-    """Warn of what a search should not begin with: rows without a decision, a quantity as decision, index columns."""
+def warn_before(session: Session, columns: Collection[str] | None = None) -> None:
+    """Warn of what should not be looked at: rows without a decision, a quantity as decision, index columns.
+
+    Of these, only those among `columns`, if they are given.
+    """
     _warn_of_missing_decision(session.granules)
     warn_of_quantity(session)
-    _warn_of_index(session.granules)
+    _warn_of_index(session.granules, columns)
 
 
-def _warn_of_index(granules: GranuleSet) -> None:
+def _warn_of_index(granules: GranuleSet, among: Collection[str] | None) -> None:
     """Warn of columns that only number or name the rows: such a column alone is a meaningless reduct."""
-    columns = list(granules.index_like)
+    columns = [name for name in granules.index_like if among is None or name in among]
     if not columns:
         return
     is_one = len(columns) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
@@ -20,6 +20,7 @@ from plar.engines.clauses import ClauseFinder
 from plar.engines.job_progress import Watch
 from plar.engines.local import lanes
 from plar.engines.local.engine import LocalEngine
+from plar.engines.spark.approximation import approximate_on_cluster
 from plar.engines.spark.clauses import SparkClauseFinder
 from plar.engines.spark.columns_layout import ColumnsEvaluation, stratified_columns
 from plar.engines.spark.cut_points import with_cut_points
@@ -49,6 +50,7 @@ from plar.measures import Measure
 from plar.options import ReadOptions
 from plar.runtime.parallel import usable_cores
 from plar.runtime.spark_calls import spark_call
+from plar.uncertainty.approximation import Approximation
 from plar.uncertainty.ranks import Ranks
 
 T = TypeVar("T")
@@ -248,6 +250,13 @@ class SparkEngine(Engine):
         if not isinstance(granules, SparkGranules):
             return super().clause_finder(granules, measure)
         return spark_call(SparkClauseFinder)(granules, sent_once(measure))
+
+    def approximate(self, granules: Granules | SparkGranules, attributes: Sequence[str], limit: int) -> Approximation:
+        """The approximations of all decisions: granules on this machine are summed up here, in one pass."""
+        if not isinstance(granules, SparkGranules):
+            return super().approximate(granules, attributes, limit)
+        granules.check_usable()
+        return approximate_on_cluster(granules, attributes, limit)
 
     def memory_need(self, granules: Granules) -> int:
         """Bytes needed here, on top of the granules, to ship them out and to refine U/R."""

@@ -40,9 +40,15 @@ class _ArraySource(RowSource):
 
     def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Write columns to a file; values without a polars type are written as text."""
+        sink_frame(self._as_polars(selection).lazy(), path)
+
+    def to_frame(self) -> pl.DataFrame:
+        """All columns and rows; values without a polars type as text."""
+        return self._as_polars(ColumnChoice(self.names))
+
+    def _as_polars(self, selection: ColumnChoice) -> pl.DataFrame:
         columns = zip(selection.names, self.columns(selection.names), strict=True)
-        series = [_as_series(name, selection.cut(column, name)) for name, column in columns]
-        sink_frame(pl.DataFrame(series).lazy(), path)
+        return pl.DataFrame([_as_series(name, selection.cut(column, name)) for name, column in columns])
 
 
 def _as_series(name: str, values: Any) -> pl.Series:

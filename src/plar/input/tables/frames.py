@@ -171,6 +171,10 @@ class FrameSource(RowSource):
             named(name).map_batches(partial(selection.cut, name=name), return_dtype=pl.Int64) for name in selection.cuts
         )
 
+    def to_frame(self) -> pl.DataFrame:
+        """All columns and rows, read at once: a query may return its rows in another order each time."""
+        return self.collect(self.frame)
+
     def sink(self, selection: ColumnChoice, path: str | os.PathLike[str]) -> None:
         """Write columns to a file, streaming if none is cut into bins."""
         frame = self.frame.select([named(name) for name in selection.names])

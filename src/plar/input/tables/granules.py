@@ -119,10 +119,11 @@ def compared_as_numbers(granules: Granules, names: Collection[str], decimal: str
 def _columns_as_numbers(
     columns: Sequence[tuple[str, Column]], names: Collection[str], decimal: str
 ) -> list[tuple[str, Column]]:
-    return [(name, _as_numbers(column, name, decimal) if name in names else column) for name, column in columns]
+    return [(name, column_as_numbers(column, name, decimal) if name in names else column) for name, column in columns]
 
 
-def _as_numbers(column: Column, name: str, decimal: str) -> Column:
+def column_as_numbers(column: Column, name: str, decimal: str) -> Column:
+    """Compare the text of a column as numbers."""
     numbers = [written_number(value, decimal) if isinstance(value, str) else value for value in column.values]
     for value, number in zip(column.values, numbers, strict=True):
         if number is None and value is not None:

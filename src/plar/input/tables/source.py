@@ -115,6 +115,10 @@ class RowSource(Selectable):
     def encode(self, names: Sequence[str], na: MissingSpellings) -> Iterable[Column]:
         """Code these columns one after another; may be called again."""
 
+    def to_frame(self) -> pl.DataFrame:
+        """All columns and rows, with their values as they are."""
+        return pl.DataFrame(self.select(ColumnChoice(self.names)))
+
     def granulate(self, roles: Roles) -> Granules:
         """Read the rows and return the distinct ones with their counts; by default, code one column after another."""
         if self.n_rows:
