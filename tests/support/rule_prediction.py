@@ -109,6 +109,7 @@ def is_missing(value: Any) -> bool:
 
 def is_same(value: Any, asked: Any, others: Sequence[Any], mark: str) -> bool:
     """Whether a value is what a condition asks for, which another table may hold in another type."""
+    value = spelled(value)
     if any(exactly(value, other) for other in others):
         return exactly(value, asked)
     if isinstance(value, str) != isinstance(asked, str):

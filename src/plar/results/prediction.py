@@ -5,21 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.bins import Cuts, NoNumber, as_numbers, place
+from plar.coding.column_names import free_name
 from plar.coding.shown_values import shown_value
+from plar.coding.times import TimeCuts, kind_of_times
 from plar.errors import TableError, shown_names
+from plar.files.find import find_files, format_of, on_disk
 from plar.input.tables.source import ColumnChoice, RowSource, sink_frame
 from plar.input.tables.spark import SharedFiles, SparkSource
-from plar.input.tables.table import open_source
+from plar.input.tables.table import TEXT_FORMATS, DecisionTable, open_source
 from plar.matching.condition import EQUAL, Condition, ConditionValue
 from plar.matching.matcher import CodedConditions, RuleMatcher
 from plar.matching.value_groups import group_values
 from plar.options import ReadOptions
 from plar.results.report.rule_words import RuleWords
+from plar.results.report.words import half_open
 from plar.results.rules import EVIDENCE_UNITS, Rules, as_array
 from plar.results.saved import writable
 from plar.runtime.lazy_polars import pl
@@ -32,27 +37,42 @@ if TYPE_CHECKING:
 
 #: options with which the table of the rules was read, and others are read too
 _READING = ("header", "separator", "decimal", "encoding", "na")
+#: beyond this, whole numbers are no longs
+_LONG = 1 << 63
 PREDICTION = "prediction"
 PROBABILITY = "probability"
 
 
+class NewRows(NamedTuple):
+    """A table of this machine whose rows are looked at, and how it is read."""
+
+    source: RowSource
+    options: ReadOptions
+
+
+class ClusterRows(NamedTuple):
+    """A Spark DataFrame, and how its values are read."""
+
+    frame: DataFrame
+    options: ReadOptions
+
+
 def predict(rules: Rules, data: Any) -> Any:
     """Predict the decision of every row; see `Rules.predict`."""
-    source = open_rows(rules, data)
-    if isinstance(source, SparkSource):
-        return _on_spark(rules, source.data, PREDICTION, _spark_type(rules.decisions), _spark_predictions)
-    return as_array(rules.decisions)[_decision_codes(rules, source)]
+    rows = open_rows(rules, data)
+    if isinstance(rows, ClusterRows):
+        return _on_spark(rules, rows, PREDICTION, _spark_type(rules.decisions), _spark_predictions)
+    return as_array(rules.decisions)[_decision_codes(rules, rows)]
 
 
 def predict_proba(rules: Rules, data: Any) -> Any:
     """How likely each row has each decision; see `Rules.predict_proba`."""
-    source = open_rows(rules, data)
-    if isinstance(source, SparkSource):
+    rows = open_rows(rules, data)
+    if isinstance(rows, ClusterRows):
         from pyspark.sql.types import ArrayType, DoubleType
 
-        return _on_spark(rules, source.data, PROBABILITY, ArrayType(DoubleType()), _spark_probabilities)
-    no_rows = np.empty((0, len(rules.decisions)))
-    return np.concatenate([no_rows, *map(_probabilities, _scores(rules, source))])
+        return _on_spark(rules, rows, PROBABILITY, ArrayType(DoubleType()), _spark_probabilities)
+    return _all_probabilities(rules, rows)
 
 
 class PredictedTable:
@@ -65,13 +85,13 @@ class PredictedTable:
     """
 
     def __init__(self, rules: Rules, data: Any) -> None:
-        source = open_rows(rules, data)
-        if isinstance(source, SparkSource):
+        rows = open_rows(rules, data)
+        if isinstance(rows, ClusterRows):
             raise TableError("The rows are on a Spark cluster. Call Rules.predict with the DataFrame.")
-        self._source = source
+        self._rows = rows
         codes: list[NDArray[np.intp]] = [np.empty(0, np.intp)]
         shares: list[NDArray[np.float64]] = [np.empty(0)]
-        for scores in _scores(rules, source):
+        for scores in _scores(rules, rows):
             codes.append(scores.argmax(axis=1))
             shares.append(_probabilities(scores).max(axis=1))
         self._codes = np.concatenate(codes)
@@ -80,35 +100,40 @@ class PredictedTable:
         #: rows whose decision is in the table, and those of them that are predicted right
         self.n_known = 0
         self.n_right = 0
-        if rules.decision[0] in source.names:
+        if rules.decision[0] in rows.source.names:
             self._compare(rules)
 
     def _compare(self, rules: Rules) -> None:
         """Count how many rows are predicted right."""
         [name] = rules.decision
-        options = reading_of(rules)
-        [column] = self._source.encode([name], options.spellings)
+        [column] = self._rows.source.encode([name], self._rows.options.spellings)
+        values = column.values
+        decimal = self._rows.options.decimal
+        if name in rules.cuts:
+            values = _intervals(rules.cuts[name], name, values, decimal)
         conditions = [Condition(name, EQUAL, decision) for decision in rules.decisions]
-        code_of_value = group_values(name, conditions, column.values, options.decimal).group_of
-        is_present = np.array([value is not None for value in column.values], np.bool_)[column.codes]
+        grouped = group_values(name, conditions, values, decimal)
+        is_present = np.array([value is not None for value in values], np.bool_)[column.codes]
+        is_right = grouped.holds[grouped.group_of[column.codes], self._codes]
         self.n_known = int(is_present.sum())
-        self.n_right = int((is_present & (code_of_value[column.codes] == self._codes)).sum())
+        self.n_right = int((is_present & is_right).sum())
 
     def sink(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, in the format of its suffix, whole or not at all."""
-        frame = pl.DataFrame(self._source.select(ColumnChoice(self._source.names)))
+        source = self._rows.source
+        frame = pl.DataFrame(source.select(ColumnChoice(source.names)))
         decisions = pl.Series(self._decisions, dtype=pl.String)
-        predictions = decisions.gather(self._codes).alias(_free(PREDICTION, frame.columns))
-        shares = pl.Series(_free(PROBABILITY, frame.columns), self._shares)
+        predictions = decisions.gather(self._codes).alias(free_name(PREDICTION, frame.columns))
+        shares = pl.Series(free_name(PROBABILITY, frame.columns), self._shares)
         sink_frame(frame.with_columns(predictions, shares).lazy(), path)
 
 
 def explain(rules: Rules, data: Any) -> polars.DataFrame:
     """The rules that match each row; see `Rules.explain`."""
-    source = open_rows(rules, data)
-    if isinstance(source, SparkSource):
+    rows = open_rows(rules, data)
+    if isinstance(rows, ClusterRows):
         raise TableError("explain shows single rows. Collect some first: frame.limit(10).toPandas().")
-    matcher, coded = _coded(rules, source)
+    matcher, coded = _coded(rules, rows)
     prior = np.array(rules.prior, np.int64)
     evidence = np.array(rules.evidence, np.int64).reshape(len(rules), len(prior))
     words = RuleWords(rules)
@@ -136,9 +161,14 @@ def explain(rules: Rules, data: Any) -> polars.DataFrame:
     return pl.DataFrame(lines, schema=schema, orient="row")
 
 
-def open_rows(rules: Rules, data: Any) -> RowSource | SparkSource:
-    """Open a table that has the columns of the rules, with the options that their own was read with."""
-    source = open_source(data, reading_of(rules))
+def open_rows(rules: Rules, data: Any) -> NewRows | ClusterRows:
+    """Open a table that has the columns of the rules: as it was opened, or else with the options of their own table."""
+    if isinstance(data, DecisionTable):
+        source = data.source
+        options = data.options
+    else:
+        options = _reading_of(rules, data)
+        source = open_source(data, options)
     if isinstance(source, SharedFiles):
         source = source.data
     if not isinstance(source, (RowSource, SparkSource)):
@@ -149,23 +179,20 @@ def open_rows(rules: Rules, data: Any) -> RowSource | SparkSource:
             f"The table lacks columns that the rules look at: {shown_names(lacking)}. It has: "
             f"{shown_names(source.names)}."
         )
-    return source
+    return ClusterRows(source.data, options) if isinstance(source, SparkSource) else NewRows(source, options)
 
 
-def reading_of(rules: Rules) -> ReadOptions:
+def _reading_of(rules: Rules, data: Any) -> ReadOptions:
     """How a table is read to be compared with that of the rules."""
-    return ReadOptions(**{name: rules.settings[name] for name in _READING if name in rules.settings})
+    options = {name: rules.settings[name] for name in _READING if name in rules.settings}
+    is_path = isinstance(data, (str, os.PathLike))
+    if is_path and any(format_of(on_disk(file), as_text=False) not in TEXT_FORMATS for file in find_files(data)):
+        options.pop("separator", None)  # which would have it read as text
+    return ReadOptions(**options)
 
 
-def _free(name: str, names: Sequence[str]) -> str:
-    """A name that no column has."""
-    while name in names:
-        name += "_"
-    return name
-
-
-def _coded(rules: Rules, source: RowSource) -> tuple[RuleMatcher, CodedConditions]:
-    options = reading_of(rules)
+def _coded(rules: Rules, rows: NewRows) -> tuple[RuleMatcher, CodedConditions]:
+    source, options = rows
     matcher = RuleMatcher([rule.conditions for rule in rules])
     if matcher.columns:
         columns = list(source.encode(matcher.columns, options.spellings))
@@ -176,15 +203,32 @@ def _coded(rules: Rules, source: RowSource) -> tuple[RuleMatcher, CodedCondition
     return matcher, matcher.code(columns, n_rows, options.decimal)
 
 
-def _scores(rules: Rules, source: RowSource) -> Iterator[NDArray[np.int64]]:
+def _scores(rules: Rules, rows: NewRows) -> Iterator[NDArray[np.int64]]:
     """For some rows after others, what each decision has, in millionths of a nat."""
-    matcher, coded = _coded(rules, source)
+    matcher, coded = _coded(rules, rows)
     evidence = np.array(rules.evidence, np.int64).reshape(len(rules), len(rules.decisions))
     return matcher.scores(coded, np.array(rules.prior, np.int64), evidence)
 
 
-def _decision_codes(rules: Rules, source: RowSource) -> NDArray[np.intp]:
-    return np.concatenate([np.empty(0, np.intp), *(scores.argmax(axis=1) for scores in _scores(rules, source))])
+def _decision_codes(rules: Rules, rows: NewRows) -> NDArray[np.intp]:
+    return np.concatenate([np.empty(0, np.intp), *(scores.argmax(axis=1) for scores in _scores(rules, rows))])
+
+
+def _all_probabilities(rules: Rules, rows: NewRows) -> NDArray[np.float64]:
+    no_rows = np.empty((0, len(rules.decisions)))
+    return np.concatenate([no_rows, *map(_probabilities, _scores(rules, rows))])
+
+
+def _intervals(cuts: Cuts, name: str, values: Sequence[Any], decimal: str) -> Sequence[Any]:
+    """The values of a decision that was cut, as the intervals that rules predict; as they are if it is no number."""
+    try:
+        numbers = as_numbers(values, name, decimal)
+    except NoNumber:
+        return values
+    present = [value for value in values if value is not None]
+    kind = kind_of_times(present) if all(isinstance(value, str) for value in present) else None
+    intervals = half_open(cuts if kind is None else TimeCuts(cuts, kind))
+    return [None if number < 0 else intervals[number] for number in place(numbers, cuts).tolist()]
 
 
 def _probabilities(scores: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -199,20 +243,21 @@ def _probabilities(scores: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _on_spark(
-    rules: Rules, frame: DataFrame, name: str, kind: DataType, values_of: Callable[[Rules, RowSource], list[Any]]
+    rules: Rules, rows: ClusterRows, name: str, kind: DataType, values_of: Callable[[Rules, NewRows], pyarrow.Array]
 ) -> DataFrame:
     """The frame with one column more, which its tasks compute."""
     from pyspark.sql.types import StructField, StructType
 
-    name = _free(name, frame.columns)
-    schema = StructType([*frame.schema.fields, StructField(name, kind)])
-    return frame.mapInArrow(partial(_with_column, rules, name, values_of), schema)
+    name = free_name(name, rows.frame.columns)
+    schema = StructType([*rows.frame.schema.fields, StructField(name, kind)])
+    return rows.frame.mapInArrow(partial(_with_column, rules, rows.options, name, values_of), schema)
 
 
 def _with_column(
     rules: Rules,
+    options: ReadOptions,
     name: str,
-    values_of: Callable[[Rules, RowSource], list[Any]],
+    values_of: Callable[[Rules, NewRows], pyarrow.Array],
     batches: Iterable[pyarrow.RecordBatch],
 ) -> Iterator[pyarrow.RecordBatch]:
     """Add a column to batches of rows, in a task."""
@@ -220,32 +265,39 @@ def _with_column(
 
     for batch in batches:
         table = pyarrow.Table.from_batches([batch])
-        source = open_rows(rules, table)
+        source = open_source(table, options)
         assert isinstance(source, RowSource)
-        values = pyarrow.array(values_of(rules, source))
+        values = values_of(rules, NewRows(source, options))
         yield from table.append_column(name, values).to_batches()
 
 
-def _spark_predictions(rules: Rules, source: RowSource) -> list[Any]:
+def _spark_predictions(rules: Rules, rows: NewRows) -> pyarrow.Array:
+    import pyarrow
+
     decisions = list(rules.decisions)
-    if _spark_type(rules.decisions).typeName() == "string":
+    kind = {"boolean": pyarrow.bool_(), "long": pyarrow.int64(), "double": pyarrow.float64()}.get(
+        _spark_type(decisions).typeName(), pyarrow.string()
+    )
+    if kind == pyarrow.string():
         decisions = [None if decision is None else shown_value(decision) for decision in decisions]
-    return [decisions[code] for code in _decision_codes(rules, source).tolist()]
+    return pyarrow.array([decisions[code] for code in _decision_codes(rules, rows).tolist()], kind)
 
 
-def _spark_probabilities(rules: Rules, source: RowSource) -> list[Any]:
-    no_rows = np.empty((0, len(rules.decisions)))
-    shares: list[Any] = np.concatenate([no_rows, *map(_probabilities, _scores(rules, source))]).tolist()
-    return shares
+def _spark_probabilities(rules: Rules, rows: NewRows) -> pyarrow.Array:
+    import pyarrow
+
+    shares = _all_probabilities(rules, rows).tolist()
+    return pyarrow.array(shares, pyarrow.list_(pyarrow.float64()))
 
 
 def _spark_type(decisions: Iterable[ConditionValue]) -> DataType:
     """The type of a column of predictions: text, if the decisions have several."""
     from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType
 
-    kinds = {type(decision) for decision in decisions if decision is not None}
+    present = [decision for decision in decisions if decision is not None]
+    kinds = set(map(type, present))
     if kinds == {bool}:
         return BooleanType()
-    if kinds == {int}:
+    if kinds == {int} and all(-_LONG <= int(decision) < _LONG for decision in present):
         return LongType()
     return DoubleType() if kinds == {float} else StringType()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from plar.errors import unknown_name
-from plar.matching.condition import EQUAL, Condition, ConditionValue
+from plar.matching.condition import Condition, ConditionValue
 
 if TYPE_CHECKING:
     from plar.results.rules import Rules
@@ -26,10 +26,13 @@ class Dialect:
     name_quote : str
     escapes : mapping of str to str
         What stands for characters in a text.
+    barrier : str
+        What keeps a database from computing a score again wherever it is compared.
     """
 
     name_quote: str
     escapes: dict[str, str]
+    barrier: str = ""
 
     def name(self, name: str) -> str:
         """A quoted name."""
@@ -50,6 +53,7 @@ class Dialect:
 
 DIALECTS: Final = {
     "ansi": Dialect('"', {"'": "''"}),
+    "sqlite": Dialect('"', {"'": "''"}, barrier=f" LIMIT {(1 << 63) - 1} OFFSET 0"),
     "spark": Dialect("`", {"'": "\\'", "\\": "\\\\"}),
 }
 
@@ -59,7 +63,7 @@ def query(rules: Rules, table: str, dialect: str) -> str:
     if dialect not in DIALECTS:
         raise unknown_name("dialect", dialect, DIALECTS)
     quoting = DIALECTS[dialect]
-    taken = {*rules.attributes, *rules.decision}
+    taken = {*rules.attributes, *rules.decision, *rules.left_out, str(rules.settings.get("weights"))}
     scores = [quoting.name(_free(f"{_SCORE}{number}", taken)) for number in range(len(rules.decisions))]
     sums = [f"    {_score(rules, number, quoting)} AS {score}" for number, score in enumerate(scores)]
     lines = [
@@ -69,7 +73,7 @@ def query(rules: Rules, table: str, dialect: str) -> str:
         "FROM (",
         f"  SELECT {quoting.name(table)}.*,",
         ",\n".join(sums),
-        f"  FROM {quoting.name(table)}",
+        f"  FROM {quoting.name(table)}{quoting.barrier}",
         ") AS rows_with_scores",
     ]
     return "\n".join(lines)
@@ -106,6 +110,8 @@ def _score(rules: Rules, decision: int, dialect: Dialect) -> str:
 
 def _condition(condition: Condition, dialect: Dialect) -> str:
     name = dialect.name(condition.column)
-    if condition.operator == EQUAL and condition.value is None:
+    if condition.is_presence:
+        return f"{name} IS NOT NULL"
+    if condition.value is None:
         return f"{name} IS NULL"
     return f"{name} {condition.operator} {dialect.literal(condition.value)}"

@@ -29,6 +29,8 @@ __all__ = ["Condition", "Rule", "RuleCertificate", "Rules"]
 KINDS: Final = ("tested", "certain", "possible")
 #: evidence is counted in millionths of a nat, so that sums do not depend on their order
 EVIDENCE_UNITS: Final = 1_000_000
+#: plar counts exactly up to this many rows
+_MOST_ROWS: Final = 1 << 53
 #: rows of the prior that are added to those that a rule matches
 _SMOOTHING: Final = 2
 
@@ -303,8 +305,8 @@ class Rules:
 
         It returns the columns of the table, ``score_0``, ``score_1``, …, what each decision has in millionths of a
         nat, and ``prediction``. Missing values must be NULL, and numbers and times must have such types. Names are
-        quoted as the dialect does: "ansi" (PostgreSQL, SQLite, DuckDB, Snowflake, …) or "spark" (also MySQL and
-        BigQuery).
+        quoted as the dialect does: "ansi" (PostgreSQL, DuckDB, Snowflake, SQLite, …), "sqlite" (the same, but faster
+        there if there are many decisions) or "spark" (also MySQL and BigQuery).
 
         Examples
         --------
@@ -379,7 +381,7 @@ def as_array(decisions: Sequence[ConditionValue]) -> NDArray[Any]:
     kinds = set(map(type, decisions))
     if len(kinds) == 1 and kinds <= {str, int, float, bool}:
         array = np.array(decisions)
-        if array.dtype.kind in "Uifb":
+        if array.dtype.kind in "Uifb" and array.tolist() == list(decisions):  # numpy drops NULs at the end of text
             return array
     objects = np.empty(len(decisions), object)
     objects[:] = decisions
@@ -401,18 +403,31 @@ def _check(rules: Rules) -> None:
     """Refuse rules that do not go with the table that they are about; TypeError names the field."""
     n_decisions = len(rules.decisions)
     sizes = rules.class_sizes
+    conditions = [condition for rule in rules.rules for condition in rule.conditions]
     fits = {
+        "n_objects": 0 <= rules.n_objects <= _MOST_ROWS,
         "rule_kind": rules.rule_kind in KINDS,
         "decisions": n_decisions > 0 and len(set(map(repr, rules.decisions))) == n_decisions,
         "class_sizes": len(sizes) == n_decisions and min(sizes, default=1) >= 0 and sum(sizes) == rules.n_objects,
         "unmatched": len(rules.unmatched) == n_decisions
         and all(0 <= n <= size for n, size in zip(rules.unmatched, sizes, strict=True)),
         "decision": len(rules.decision) == 1,
-        "rules": all(_fits(rule, rules) for rule in rules.rules),
+        "rules": all(_fits(rule, rules) for rule in rules.rules) and _are_of_one_kind(conditions),
     }
     for name, is_right in fits.items():
         if not is_right:
             raise TypeError(repr(name))
+
+
+def _are_of_one_kind(conditions: Sequence[Condition]) -> bool:
+    """Whether the conditions on each column compare it by size, as numbers or one kind of times, or by equality."""
+    kinds_of: dict[str, set[str | None]] = {}
+    for condition in conditions:
+        if condition.is_ordered:
+            kinds_of.setdefault(condition.column, set()).add(condition.kind_of_time)
+    return all(len(kinds - {None}) < 2 for kinds in kinds_of.values()) and all(
+        condition.is_ordered or condition.value is None or condition.column not in kinds_of for condition in conditions
+    )
 
 
 def _fits(rule: Rule, rules: Rules) -> bool:
