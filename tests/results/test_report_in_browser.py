@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import plar
 from plar.results.report.pages import page, relevant_page, selection_page
 from plar.results.report.ranking import ranked
 from plar.results.report.words import visible
-from support.browser import chromium
+from support.browser import Browser, exact_numbers, logging_browser, luminance
 from support.environment import TIC_TAC_TOE
 from support.odd_names import MARKUP_DECISION, markup_table
 from support.reports import markup_reduct, markup_selection, wide_reduct, wide_selection
@@ -34,54 +31,10 @@ def wide() -> plar.Reduct:
     return wide_reduct()
 
 
-class Browser:
-    """Headless Chromium with one page at a time, and what it logs."""
-
-    def __init__(self, driver: Any, folder: Path) -> None:
-        self.driver, self.folder = driver, folder
-        self.console: list[str] = []
-        self.requests: list[str] = []
-
-    def open(self, html: str, *, width: int = 1100, dark: bool = False, scripts: bool = True, media: str = "") -> None:
-        file = self.folder / "page.html"
-        file.write_text(html, encoding="utf-8")
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.do("Emulation.setDeviceMetricsOverride", **size)
-        self.do("Emulation.setEmulatedMedia", media=media, features=[scheme])
-        self.do("Emulation.setScriptExecutionDisabled", value=not scripts)
-        self.driver.get("about:blank")
-        self.driver.get_log("performance"), self.driver.get_log("browser")
-        self.driver.get(file.as_uri())
-        self.console = [entry["message"] for entry in self.driver.get_log("browser")]
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
-        self.requests = [url for url in asked if url != file.as_uri()]
-
-    def do(self, method: str, **parameters: Any) -> Any:
-        return self.driver.execute_cdp_cmd(method, parameters)
-
-    def js(self, code: str, *given: Any) -> Any:
-        return self.driver.execute_script(code, *given)
-
-    def cells(self, table: str, column: int) -> list[str]:
-        texts: list[str] = self.js(
-            "return [...document.querySelectorAll(`#${arguments[0]} tbody tr`)]"
-            ".map(row => row.cells[arguments[1]].textContent)",
-            table,
-            column,
-        )
-        return texts
-
-    def click(self, selector: str) -> None:
-        self.driver.find_element("css selector", selector).click()
-
-
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    logged = {"goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}
-    with chromium(capabilities=logged) as started:
-        yield Browser(started, tmp_path_factory.mktemp("report"))
+    with logging_browser(tmp_path_factory.mktemp("report")) as started:
+        yield started
 
 
 def test_the_browser_sees_what_a_bad_page_does(browser: Browser) -> None:
@@ -126,11 +79,6 @@ def test_hostile_names_are_shown_and_do_nothing(browser: Browser, hostile: plar.
     assert browser.js("return document.querySelector('#columns-table details > bdi').innerText.length") == 10_000
 
 
-def numbers(html: str) -> str:
-    """Exact numbers as Python writes them: JavaScript's have no .0."""
-    return re.sub(r'title="([^"]*)"', lambda match: f'title="{float(match[1])}"', html)
-
-
 def test_the_page_says_the_same_without_scripts(browser: Browser, hostile: plar.Reduct, wide: plar.Reduct) -> None:
     rows = "return ['candidates-table', 'columns-table'].map(id => document.getElementById(id).tBodies[0].innerHTML)"
     for reduct in (hostile, wide, plar.reduce(TIC_TAC_TOE, "x_wins", measure="PR")):
@@ -138,7 +86,7 @@ def test_the_page_says_the_same_without_scripts(browser: Browser, hostile: plar.
         for scripts in (False, True):
             browser.open(page(reduct), scripts=scripts)
             browser.do("Emulation.setScriptExecutionDisabled", value=False)
-            seen.append([numbers(re.sub(r"\s*\n\s*", "", html)) for html in browser.js(rows)])
+            seen.append([exact_numbers(re.sub(r"\s*\n\s*", "", html)) for html in browser.js(rows)])
         assert seen[0] == seen[1]
 
 
@@ -185,13 +133,6 @@ def test_candidates_of_every_round(browser: Browser, wide: plar.Reduct) -> None:
         assert [value for _, value in exact] == sorted(step.candidates.values(), reverse=True)
         chosen = browser.js("return document.querySelector('#candidates-table tr.taken bdi').textContent")
         assert chosen == step.attribute
-
-
-def luminance(browser: Browser) -> tuple[float, float]:
-    """Mean of red, green and blue, of the page's background and its text."""
-    colours = browser.js("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
-    back, text = (np.mean([int(n) for n in re.findall(r"\d+", colour)[:3]]) for colour in colours)
-    return float(back), float(text)
 
 
 def test_light_dark_and_paper(browser: Browser, hostile: plar.Reduct) -> None:
@@ -284,7 +225,7 @@ def test_other_pages_say_the_same_without_scripts(browser: Browser, others: list
             browser.open(html, scripts=scripts)
             browser.do("Emulation.setScriptExecutionDisabled", value=False)
             rows = browser.js("return document.getElementById('all-table').tBodies[0].innerHTML")
-            seen.append(numbers(re.sub(r"\s*\n\s*", "", rows)))
+            seen.append(exact_numbers(re.sub(r"\s*\n\s*", "", rows)))
         assert seen[0] == seen[1]
 
 

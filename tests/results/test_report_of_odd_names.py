@@ -45,11 +45,12 @@ def test_the_report_escapes(tmp_path: Path, first: str) -> None:
 
 @pytest.mark.skipif(find_spec("jinja2") is None, reason="the report needs jinja2")
 def test_the_other_reports_escape(tmp_path: Path) -> None:
-    """Of select and relevant, with every name selected and every value shown; and they survive their files."""
+    """Of select, relevant and rules, with every name selected and every value shown; and they survive their files."""
     names = [name for name in NAMES if name not in ("a,b", "y")]
     selection = plar.select(odd_table(names), "class", include=names[:40], bins=None, max_columns=40)
     relevant = plar.relevant(odd_table(names), "class", include=names[:40])
-    for result in (selection, relevant):
+    rules = plar.rules(odd_table(names), "class", kind="possible")
+    for result in (selection, relevant, rules):
         result.report(tmp_path / "r.html")
         page = _Page()
         page.feed((tmp_path / "r.html").read_text())
@@ -60,6 +61,6 @@ def test_the_other_reports_escape(tmp_path: Path) -> None:
         assert not [a for _, given in page.tags for a in given if a.startswith("on")]
         result.save(tmp_path / "r.json")
         assert plar.load(tmp_path / "r.json") == result
-        assert result.to_frame().height == len(names)
+        assert result.to_frame().height == len(result if result is rules else names)
     for name in selection.columns:
         assert selection.shares(name)["rows"].sum() == 8

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 import plar
 from plar.results.reduct import Certificate, Step
+from plar.results.rules import Condition, Rule, RuleCertificate
 from plar.results.selection import Rejection, SelectionStep, TargetAtValue, TargetByValue
 from support.shell import TABLE
 from support.strategies import Sample, tables
@@ -29,7 +30,7 @@ def printed(*words: str) -> Any:
     return json.loads(subprocess.check_output([sys.executable, "-m", "plar", *words], text=True))
 
 
-def as_read(result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts) -> Any:
+def as_read(result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts | plar.Rules) -> Any:
     return json.loads(json.dumps(result.to_dict(), allow_nan=False))
 
 
@@ -50,13 +51,17 @@ def test_the_schema_is_one() -> None:
         (TargetByValue, "target_by_value"),
         (TargetAtValue, "target_at_value"),
         (plar.Relevant, "relevant"),
+        (plar.Rules, "rules"),
+        (Rule, "rule"),
+        (Condition, "condition"),
+        (RuleCertificate, "rule_certificate"),
     ],
 )
 def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: str) -> None:
     names = [field.name for field in fields(kind) if field.name not in ("equivalent", "proof")]
-    if kind in (plar.Selection, plar.Relevant):
+    if kind in (plar.Selection, plar.Relevant, plar.Rules):
         names.append("kind")
-    beside = ["checksum"] if kind in (plar.Reduct, plar.Selection, plar.Relevant) else []  # in files only
+    beside = ["checksum"] if kind in (plar.Reduct, plar.Selection, plar.Relevant, plar.Rules) else []  # in files only
     assert sorted(PARTS[part]["properties"]) == sorted(names + beside)
     assert sorted(PARTS[part]["required"]) == sorted(names)
     assert PARTS[part]["additionalProperties"] is False
@@ -67,6 +72,8 @@ def test_it_has_the_settings_that_a_result_has() -> None:
     assert list(PARTS["settings"]["properties"]) == list(reduct.settings)
     selection = plar.select(TABLE, "x_wins")
     assert list(PARTS["selection"]["properties"]["settings"]["properties"]) == list(selection.settings)
+    rules = plar.rules(TABLE, "x_wins")
+    assert list(PARTS["rules"]["properties"]["settings"]["properties"]) == list(rules.settings)
 
 
 @given(tables())
@@ -83,6 +90,14 @@ def test_every_selection_fits(sample: Sample) -> None:
     roles = {"target": sample.roles["decision"], "weights": sample.roles["weights"]}
     for options in ({"alpha": 0.9}, {"include": sample.conditions[:1], "bins": None, "max_columns": 1}):
         VALIDATOR.validate(as_read(plar.select(sample.columns, **roles, **options)))
+
+
+@pytest.mark.filterwarnings("ignore::plar.PlarWarning")
+@given(tables())
+@settings(max_examples=30, deadline=None)
+def test_all_rules_fit(sample: Sample) -> None:
+    for options in ({"alpha": 0.9}, {"kind": "certain"}, {"kind": "possible", "bins": None, "max_conditions": 1}):
+        VALIDATOR.validate(as_read(plar.rules(sample.columns, **sample.roles, **options)))
 
 
 @given(tables())
@@ -116,6 +131,19 @@ def test_bins_fit(bins: Any) -> None:
     VALIDATOR.validate(as_read(plar.reduce(data, "d", bins=bins)))
 
 
+@pytest.mark.filterwarnings("ignore:The decision is missing in some rows")
+def test_rules_about_every_kind_of_value_fit() -> None:
+    days = np.arange("2024-01-01", "2024-04-10", dtype="M8[D]")
+    columns = {"day": days, "flag": [True, False] * 50, "text": ["a", None] * 50, "number": np.arange(100) / 7}
+    for decision in ([0, 1] * 50, [True, False] * 50, [0.5] * 40 + [None] * 60, ["x"] * 40 + ["y"] * 60):
+        for kind in ("tested", "certain"):
+            rules = plar.rules({**columns, "d": decision}, "d", kind=kind, missing_decision="value")
+            assert len(rules)
+            VALIDATOR.validate(as_read(rules))
+    rules = plar.rules({**columns, "d": np.arange(100)}, "d", decision_bins="quantile:2")
+    VALIDATOR.validate(as_read(rules))
+
+
 def test_what_is_wrong_is_refused() -> None:
     saved = as_read(plar.reduce(TABLE, "x_wins"))
     faults: list[dict[str, Any]] = [{"theta": "0"}, {"more": 1}, {"steps": [{}]}, {"settings": {}}, {"n_objects": -1}]
@@ -127,6 +155,20 @@ def test_what_is_wrong_is_refused() -> None:
     selection = as_read(plar.select(TABLE, "x_wins"))
     for wrong in ({"kind": "reduct"}, {"core": []}, {"alone": {"a": -1}}, {"by_values": {"a": {}}}, {"given": "some"}):
         assert not VALIDATOR.is_valid({**selection, **wrong})
+    rules = as_read(plar.rules(TABLE, "x_wins"))
+    wrong_rules: list[dict[str, Any]] = [{"support": -1}, {"confidence": 1.5}, {"more": 1}, {"p_value": 2}]
+    wrong_conditions = [
+        {"column": "a", "operator": "<=", "value": None},
+        {"column": "a", "operator": ">", "value": True},
+        {"column": "a", "operator": "<", "value": 1},
+        {"column": "a", "operator": "=", "value": []},
+    ]
+    wrong_rules += [{"conditions": [condition]} for condition in wrong_conditions]
+    faults = [{"rules": [{**rules["rules"][0], **wrong}]} for wrong in wrong_rules]
+    faults += [{"kind": "rule"}, {"rule_kind": "sure"}, {"decisions": []}, {"decision": ["a", "b"]}, {"more": 1}]
+    faults += [{"certificate": {}}, {"settings": {}}, {"alpha": 1}, {"unmatched": [-1]}]
+    for wrong in faults:
+        assert not VALIDATOR.is_valid({**rules, **wrong})
 
 
 @pytest.mark.parametrize(
@@ -134,6 +176,8 @@ def test_what_is_wrong_is_refused() -> None:
     [
         ("reduce", (TABLE, "-d", "x_wins")),
         ("relevant", (TABLE, "-d", "x_wins")),
+        ("rules", (TABLE, "-d", "x_wins")),
+        ("rules", (TABLE, "-d", "x_wins", "--kind", "certain")),
         ("core", (TABLE, "-d", "x_wins")),
         ("theta", (TABLE, "-d", "x_wins", "-a", "top_left")),
         ("engines", ()),

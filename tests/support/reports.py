@@ -62,3 +62,28 @@ def wide_selection() -> plar.Selection:
     cells, y = random_table(300, 120, values=252, classes=2)
     columns: dict[str, Any] = {f"c{j}": cells[:, j] % (2 + j % 12) for j in range(120)}
     return plar.select({**columns, "cause": y, "y": y}, "y")
+
+
+@cache
+def markup_rules() -> plar.Rules:
+    """Of columns whose names and values, and of classes, that a browser could take for tags."""
+    rng = np.random.default_rng(5)
+    target = rng.integers(0, 3, 400)
+    columns: dict[str, Any] = {}
+    for name in MARKUP_NAMES:
+        is_blurred = rng.random(400) < 0.3
+        values = np.where(is_blurred, rng.integers(0, 3, 400), target)
+        columns[name] = [MARKUP_NAMES[5 * value] for value in values]
+    columns["constant"] = ["<b>"] * 400
+    columns[MARKUP_DECISION] = [MARKUP_NAMES[value] for value in target]
+    return plar.rules(columns, MARKUP_DECISION)
+
+
+@cache
+def many_rules() -> plar.Rules:
+    """Some hundred certain rules, of three classes, and of columns of which one is the beginning of another."""
+    rng = np.random.default_rng(1)
+    columns: dict[str, Any] = {f"c{j}": rng.integers(0, 4, 900) for j in range(7)}
+    columns["xc1"] = rng.integers(0, 4, 900)
+    columns["y"] = np.array(["few", "more", "most"])[np.minimum(rng.integers(0, 6, 900), 2)]
+    return plar.rules(columns, "y", kind="certain")

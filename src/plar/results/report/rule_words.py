@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from plar.coding.shown_values import shown_value
 from plar.errors import printable
-from plar.matching.condition import ABOVE, AT_MOST, LOWEST, Condition, ConditionValue
+from plar.matching.condition import ABOVE, AT_MOST, Condition, ConditionValue
 from plar.results.report.words import shortened, visible
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class RuleWords:
 
     def _on_column(self, name: str, conditions: Sequence[Condition]) -> list[Part]:
         """Conditions on one column, with the bounds of numbers joined."""
-        if any(condition.value == LOWEST for condition in conditions):
+        if any(condition.is_presence for condition in conditions):
             return [Part("", name, "is not missing", "")]
         above = [condition for condition in conditions if condition.operator == ABOVE]
         at_most = [condition for condition in conditions if condition.operator == AT_MOST]
