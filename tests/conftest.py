@@ -99,3 +99,8 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("PLAR_DATA is not set: the folder with the paper's datasets")
     return Path(folder)
+
+
+def pytest_unconfigure() -> None:
+    """Let what was frozen be freed when Python ends: extensions written with nanobind report what is left then."""
+    gc.unfreeze()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,48 +20,7 @@ import plar
 from plar.results.prediction import PredictedTable
 from plar.results.rules import as_array
 from plar.runtime.parallel import threads
-from support import rule_prediction as oracle
-
-Table = dict[str, list[Any]]
-
-
-def random_table(seed: int, n_rows: int) -> Table:
-    """Columns of every type, some values missing, and a decision that depends on some of them."""
-    pick = random.Random(seed)
-    start = dt.date(2024, 1, 1)
-
-    def some(value: Any) -> Any:
-        return None if pick.random() < 0.1 else value
-
-    table: Table = {
-        "size": [some(round(pick.gauss(0, 2), 2)) for _ in range(n_rows)],
-        "whole": [some(pick.randrange(40)) for _ in range(n_rows)],
-        "few": [some(pick.choice([0.0, 1.0, 2.5])) for _ in range(n_rows)],
-        "colour": [some(pick.choice(["red", "it's", 'a "q"', "1", "1.0"])) for _ in range(n_rows)],
-        "flag": [some(pick.random() < 0.5) for _ in range(n_rows)],
-        "day": [some(start + dt.timedelta(days=pick.randrange(30))) for _ in range(n_rows)],
-        "month": [some(dt.date(2024, pick.randrange(1, 5), 1)) for _ in range(n_rows)],
-        "clock": [some(dt.time(pick.randrange(24), pick.choice([0, 30]))) for _ in range(n_rows)],
-    }
-    words = ["no", "yes", "it's", "é"][: pick.randint(2, 4)]
-    table["d"] = [
-        words[((table["size"][i] or 0) > 0) + (table["colour"][i] == "red") * bool(table["flag"][i])]
-        if pick.random() < 0.9 and len(words) > 2
-        else pick.choice(words)
-        for i in range(n_rows)
-    ]
-    return table
-
-
-def as_plain(rules: plar.Rules) -> oracle.RuleSet:
-    """Rules as the oracle takes them."""
-    return oracle.RuleSet(
-        [([(c.column, c.operator, c.value) for c in rule.conditions], rule.counts) for rule in rules], rules.class_sizes
-    )
-
-
-def rows_of(table: Table) -> list[dict[str, Any]]:
-    return [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+from support.rule_samples import Table, as_plain, random_table, rows_of
 
 
 def check(rules: plar.Rules, data: Any, rows: list[dict[str, Any]], mark: str = ".") -> None:
@@ -262,7 +220,7 @@ def test_columns_that_are_not_there() -> None:
     for ask in (rules.predict, rules.predict_proba, rules.explain, lambda data: PredictedTable(rules, data)):
         with pytest.raises(plar.TableError) as caught:
             ask({"b": [1], "c\n": [2]})
-        assert str(caught.value) == "The table lacks columns that the rules look at: a. It has: b, c\\n'."
+        assert str(caught.value) == "The table lacks columns that the rules look at: a. It has: b, c\\n."
     granules = plar.granulate({"a": ["x", "y"] * 20, "d": [0, 1] * 20}, "d")
     with pytest.raises(plar.TableError, match="distinct rows with their counts"):
         rules.predict(granules)

@@ -24,14 +24,14 @@ class Dialect:
     Parameters
     ----------
     name_quote : str
-    escapes : mapping of str to str
-        What stands for characters in a text.
+    escapes : tuple of (str, str)
+        What stands for other characters in a text, in this order.
     barrier : str
         What keeps a database from computing a score again wherever it is compared.
     """
 
     name_quote: str
-    escapes: dict[str, str]
+    escapes: tuple[tuple[str, str], ...]
     barrier: str = ""
 
     def name(self, name: str) -> str:
@@ -47,14 +47,22 @@ class Dialect:
             return "TRUE" if value else "FALSE"
         if not isinstance(value, str):
             return repr(value)
-        escaped = "".join(self.escapes.get(character, character) for character in value)
-        return f"'{escaped}'"
+        for characters, escaped in self.escapes:
+            value = value.replace(characters, escaped)
+        return f"'{value}'"
+
+    def decision(self, value: ConditionValue) -> str:
+        """A value to return: with an exponent a number is a double, and no decimal."""
+        text = self.literal(value)
+        return f"{text}e0" if isinstance(value, float) and "e" not in text else text
 
 
+_DOUBLED: Final = (("'", "''"),)
 DIALECTS: Final = {
-    "ansi": Dialect('"', {"'": "''"}),
-    "sqlite": Dialect('"', {"'": "''"}, barrier=f" LIMIT {(1 << 63) - 1} OFFSET 0"),
-    "spark": Dialect("`", {"'": "\\'", "\\": "\\\\"}),
+    "ansi": Dialect('"', _DOUBLED),
+    "sqlite": Dialect('"', _DOUBLED, barrier=f" LIMIT {(1 << 63) - 1} OFFSET 0"),
+    # Spark would replace ${name} by a setting
+    "spark": Dialect("`", (("\\", "\\\\"), ("'", "\\'"), ("${", "$\\{"))),
 }
 
 
@@ -90,12 +98,12 @@ def _free(name: str, taken: Iterable[str]) -> str:
 def _choice(decisions: Sequence[ConditionValue], scores: Sequence[str], dialect: Dialect) -> list[str]:
     """The decision of the largest score, of equals the first."""
     if len(decisions) == 1:
-        return [f"  {dialect.literal(decisions[0])}"]
+        return [f"  {dialect.decision(decisions[0])}"]
     lines = ["  CASE"]
     for number, decision in enumerate(decisions[:-1]):
         later = " AND ".join(f"{scores[number]} >= {score}" for score in scores[number + 1 :])
-        lines.append(f"    WHEN {later} THEN {dialect.literal(decision)}")
-    return [*lines, f"    ELSE {dialect.literal(decisions[-1])}", "  END"]
+        lines.append(f"    WHEN {later} THEN {dialect.decision(decision)}")
+    return [*lines, f"    ELSE {dialect.decision(decisions[-1])}", "  END"]
 
 
 def _score(rules: Rules, decision: int, dialect: Dialect) -> str:
