@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column
+from plar.grouping.bit_sets import as_truth, as_words
 from plar.grouping.partition import Codes
 from plar.matching.condition import Condition
 from plar.matching.value_groups import Groups, Truth, group_values
@@ -17,7 +18,6 @@ from plar.runtime.parallel import in_threads
 
 #: rows that a thread takes at a time
 _ROWS_AT_A_TIME = 1 << 14
-_BITS = 64
 
 
 class CodedConditions(NamedTuple):
@@ -48,7 +48,7 @@ class RuleMatcher:
         for number, conditions in enumerate(rules):
             for condition in conditions:
                 self._rules_with.setdefault(condition.column, {}).setdefault(condition, []).append(number)
-        self._all_rules = _as_words(np.ones((1, self._n_rules), np.bool_))[0]
+        self._all_rules = as_words(np.ones((1, self._n_rules), np.bool_))[0]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ class RuleMatcher:
             grouped = group_values(name, list(rules_with), column.values, decimal)
             codes.append(column.codes)
             group_of.append(grouped.group_of)
-            rules_met.append(_as_words(self._rules_met(grouped.holds, rules_with.values())))
+            rules_met.append(as_words(self._rules_met(grouped.holds, rules_with.values())))
         sizes = [len(words) for words in rules_met]
         begins = np.cumsum([0, *sizes])[:-1].astype(np.int64)
         no_words = np.empty((0, len(self._all_rules)), np.uint64)
@@ -102,7 +102,7 @@ class RuleMatcher:
             words = np.tile(self._all_rules, (len(groups), 1))
             for column, first_group in enumerate(coded.begins):
                 words &= coded.rules_met[first_group + groups[:, column]]
-            for row, of_row in enumerate(_as_bits(words, self._n_rules)):
+            for row, of_row in enumerate(as_truth(words, self._n_rules)):
                 yield begin + row, np.flatnonzero(of_row)
 
 
@@ -113,18 +113,3 @@ def _groups(coded: CodedConditions, begin: int) -> Groups:
     for column, (codes, group_of) in enumerate(zip(coded.codes, coded.group_of, strict=True)):
         groups[:, column] = group_of[codes[begin : begin + n_rows]]
     return groups
-
-
-def _as_words(bits: Truth) -> NDArray[np.uint64]:
-    """Rows of truth values as rows of words, the first one as the lowest bit."""
-    n_words = max(1, -(-bits.shape[1] // _BITS))
-    padded = np.zeros((len(bits), n_words * _BITS), np.bool_)
-    padded[:, : bits.shape[1]] = bits
-    packed = np.packbits(padded, axis=1, bitorder="little")
-    return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
-
-
-def _as_bits(words: NDArray[np.uint64], n_bits: int) -> Truth:
-    """Undo `_as_words`."""
-    as_bytes = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
-    return np.unpackbits(as_bytes, axis=1, bitorder="little")[:, :n_bits].astype(np.bool_)

@@ -21,6 +21,7 @@ from plar.rule_search.certificate import certify, concepts_of
 from plar.rule_search.coded_rule import AddRule, CodedRule, IsLate
 from plar.rule_search.coded_table import CodedTable, Mask
 from plar.rule_search.lem2 import Lem2
+from plar.rule_search.row_sets import RowSets
 from plar.rule_search.rule_notes import notes_on
 from plar.rule_search.tested import TestedRules
 from plar.runtime.parallel import in_threads
@@ -58,6 +59,7 @@ class RuleSearch:
     # from `_prepare` on
     _granules: Granules
     _table: CodedTable
+    _row_sets: RowSets
     #: of certain and possible rules
     _concepts: list[Mask]
     #: for each decision the rules so far
@@ -99,6 +101,7 @@ class RuleSearch:
         granules = self._about_attributes(granules)
         self._granules = granules
         self._table = CodedTable.of(granules)
+        self._row_sets = RowSets(self._table)
         self._rules = [[] for _ in range(self._table.n_decisions)]
         self._concepts = []
         if not self._is_tested:
@@ -139,7 +142,7 @@ class RuleSearch:
         """Find the rules of one decision."""
         search: _RulesOfDecision
         if self._is_tested:
-            search = TestedRules(self._table, decision, self._options)
+            search = TestedRules(self._table, decision, self._options, self._row_sets)
         else:
             search = Lem2(self._table, decision, self._concepts[decision], self._options)
 
@@ -220,11 +223,12 @@ class RuleSearch:
 
     def _unmatched(self, rules: Sequence[CodedRule]) -> tuple[int, ...]:
         """How many rows of each decision no rule matches."""
-        is_matched = np.zeros(len(self._table), np.bool_)
+        unmatched = self._table.all_rows()
         for rule in rules:
-            is_matched[self._table.matching(rule.conditions)] = True
-        rows = np.flatnonzero(~is_matched).astype(np.uint32)
-        return tuple(self._table.counts_by_decision(rows).tolist())
+            if len(unmatched):
+                matched = self._table.matching(rule.conditions, unmatched)
+                unmatched = np.setdiff1d(unmatched, matched, assume_unique=True)
+        return tuple(self._table.counts_by_decision(unmatched).tolist())
 
 
 def reading_for_rules(reading: ReadOptions, attributes: Columns | None) -> ReadOptions:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.grouping.bit_sets import Words
 from plar.rule_search.coded_table import Counts, Mask, Rows
 from plar.runtime.jit import jit
 
@@ -35,13 +36,14 @@ def add_rows(
     counts: Counts,
 ) -> None:
     """Add some rows to the counts, each in the column of its kind; with the sign -1, take them out."""
-    n_columns = codes.shape[1]
+    # unsigned indices need no check for being negative, which saves a third
+    n_columns = np.uint64(codes.shape[1])
     for i in range(len(rows)):
-        row = rows[i]
-        kind = kinds[row]
+        row = np.uint64(rows[i])
+        kind = np.uint64(kinds[row])
         weight = sign * weights[row]
         for column in range(n_columns):
-            counts[first_values[column] + np.int64(codes[row, column]), kind] += weight
+            counts[np.uint64(first_values[column]) + np.uint64(codes[row, column]), kind] += weight
 
 
 @jit
@@ -171,38 +173,128 @@ def as_good_as(log_tail: float) -> float:
 
 
 @jit
-def least_likely(of_conditions: Counts, totals: Counts, min_support: int) -> tuple[int, float, int]:
-    """The condition that chance explains worst, ln of its tail, and how many conditions tell the rows apart.
+def beating_chance(
+    of_conditions: Counts, n_rows: int, n_hits: int, min_support: int, alpha: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
+    """The numbers of the conditions that beat chance, ln of their tails, and how many conditions tell the rows apart.
 
-    The kinds are rows of other decisions, rows of the decision that some rule matches, and those that none matches. A
-    condition must match one of the last, and raise the share of the decision. Those whose tails are equal up to
-    rounding tie: then the one of the largest support is taken, of these the first. The number is -1 if there is none.
+    The kinds are rows of other decisions and rows of the decision, which are the hits. A condition beats chance if it
+    raises the share of the hits, and its tail times the number of conditions that tell the rows apart is, up to
+    rounding, at most alpha.
     """
     n_conditions = len(of_conditions)
-    n_hits = totals[1] + totals[2]
-    n_rows = totals[0] + n_hits
-    tails = np.full(n_conditions, np.inf)
-    least = np.inf
     n_candidates = 0
     for condition in range(n_conditions):
-        new_hits = of_conditions[condition, 2]
-        hits = of_conditions[condition, 1] + new_hits
+        matched = of_conditions[condition, 0] + of_conditions[condition, 1]
+        if 0 < matched < n_rows:
+            n_candidates += 1
+    numbers = np.empty(n_candidates, np.int64)
+    log_tails = np.empty(n_candidates, np.float64)
+    n_beating = 0
+    ceiling = as_good_as(math.log(alpha / max(n_candidates, 1)))
+    for condition in range(n_conditions):
+        hits = of_conditions[condition, 1]
         matched = of_conditions[condition, 0] + hits
         if matched == 0 or matched == n_rows:
             continue
-        n_candidates += 1
-        if new_hits == 0 or hits < min_support or float(hits) * n_rows <= float(matched) * n_hits:
+        if hits < min_support or float(hits) * n_rows <= float(matched) * n_hits:
             continue
-        tails[condition] = log_tail(n_rows, n_hits, matched, hits, as_good_as(least))
-        least = min(least, tails[condition])
-    best = -1
-    best_hits = np.int64(0)
-    for condition in range(n_conditions):
-        hits = of_conditions[condition, 1] + of_conditions[condition, 2]
-        if tails[condition] <= as_good_as(least) and hits > best_hits:
-            best = condition
-            best_hits = hits
-    return best, least, n_candidates
+        tail = log_tail(n_rows, n_hits, matched, hits, ceiling)
+        if tail <= ceiling:
+            numbers[n_beating] = condition
+            log_tails[n_beating] = tail
+            n_beating += 1
+    return numbers[:n_beating], log_tails[:n_beating], n_candidates
+
+
+@jit
+def ties(log_tails: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For ordered logarithms of tails, the same number for those that are equal up to rounding."""
+    groups = np.zeros(len(log_tails), np.int64)
+    group = 0
+    ceiling = as_good_as(log_tails[0]) if len(log_tails) else 0.0
+    for i in range(1, len(log_tails)):
+        if log_tails[i] > ceiling:
+            group += 1
+            ceiling = as_good_as(log_tails[i])
+        groups[i] = group
+    return groups
+
+
+@jit
+def have_common(some: Words, others: Words) -> bool:
+    """Whether two sets have a member in common."""
+    common = np.uint64(0)
+    place = 0
+    while common == np.uint64(0) and place < len(some):
+        common = some[place] & others[place]
+        place += 1
+    return common != np.uint64(0)
+
+
+@jit
+def n_bits(word: np.uint64) -> np.int64:
+    """How many bits of a word are set: sums of two, four and eight bits, then of all bytes."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@jit
+def weigh(word: np.uint64, place: int, weights: Counts, is_weighted: bool) -> np.int64:
+    """The weights of the rows in one word of a set, which is at a place in it."""
+    if not is_weighted:
+        return n_bits(word)
+    total = np.int64(0)
+    while word != np.uint64(0):
+        others = word & (word - np.uint64(1))
+        lowest = n_bits((word ^ others) - np.uint64(1))
+        total += weights[64 * place + lowest]
+        word = others
+    return total
+
+
+@jit
+def count_rows(members: Words, of_decision: Words, weights: Counts, is_weighted: bool) -> tuple[int, int]:
+    """How many rows of a set have the decision, and how many rows it has."""
+    n_hits = np.int64(0)
+    n_rows = np.int64(0)
+    for place in range(len(members)):
+        word = members[place]
+        if word != np.uint64(0):
+            n_hits += weigh(word & of_decision[place], place, weights, is_weighted)
+            n_rows += weigh(word, place, weights, is_weighted)
+    return n_hits, n_rows
+
+
+@jit
+def count_without_each(sets: NDArray[np.uint64], of_decision: Words, weights: Counts, is_weighted: bool) -> Counts:
+    """For each of at least two sets, the rows of the decision, and all rows, that are in all others."""
+    n_sets, n_words = sets.shape
+    counts = np.zeros((n_sets, 2), np.int64)
+    in_all_counts = np.zeros(2, np.int64)
+    for place in range(n_words):
+        in_all = ~np.uint64(0)
+        in_all_but_one = np.uint64(0)
+        for i in range(n_sets):
+            of_set = sets[i, place]
+            in_all_but_one = (in_all_but_one & of_set) | (in_all & ~of_set)
+            in_all &= of_set
+        hits = of_decision[place]
+        if in_all != np.uint64(0):
+            in_all_counts[0] += weigh(in_all & hits, place, weights, is_weighted)
+            in_all_counts[1] += weigh(in_all, place, weights, is_weighted)
+        if in_all_but_one == np.uint64(0):
+            continue
+        for i in range(n_sets):
+            only_without = in_all_but_one & ~sets[i, place]
+            if only_without != np.uint64(0):
+                counts[i, 0] += weigh(only_without & hits, place, weights, is_weighted)
+                counts[i, 1] += weigh(only_without, place, weights, is_weighted)
+    for i in range(n_sets):
+        counts[i] += in_all_counts
+    return counts
 
 
 @jit

@@ -4,25 +4,57 @@ A condition is added if it raises the share of the decision and matches a row of
 those, the one is taken that chance explains worst: the smallest tail of the hypergeometric distribution, exact and
 without a seed, times the number of conditions that were tried. All rows count for every rule, so that each one can be
 read by itself.
+
+What chance says of a condition depends only on those before it, and not on the rules so far. So each beginning of a
+rule is looked at once, and the conditions that beat chance after it are kept, best first; a rule takes the first of
+them that matches a new row, and those that do not are never asked again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from plar.grouping.bit_sets import Words, as_words
 from plar.options import RuleOptions
 from plar.rule_search.coded_rule import AddRule, CodedRule, IsLate
-from plar.rule_search.coded_table import CodedCondition, CodedTable, Mask, Rows
+from plar.rule_search.coded_table import CodedTable
 from plar.rule_search.counting import ConditionCounts
-from plar.rule_search.kernels import least_likely, log_tail
+from plar.rule_search.kernels import as_good_as, beating_chance, have_common, log_tail, ties
+from plar.rule_search.row_sets import RowSets, Share
 
-#: kinds of rows: of other decisions, and of the decision, those that some rule matches and the others
+#: kinds of rows: of other decisions, and of the decision
 _OTHER = 0
-_MATCHED = 1
-_UNMATCHED = 2
+_HIT = 1
+
+#: conditions by their numbers in `CodedTable.conditions`, in the order in which they were added
+Beginning: TypeAlias = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Continuations:
+    """What may follow a beginning of a rule.
+
+    Parameters
+    ----------
+    matched : Share
+        The rows that the beginning matches.
+    n_candidates : int
+        How many conditions tell these rows apart.
+    numbers : (n,) array
+        Those that beat chance, best first.
+    n_used_up : int
+        How many of the first of them match no new row any more.
+    """
+
+    matched: Share
+    n_candidates: int
+    numbers: NDArray[np.int32]
+    n_used_up: int = 0
 
 
 class TestedRules:
@@ -33,20 +65,24 @@ class TestedRules:
     table : CodedTable
     decision : int
     options : RuleOptions
+    row_sets : RowSets
+        Those of the table, which the searches for all decisions share.
     """
 
     __test__ = False  # it is no test of pytest's
 
-    def __init__(self, table: CodedTable, decision: int, options: RuleOptions) -> None:
+    def __init__(self, table: CodedTable, decision: int, options: RuleOptions, row_sets: RowSets) -> None:
         self._table = table
         self._decision = decision
         self._options = options
+        self._row_sets = row_sets
         is_of_decision = table.decisions == decision
-        self._kinds = np.where(is_of_decision, _UNMATCHED, _OTHER).astype(np.uint8)
-        #: all rows, and those that the rule in hand matches
-        self._of_all = ConditionCounts(table, 3)
-        self._of_matched = ConditionCounts(table, 3)
-        self._of_all.add(table.all_rows(), self._kinds)
+        self._kinds = np.where(is_of_decision, _HIT, _OTHER).astype(np.uint8)
+        self._of_decision = as_words(is_of_decision)
+        #: rows of the decision that no rule has matched yet
+        self._new_rows = self._of_decision.copy()
+        self._counts = ConditionCounts(table, 2)
+        self._continuations: dict[frozenset[int], _Continuations] = {}
 
     def find(self, add: AddRule, is_late: IsLate) -> bool:
         """Pass the rules on, one by one, until no condition beats chance; False if time was up before."""
@@ -55,98 +91,111 @@ class TestedRules:
             grown = self._grow(is_first)
             if not grown:
                 return True
-            numbers = self._without_idle(list(grown))
-            p_values = grown.values() if len(numbers) == len(grown) else self._p_values(numbers, is_first)
-            conditions = self._conditions(numbers)
-            rows = self._table.matching(conditions)
-            counts = self._table.counts_by_decision(rows)
-            add(CodedRule(conditions, self._decision, tuple(counts.tolist()), max(p_values)))
-            self._note_matched(rows)
+            needed = self._without_idle(grown)
+            p_value = max(self._p_value(needed[: n + 1], is_first) for n in range(len(needed)))
+            matched = self._row_sets.matching(needed)
+            conditions = tuple(self._table.conditions[number] for number in needed)
+            counts = self._table.counts_by_decision(self._row_sets.rows(matched))
+            add(CodedRule(conditions, self._decision, tuple(counts.tolist()), p_value))
+            self._new_rows &= ~matched
             is_first = False
         return False
 
-    def _conditions(self, numbers: Sequence[int]) -> tuple[CodedCondition, ...]:
-        return tuple(self._table.conditions[number] for number in numbers)
-
-    def _grow(self, is_first: bool) -> dict[int, float]:
-        """Add conditions until the rule is pure or none beats chance: their numbers, in order, with their p-values."""
-        grown: dict[int, float] = {}
-        counts = self._of_all
-        rows: Rows | None = None
+    def _grow(self, is_first: bool) -> Beginning:
+        """Add conditions until the rule is pure, or until none that matches a new row beats chance."""
+        grown: Beginning = ()
+        new_rows = self._new_rows
         limit = self._options.max_conditions
-        while counts.totals[_OTHER] and (limit is None or len(grown) < limit):
-            number, tail, n_candidates = least_likely(counts.of_conditions(), counts.totals, self._options.min_support)
-            if number < 0:
+        while limit is None or len(grown) < limit:
+            number = self._best_after(grown, new_rows)
+            if number is None:
                 break
-            p_value = self._adjusted(tail, n_candidates, is_first and not grown)
-            if p_value > self._options.alpha:
+            if is_first and not grown and not self._beats_chance_of_all(number):
                 break
-            grown[number] = p_value
-            rows = self._table.matching(self._conditions([number]), rows)
-            counts = self._counts_of(rows)
+            grown = (*grown, number)
+            new_rows = new_rows & self._row_sets.of_condition(number)
         return grown
 
-    def _counts_of(self, rows: Rows) -> ConditionCounts:
-        """The counts among some rows; valid until the next call."""
-        counts = self._of_matched
+    def _best_after(self, beginning: Beginning, new_rows: Words) -> int | None:
+        """The best condition after some others that matches one of the new rows which they match."""
+        following = self._following(beginning)
+        while following.n_used_up < len(following.numbers):
+            number = int(following.numbers[following.n_used_up])
+            if have_common(new_rows, self._row_sets.of_condition(number)):
+                return number
+            following.n_used_up += 1
+        return None
+
+    def _following(self, beginning: Beginning) -> _Continuations:
+        """What may follow some conditions."""
+        key = frozenset(beginning)  # what they match does not depend on their order
+        following = self._continuations.get(key)
+        if following is None:
+            following = self._look_at(beginning)
+            self._continuations[key] = following
+        return following
+
+    def _look_at(self, beginning: Beginning) -> _Continuations:
+        """Count how often every condition holds among the rows that a beginning matches."""
+        counts = self._counts
         counts.clear()
-        counts.add(rows, self._kinds)
-        return counts
+        counts.add(self._row_sets.rows(self._row_sets.matching(beginning)), self._kinds)
+        n_hits = int(counts.totals[_HIT])
+        n_rows = n_hits + int(counts.totals[_OTHER])
+        of_conditions = counts.of_conditions()
+        numbers, log_tails, n_candidates = beating_chance(
+            of_conditions, n_rows, n_hits, self._options.min_support, self._options.alpha
+        )
+        order = np.argsort(log_tails, kind="stable")
+        numbers = numbers[order]
+        most_hits_first = np.lexsort((numbers, -of_conditions[numbers, _HIT], ties(log_tails[order])))
+        return _Continuations(Share(n_hits, n_rows), n_candidates, numbers[most_hits_first].astype(np.int32))
 
-    def _adjusted(self, log_tail: float, n_candidates: int, is_first: bool) -> float:
-        """A tail times the number of conditions that were tried; for the first of all, times that of decisions."""
-        n_tried = n_candidates * (self._table.n_decisions if is_first else 1)
-        return min(1.0, math.exp(log_tail) * n_tried)
+    def _beats_chance_of_all(self, number: int) -> bool:
+        """Whether the first condition of all beats chance although it was chosen for one decision of several."""
+        n_tried = self._following(()).n_candidates * self._table.n_decisions
+        return bool(self._log_tail((number,)) <= as_good_as(math.log(self._options.alpha / n_tried)))
 
-    def _without_idle(self, numbers: list[int]) -> list[int]:
-        """Drop conditions, in the order grown, without which the share of the decision is no lower."""
-        masks = {number: self._table.matches(self._table.conditions[number]) for number in numbers}
-        hits, matched = self._hits(masks, numbers)
-        dropped = True
-        while dropped:
-            dropped = False
-            for number in list(numbers):
-                others = [other for other in numbers if other != number]
-                new_hits, new_matched = self._hits(masks, others)
-                if others and new_hits * matched >= hits * new_matched:
-                    numbers = others
-                    hits = new_hits
-                    matched = new_matched
-                    dropped = True
-        return numbers
+    def _p_value(self, conditions: Beginning, is_first: bool) -> float:
+        """The p-value of the last of some conditions: its tail times the number of conditions that were tried.
 
-    def _hits(self, masks: Mapping[int, Mask], numbers: Sequence[int]) -> tuple[int, int]:
-        """How many rows of the decision, and of all, meet some conditions."""
-        is_met = np.ones(len(self._table), np.bool_)
-        for number in numbers:
-            is_met &= masks[number]
-        weights = self._table.weights[is_met]
-        hits = weights[self._table.decisions[is_met] == self._decision]
-        return int(hits.sum()), int(weights.sum())
+        For the first of all it is multiplied by the number of decisions too.
+        """
+        n_tried = self._following(conditions[:-1]).n_candidates
+        if is_first and len(conditions) == 1:
+            n_tried *= self._table.n_decisions
+        return min(1.0, math.exp(self._log_tail(conditions)) * n_tried)
 
-    def _p_values(self, numbers: Sequence[int], is_first: bool) -> list[float]:
-        """The p-value of each condition among the rows that those before it match."""
-        p_values: list[float] = []
-        counts = self._of_all
-        rows: Rows | None = None
-        for number in numbers:
-            of_conditions = counts.of_conditions()
-            matched = of_conditions.sum(axis=1)
-            n_rows = int(counts.totals.sum())
-            n_candidates = int(((matched > 0) & (matched < n_rows)).sum())
-            n_hits = n_rows - int(counts.totals[_OTHER])
-            hits = int(matched[number] - of_conditions[number, _OTHER])
-            tail = 0.0
-            if hits * n_rows > int(matched[number]) * n_hits:
-                tail = log_tail(n_rows, n_hits, int(matched[number]), hits, np.inf)
-            p_values.append(self._adjusted(tail, n_candidates, is_first and not p_values))
-            rows = self._table.matching(self._conditions([number]), rows)
-            counts = self._counts_of(rows)
-        return p_values
+    def _log_tail(self, conditions: Beginning) -> float:
+        """Ln of the tail of the last of some conditions among the rows that the others match."""
+        among = self._following(conditions[:-1]).matched
+        matched = self._count(conditions)
+        if matched.n_hits * among.n_rows <= matched.n_rows * among.n_hits:
+            return 0.0
+        return float(log_tail(among.n_rows, among.n_hits, matched.n_rows, matched.n_hits, math.inf))
 
-    def _note_matched(self, rows: Rows) -> None:
-        """Some rule matches these rows."""
-        fresh = rows[self._kinds[rows] == _UNMATCHED]
-        self._of_all.add(fresh, self._kinds, -1)
-        self._kinds[fresh] = _MATCHED
-        self._of_all.add(fresh, self._kinds)
+    def _without_idle(self, grown: Beginning) -> Beginning:
+        """Drop conditions without which the share is no lower: each in turn, until none of them can go."""
+        needed = list(grown)
+        of_all = self._count(grown)
+        place = 0
+        n_kept = 0
+        without_each: list[Share] = []
+        while len(needed) > 1 and n_kept < len(needed):
+            if not without_each:
+                without_each = self._row_sets.count_without_each(needed, self._of_decision)
+            place %= len(needed)
+            without = without_each[place]
+            if without.n_hits * of_all.n_rows >= of_all.n_hits * without.n_rows:
+                del needed[place]
+                of_all = without
+                without_each = []
+                n_kept = 0
+            else:
+                place += 1
+                n_kept += 1
+        return tuple(needed)
+
+    def _count(self, conditions: Beginning) -> Share:
+        """How many rows meet some conditions."""
+        return self._row_sets.count(self._row_sets.matching(conditions), self._of_decision)
