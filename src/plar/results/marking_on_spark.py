@@ -139,11 +139,12 @@ def _with_keys(table: pyarrow.Table, keyed: _KeyedRows, words: DecisionWords) ->
 
     decisions, values = joint_codes(keyed.coded.decision)
     labels = [words.label(of_one) for of_one in zip(*values, strict=True)]
-    keys = pyarrow.array([*keyed.keys, None], pyarrow.binary())
     is_dropped = keyed.class_of < 0
-    key_of_row = keys.take(pyarrow.array(np.where(is_dropped, len(keyed.keys), keyed.class_of)))
-    label_of_row = pyarrow.array(labels, pyarrow.string()).take(pyarrow.array(decisions))
-    return table.append_column(_KEY, key_of_row).append_column(_DECISION, label_of_row)
+    keys = pyarrow.array([*keyed.keys, None], pyarrow.binary())
+    keys_of_rows = keys.take(pyarrow.array(np.where(is_dropped, len(keyed.keys), keyed.class_of)))
+    texts = pyarrow.array([*labels, None], pyarrow.string())
+    texts_of_rows = texts.take(pyarrow.array(np.where(is_dropped, len(labels), decisions)))
+    return table.append_column(_KEY, keys_of_rows).append_column(_DECISION, texts_of_rows)
 
 
 def _different_keys(table: pyarrow.Table, keyed: _KeyedRows, words: DecisionWords) -> pyarrow.Table:

@@ -10,11 +10,12 @@ import numpy as np
 from plar.bins import Cuts, Rule, bin_column
 from plar.coding.assemble import Counts, row_weights, rows_to_keep
 from plar.coding.codes import Column
+from plar.coding.missing import NO_SPELLINGS
 from plar.errors import NoRows
 from plar.grouping.partition import Index, Ints, distinct
 from plar.input.roles import Roles
 from plar.input.tables.granules import column_as_numbers
-from plar.input.tables.source import RowSource, encode_decision_and_weights
+from plar.input.tables.source import RowSource
 
 
 class RowClasses(NamedTuple):
@@ -49,20 +50,15 @@ class CodedRows(NamedTuple):
 
 def code_rows(source: RowSource, roles: Roles, names: Sequence[str], cuts: Mapping[str, Cuts]) -> CodedRows:
     """Code some of the conditions, and the decision; columns with cut points are cut there, whatever the roles say."""
-    decision = encode_decision_and_weights(source, roles)
-    weights = decision.pop() if roles.weights is not None else None
-    if roles.coded_y is not None:
-        decision = [roles.coded_y]
-    counts = np.ones(len(decision[0].codes), np.int64)
-    if weights is not None:
-        try:
-            counts = row_weights(weights, counts)
-        except NoRows:
-            counts = np.zeros_like(counts)
     # where missing values are no values, those of the other conditions matter too
     read_names = tuple(names) if roles.missing == "value" else roles.conditions
-    named_columns = list(zip(read_names, source.encode(read_names, roles.na), strict=True))
+    in_table = () if roles.coded_y is not None else roles.decision
+    read = [*read_names, *in_table]
+    columns = list(source.encode(read, roles.na)) if read else []
+    named_columns = list(zip(read_names, columns, strict=False))
+    decision = columns[len(read_names) :] if roles.coded_y is None else [roles.coded_y]
     named_decision = list(zip(roles.decision, decision, strict=True))
+    counts = _weights(source, roles, n_rows=len(decision[0].codes))
     policies = [roles.missing] * len(named_columns) + [roles.missing_decision] * len(named_decision)
     is_kept = rows_to_keep([*named_columns, *named_decision], counts, policies)
     column_of = dict(named_columns)
@@ -71,6 +67,18 @@ def code_rows(source: RowSource, roles: Roles, names: Sequence[str], cuts: Mappi
         decision=[_compared(column, name, roles, cuts) for name, column in named_decision],
         counts=np.where(is_kept, counts, 0),
     )
+
+
+def _weights(source: RowSource, roles: Roles, n_rows: int) -> Counts:
+    """The weight of each row, which may be 0 for all of them."""
+    counts = np.ones(n_rows, np.int64)
+    if roles.weights is None:
+        return counts
+    [weights] = source.encode([roles.weights], NO_SPELLINGS)
+    try:
+        return row_weights(weights, counts)
+    except NoRows:
+        return np.zeros_like(counts)
 
 
 def _compared(column: Column, name: str, roles: Roles, cuts: Mapping[str, Cuts]) -> Column:
