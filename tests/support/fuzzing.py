@@ -127,6 +127,10 @@ def as_reduct(rows: Sequence[tuple[Any, ...]], pick: random.Random) -> bytes:
     return _written(plar.reduce(_frame(rows), -1, measure=pick.choice(oracle.MEASURES)).save)
 
 
+def as_rules(rows: Sequence[tuple[Any, ...]], pick: random.Random) -> bytes:
+    return _written(plar.rules(_frame(rows), -1, kind=pick.choice(["tested", "certain", "possible"])).save)
+
+
 # --------------------------------------------------------------------------------------------------- the damage
 
 
@@ -279,6 +283,17 @@ def read_reduct(path: Path, data: bytes) -> None:
     again.unlink()
 
 
+def read_rules(path: Path, data: bytes) -> None:
+    """Load the rules, predict by them, and save them again."""
+    rules = plar.load(path)
+    str(rules), repr(rules), json.dumps(rules.to_dict()), rules.to_sql()
+    assert len(rules.predict(pl.DataFrame({name: [None, None] for name in NAMES}))) == 2
+    again = path.with_name("again.json")
+    rules.save(again)
+    assert plar.load(again) == rules
+    again.unlink()
+
+
 class Stop(Exception):
     """What ends a run in its middle."""
 
@@ -340,6 +355,7 @@ FORMATS = {
     "feather": Format("t.feather", as_arrow, may_end_process=True),
     "granules": Format("g.parquet", as_granules, read_granules),
     "reduct": Format("r.json", as_reduct, read_reduct),
+    "rules": Format("r.json", as_rules, read_rules),
     "checkpoint": Format("c.json", as_checkpoint, read_checkpoint),
 }
 

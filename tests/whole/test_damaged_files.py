@@ -18,7 +18,7 @@ from support.environment import TURNS, with_support
 
 CASES = 170 * TURNS
 #: whose checksum lets no damage pass that matters
-SEALED = ("checkpoint", "granules", "reduct")
+SEALED = ("checkpoint", "granules", "reduct", "rules")
 #: seconds for one case before it counts as hung; the slowest takes far less
 PATIENCE = 120
 #: seconds for Python to start and to load plar

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from plar.engines import SparkEngine
 from plar.granules import granule_files
 from plar.results.reduct import from_dict
 from plar.results.report.pages import page
+from plar.results.rules import from_dict as rules_from_dict
 from plar.search.checkpoint_file import Data, _data_differences
 from support.checkpoints import read_records, read_search, write_records, write_search
 
@@ -73,6 +75,101 @@ def test_forged_results() -> None:
             assert reduct._repr_html_(), (way, value)
             assert page(reduct), (way, value)
     assert 0 < accepted < 1000
+
+
+#: rules of every kind of condition, about numbers, dates, text and what is missing
+RULED: dict[str, Any] = {
+    "x": [None if i % 13 == 0 else i / 10 for i in range(120)],
+    "day": [date.fromordinal(738_000 + 7 * i % 120) for i in range(120)],
+    "word": ["u", "v", None] * 40,
+    "d": [["p", "q", "r"][(i > 50) + (i % 3 == 0)] for i in range(120)],
+}
+
+
+@pytest.mark.parametrize("kind", ["tested", "certain"])
+def test_forged_rules(kind: str) -> None:
+    """Either refused in one line, or rules that can be shown, written as SQL, saved, and that predict."""
+    rules = plar.rules(RULED, "d", kind=kind, alpha=0.5, max_conditions=2)
+    asked = {condition.operator for rule in rules for condition in rule.conditions}
+    assert asked == {"=", "<=", ">"}
+    saved = json.loads(json.dumps(replace(rules, rules=rules.rules[:4]).to_dict()))
+    assert {"x", "word"} <= {condition["column"] for rule in saved["rules"] for condition in rule["conditions"]}
+    new = {name: values[:7] for name, values in RULED.items()}
+    accepted = 0
+    for way in places(saved):
+        for value in [*ODD, "p", "=", "<=", ">", "word", "x", "2024-01-02", 2, 2**60]:
+            taken = outcome(partial(rules_from_dict, forged(saved, way, value)))
+            if taken is not None:
+                accepted += 1
+                works(taken, new, (way, value))
+    assert 0 < accepted < 2000
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """What a call returns; None if it is refused in one line."""
+    try:
+        return call()
+    except plar.PlarError as error:
+        said = str(error)
+    assert said.isprintable()
+    return None
+
+
+def works(rules: plar.Rules, new: Any, where: Any) -> None:
+    """Everything that can be asked of rules has an answer; a table may be refused in one line."""
+    assert str(rules), where
+    assert all(map(str, rules)), where
+    assert len(rules.to_frame()) == len(rules), where
+    for dialect in ("ansi", "sqlite", "spark"):
+        assert rules.to_sql("t", dialect), where
+    text = json.dumps(rules.to_dict())
+    assert json.dumps(rules_from_dict(json.loads(text)).to_dict()) == text, where
+    shares = outcome(partial(rules.predict_proba, new))
+    if shares is not None:
+        assert len(rules.predict(new)) == len(shares) == 7, where
+        assert rules.explain(new)["row"].n_unique() == 7, where
+        assert abs(shares.sum(axis=1) - 1).max() < 1e-9, where
+
+
+def test_rules_that_contradict_themselves() -> None:
+    """Each field by itself would do."""
+    saved = json.loads(json.dumps(plar.rules(RULED, "d").to_dict()))
+    ordered = next(
+        (i, j)
+        for i, rule in enumerate(saved["rules"])
+        for j, condition in enumerate(rule["conditions"])
+        if condition["column"] == "x"
+    )
+    place = ("rules", ordered[0], "conditions")
+    both = [
+        {"column": "x", "operator": "<=", "value": 1.0},
+        {"column": "x", "operator": "=", "value": "red"},
+    ]
+    times = [
+        {"column": "x", "operator": "<=", "value": "2024-01-02"},
+        {"column": "x", "operator": ">", "value": "12:30:00"},
+    ]
+    for conditions in (both, times):
+        with pytest.raises(plar.TableError, match="'rules' is missing or does not fit"):
+            rules_from_dict(forged(saved, place, conditions))
+    big = 10**400
+    huge = {**saved, "n_objects": 3 * big, "class_sizes": [big] * 3, "unmatched": [0] * 3, "rules": []}
+    with pytest.raises(plar.TableError, match="'n_objects' is missing or does not fit"):
+        rules_from_dict(huge)
+    assert rules_from_dict({**saved, "rules": []}).predict(RULED).tolist() == ["q"] * 120
+
+
+def test_rules_execute_nothing(tmp_path: Path) -> None:
+    """Names and values are text, wherever they come out."""
+    path = tmp_path / "r.json"
+    mark = tmp_path / "mark"
+    code = f"__import__('pathlib').Path({str(mark)!r}).touch()"
+    column = f"{{{code}}}"
+    rules = plar.rules({column: [code, "y"] * 20, "d": [f"{{{{{code}}}}}", "q"] * 20}, "d")
+    rules.save(path)
+    loaded = plar.load(path)
+    works(loaded, {column: [code] * 7}, None)
+    assert not mark.exists()
 
 
 def refused(path: Path, table: Any, **options: Any) -> None:

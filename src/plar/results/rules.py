@@ -401,22 +401,28 @@ def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Rules:
 
 def _check(rules: Rules) -> None:
     """Refuse rules that do not go with the table that they are about; TypeError names the field."""
+    for name, fits in _checks(rules):
+        if not fits:
+            raise TypeError(repr(name))
+
+
+def _checks(rules: Rules) -> Iterator[tuple[str, bool]]:
+    """Fields, and whether each fits those before it."""
     n_decisions = len(rules.decisions)
     sizes = rules.class_sizes
-    conditions = [condition for rule in rules.rules for condition in rule.conditions]
-    fits = {
-        "n_objects": 0 <= rules.n_objects <= _MOST_ROWS,
-        "rule_kind": rules.rule_kind in KINDS,
-        "decisions": n_decisions > 0 and len(set(map(repr, rules.decisions))) == n_decisions,
-        "class_sizes": len(sizes) == n_decisions and min(sizes, default=1) >= 0 and sum(sizes) == rules.n_objects,
-        "unmatched": len(rules.unmatched) == n_decisions
-        and all(0 <= n <= size for n, size in zip(rules.unmatched, sizes, strict=True)),
-        "decision": len(rules.decision) == 1,
-        "rules": all(_fits(rule, rules) for rule in rules.rules) and _are_of_one_kind(conditions),
-    }
-    for name, is_right in fits.items():
-        if not is_right:
-            raise TypeError(repr(name))
+    yield "rule_kind", rules.rule_kind in KINDS
+    yield "n_objects", 0 <= rules.n_objects <= _MOST_ROWS
+    yield "decision", len(rules.decision) == 1
+    yield "decisions", n_decisions > 0 and len(set(map(repr, rules.decisions))) == n_decisions
+    yield "class_sizes", len(sizes) == n_decisions and min(sizes) >= 0 and sum(sizes) == rules.n_objects
+    yield "unmatched", _are_up_to(rules.unmatched, sizes)
+    yield "rules", all(_fits(rule, rules) for rule in rules.rules)
+    yield "rules", _are_of_one_kind([condition for rule in rules.rules for condition in rule.conditions])
+
+
+def _are_up_to(counts: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether there is a count for each decision, of some of its rows."""
+    return len(counts) == len(sizes) and all(0 <= n <= size for n, size in zip(counts, sizes, strict=True))
 
 
 def _are_of_one_kind(conditions: Sequence[Condition]) -> bool:
@@ -432,9 +438,7 @@ def _are_of_one_kind(conditions: Sequence[Condition]) -> bool:
 
 def _fits(rule: Rule, rules: Rules) -> bool:
     """Whether a rule can be one of these: its columns, its decision, and numbers that follow from its counts."""
-    if rule.decision not in rules.decisions or len(rule.counts) != len(rules.decisions):
-        return False
-    if not all(0 <= n <= size for n, size in zip(rule.counts, rules.class_sizes, strict=True)):
+    if rule.decision not in rules.decisions or not _are_up_to(rule.counts, rules.class_sizes):
         return False
     if not all(condition.column in rules.attributes and condition.is_valid for condition in rule.conditions):
         return False
