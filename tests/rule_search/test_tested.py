@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -49,3 +50,29 @@ def test_rules_are_those_of_the_oracle(sample: RuleSample, limits: dict[str, Any
     check_numbers(result, table)
     assert result.complete
     assert result.certificate is None
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_hits", "n_values", "n_decisions"),
+    [(80, 1, 2, 2), (16, 2, 3, 2), (10, 3, 3, 2), (120, 1, 2, 3), (240, 1, 4, 3), (16, 3, 7, 4)],
+)
+def test_a_p_value_of_exactly_alpha_is_small_enough(n_rows: int, n_hits: int, n_values: int, n_decisions: int) -> None:
+    """Twenty to one, whichever way the logarithm of the tail is rounded."""
+    assert math.comb(n_rows, n_hits) == 20 * n_values * n_decisions
+    others = range(n_rows - n_hits)
+    values = ["b"] * n_hits + [f"v{i % (n_values - 1)}" for i in others]
+    decisions = ["y"] * n_hits + [f"n{i % (n_decisions - 1)}" for i in others]
+    result = plar.rules({"a": values, "d": decisions}, "d", alpha=0.05)
+    [rule] = [rule for rule in result if rule.decision == "y"]
+    assert as_rules([rule])[0].conditions == (("a", "=", "b"),)
+    assert rule.p_value == pytest.approx(0.05, rel=1e-12)
+    assert not [rule for rule in plar.rules({"a": values, "d": decisions}, "d", alpha=0.0499) if rule.decision == "y"]
+
+
+def test_the_rule_of_a_table_of_one_class() -> None:
+    table = {"a": [1, 2, 3], "d": ["y"] * 3}
+    [rule] = plar.rules(table, "d")
+    assert (rule.conditions, rule.counts, rule.p_value) == ((), (3,), None)
+    assert len(plar.rules(table, "d", min_support=3)) == 1
+    assert len(plar.rules(table, "d", min_support=4)) == 0
+    assert plar.rules(table, "d", min_support=4).predict({"a": [5]}).tolist() == ["y"]

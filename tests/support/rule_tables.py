@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
 
 import plar
+from plar.granules.granules import Granules
 from support import oracle
-from support.rules import Rule, RuleTable
+from support.rules import Condition, Rule, RuleTable
 from support.strategies import DECISION, WEIGHTS, Column, Sample, small_tables
 
 #: kinds of columns
@@ -35,14 +36,19 @@ class RuleSample:
         """The rules of plar."""
         return plar.rules(self.columns, **self.roles, **options)
 
-    def oracle_table(self, result: plar.Rules) -> RuleTable:
-        """What plar read, as the options say, with its columns and cut points."""
+    def granulate(self) -> Granules:
+        """The distinct rows, as `plar.rules` reads them."""
+        return plar.granulate(self.columns, **{"missing_decision": "drop", **self.roles})
+
+    def oracle_table(self, read: plar.Rules | Granules) -> RuleTable:
+        """What the oracle is to make of the table; columns and cut points are those that plar read."""
+        attributes = read.conditions if isinstance(read, Granules) else read.attributes
         kept = self._rows_left()
         columns: dict[str, Sequence[Hashable]] = {}
-        for name in (*result.attributes, *({DECISION, WEIGHTS} & set(self.columns))):
+        for name in (*attributes, *({DECISION, WEIGHTS} & set(self.columns))):
             columns[name] = [self.columns[name][row] for row in kept]
         weights = WEIGHTS if WEIGHTS in self.columns else None
-        return RuleTable(oracle.table(columns, DECISION, weights), result.cuts)
+        return RuleTable(oracle.table(columns, DECISION, weights), read.cuts)
 
     def _rows_left(self) -> list[int]:
         conditions = [column for name, column in self.columns.items() if name not in (DECISION, WEIGHTS)]
@@ -60,12 +66,14 @@ class RuleSample:
         return any(self.columns[WEIGHTS][row] if WEIGHTS in self.columns else 1 for row in self._rows_left())
 
 
-def as_rules(result: plar.Rules) -> list[Rule]:
+def as_rules(result: Iterable[plar.Rule]) -> list[Rule]:
     """The rules of plar as the oracle writes them."""
-    return [
-        Rule(tuple((c.column, c.operator, c.value) for c in rule.conditions), rule.decision, rule.p_value)
-        for rule in result
-    ]
+    return [Rule(tuple(map(as_condition, rule.conditions)), rule.decision, rule.p_value) for rule in result]
+
+
+def as_condition(condition: plar.Condition) -> Condition:
+    """A condition of plar as the oracle writes it."""
+    return condition.column, condition.operator, condition.value
 
 
 def said(result: plar.Rules) -> dict[str, Any]:

@@ -261,12 +261,13 @@ def _lem2_of(table: RuleTable, decision: Hashable, kind: str, limits: Limits) ->
 
 
 def _grow_lem2(table: RuleTable, goal: Rows, outside: Rows) -> list[Condition]:
-    """Add the condition that holds for most rows of the goal and excludes a row outside, until none of these is left."""
+    """Add the condition that holds for most rows of the goal and excludes one outside, until none of these is left."""
     conditions: list[Condition] = []
     while outside:
         useful = [(condition, rows) for condition, rows in table.candidates.items() if rows & goal and outside & ~rows]
-        # of equals, `min` takes the first
-        best, best_rows = min(useful, key=lambda found: (-table.size(found[1] & goal), table.size(found[1])))
+        most = max(table.size(rows & goal) for _, rows in useful)
+        ties = [(condition, rows) for condition, rows in useful if table.size(rows & goal) == most]
+        best, best_rows = min(ties, key=lambda tie: table.size(tie[1]))  # of equals the first
         conditions.append(best)
         goal &= best_rows
         outside &= best_rows

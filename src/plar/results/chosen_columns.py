@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from plar.options import Columns
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
@@ -16,4 +18,6 @@ def chosen_columns(attributes: object) -> Columns | None:
         return attributes.columns
     if isinstance(attributes, Relevant):
         return tuple(name for layer in attributes.layers for name in layer.attributes)
+    if isinstance(attributes, Iterator):
+        return tuple(attributes)  # they are looked at more than once
     return attributes  # type: ignore[return-value]  # refused later if it names no columns

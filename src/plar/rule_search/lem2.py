@@ -12,6 +12,7 @@ J. Grzymala-Busse: LERS, a system for learning from examples based on rough sets
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,13 @@ from plar.rule_search.kernels import most_covering
 #: kinds of rows: outside the set, and in it
 _OUTSIDE = 0
 _GOAL = 1
+
+
+class _FoundRule(NamedTuple):
+    """The conditions of a rule, and the rows of the concept that it matches."""
+
+    conditions: tuple[CodedCondition, ...]
+    covered: Rows
 
 
 class Lem2:
@@ -48,9 +56,7 @@ class Lem2:
         self._outside: Rows = np.flatnonzero(~concept).astype(np.uint32)
         #: rows of the concept that no rule matches yet
         self._uncovered = concept.copy()
-        self._rules: list[tuple[CodedCondition, ...]] = []
-        #: the rows of the concept that each rule matches
-        self._covered: list[Rows] = []
+        self._rules: list[_FoundRule] = []
         #: among all rows outside, and those of the goal
         self._of_all = ConditionCounts(table, 2)
         self._of_all.add(table.all_rows(), self._kinds)
@@ -59,16 +65,18 @@ class Lem2:
         self._of_matched = ConditionCounts(table, 2)
 
     def find(self, add: AddRule, is_late: IsLate) -> bool:
-        """Pass the rules on; False if time was up before all rows of the concept were matched."""
+        """Pass the rules on, after Ctrl-C too; False if time was up before all rows of the concept were matched."""
         finished = True
-        while self._uncovered.any():
-            if is_late():
-                finished = False
-                break
-            self._find_one()
-        for i in self._needed_rules():
-            counts = self._table.counts_by_decision(self._table.matching(self._rules[i]))
-            add(CodedRule(self._rules[i], self._decision, tuple(counts.tolist())))
+        try:
+            while self._uncovered.any():
+                if is_late():
+                    finished = False
+                    break
+                self._find_one()
+        finally:
+            for rule in self._needed_rules():
+                counts = self._table.counts_by_decision(self._table.matching(rule.conditions))
+                add(CodedRule(rule.conditions, self._decision, tuple(counts.tolist())))
         return finished
 
     def _find_one(self) -> None:
@@ -84,8 +92,7 @@ class Lem2:
         if is_too_long or is_too_small:
             self._note_done(goal)
             return
-        self._rules.append(tuple(conditions))
-        self._covered.append(covered)
+        self._rules.append(_FoundRule(tuple(conditions), covered))
         self._note_done(covered[self._uncovered[covered]])
 
     def _grow(self) -> tuple[list[CodedCondition], Rows]:
@@ -120,14 +127,15 @@ class Lem2:
         self._uncovered[rows] = False
         self._of_all.add(rows, self._kinds, -1)
 
-    def _needed_rules(self) -> list[int]:
-        """Numbers of the rules, in their order, without those whose rows others match; small rules go first."""
+    def _needed_rules(self) -> list[_FoundRule]:
+        """The rules, in their order, without those whose rows others match; small rules go first."""
         n_matching = np.zeros(len(self._table), np.int64)
-        for covered in self._covered:
-            n_matching[covered] += 1
+        for rule in self._rules:
+            n_matching[rule.covered] += 1
         needed = set(range(len(self._rules)))
-        for i in sorted(needed, key=lambda i: int(self._table.weights[self._covered[i]].sum())):
-            if (n_matching[self._covered[i]] > 1).all():
-                n_matching[self._covered[i]] -= 1
+        for i in sorted(needed, key=lambda i: int(self._table.weights[self._rules[i].covered].sum())):
+            covered = self._rules[i].covered
+            if (n_matching[covered] > 1).all():
+                n_matching[covered] -= 1
                 needed.remove(i)
-        return sorted(needed)
+        return [self._rules[i] for i in sorted(needed)]
