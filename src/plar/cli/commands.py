@@ -79,7 +79,7 @@ _APPROXIMATED = "The columns that are known (B); by default all. As a,b,c. Repea
 _CONTRADICTIONS = "Show so many contradictions, those with the most rows. Default: 10."
 _MARKED = "Write the table with a column that says which rows are certain, and one of possible decisions; - is stdout."
 _RULES_FILE = "Write the rules as JSON, for 'plar predict'; - is stdout."
-_PREDICTIONS = "Where the table with the predictions goes; its suffix says the format. Default: -, stdout."
+_PREDICTIONS = "Where the table with the predictions goes; its suffix says the format, and - is stdout."
 _REPORT = "Write an HTML page that explains the result; - is stdout."
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
 _REDUCTS_REPORT = "Write an HTML page: which columns are in which reducts; - is stdout."
@@ -290,7 +290,8 @@ def rules(
     attributes = _columns_known(searching.attributes, searching.reduct)
     if as_json and sql:
         raise ParameterError("--json and --sql would both write to stdout. Leave one out.")
-    check_targets(table, place, Targets(as_json or sql, Writing(), report, result=output))
+    printed = "--sql" if sql else None
+    check_targets(table, place, Targets(as_json, Writing(), report, result=output, printed=printed))
 
     def reading_of(_: str, reading: ReadOptions) -> ReadOptions:
         return reading_for_rules(reading, attributes)
@@ -403,11 +404,14 @@ def predict(
     messages: Messages,
 ) -> None:
     """Predict the decision of new rows by rules: writes the table with the prediction and its probability."""
+    from plar.input.tables.source import check_output
     from plar.results.prediction import PredictedTable
 
     table = TableOptions(file, format=format)
     writing = Writing(output, output_format)
     check_targets(table, Place(), Targets(as_json=False, writing=writing))
+    if output != STREAM:
+        check_output(output, [Path(rules)])
     loaded = plar.load(rules)
     if not isinstance(loaded, plar.Rules):
         raise TableError(f"{rules!r} holds no rules. Make them with plar rules -o.")

@@ -108,6 +108,8 @@ class Targets:
     proof: str | None = None
     #: the result itself, as JSON
     result: str | None = None
+    #: the option that has something else than text or JSON printed
+    printed: str | None = None
 
 
 @contextmanager
@@ -127,7 +129,7 @@ def check_targets(table: TableOptions, place: Place, targets: Targets, checkpoin
         "--proof": targets.proof,
         "--checkpoint": checkpoint,
     }
-    _check_streams(places, targets.as_json)
+    _check_streams(places, "--json" if targets.as_json else targets.printed)
     if output_format and output != STREAM:
         raise TableError("--output-format is for -o -; the suffix of a file says its format. Leave it out.")
     if output == STREAM and place.engine == "spark":
@@ -148,11 +150,11 @@ def stdout_suffix(writing: Writing) -> str:
     return _suffix(writing.output_format, OUTPUTS)
 
 
-def _check_streams(places: Mapping[str, str | None], as_json: bool) -> None:
-    """Refuse two things in one place."""
+def _check_streams(places: Mapping[str, str | None], printed: str | None) -> None:
+    """Refuse two things in one place; `printed` is the option that has something printed."""
     streams = [f"{option} -" for option, path in places.items() if path == STREAM]
-    if as_json:
-        streams.insert(0, "--json")
+    if printed:
+        streams.insert(0, printed)
     if len(streams) > 1:
         raise TableError(f"{' and '.join(streams)} would both write to stdout. Give one of them a file.")
     files = {option: path for option, path in places.items() if path and path != STREAM}

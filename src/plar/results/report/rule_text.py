@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from plar.errors import printable
 from plar.results.report.rule_facts import checks, lead, p_text, rules_by_class, share_out, unmatched_words
 from plar.results.report.rule_words import ALWAYS, RuleWords, class_name
 from plar.results.report.words import counted, percent, shortened
@@ -61,7 +60,7 @@ def summary(rules: Rules) -> str:
 
 def headline(rules: Rules) -> str:
     """How many rules there are, of which kind, and for what."""
-    target = ", ".join(map(printable, rules.decision))
+    target = ", ".join(rules.decision)
     n_rules = counted(len(rules), f"{rules.rule_kind} rule") if len(rules) else f"No {rules.rule_kind} rule"
     classes = counted(len(rules.decisions), "class", "classes")
     head = f"{n_rules} for {target!r} ({classes}, {counted(rules.n_objects, 'row')})"
