@@ -50,6 +50,8 @@ def mark_on_cluster(source: SparkSource, marking: Marking) -> DataFrame:
     from pyspark.sql import functions as sql
     from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+    from plar.engines.spark.session import quiet
+
     frame: DataFrame = source.data
     names = source.names
     new_fields = [StructField(_KEY, BinaryType()), StructField(_DECISION, StringType())]
@@ -57,11 +59,13 @@ def mark_on_cluster(source: SparkSource, marking: Marking) -> DataFrame:
     places = [f"c{place}" for place in range(len(names))]
     numbered = frame.toDF(*places)
     with_keys = _mapped(_with_keys, names, marking)
-    rows = numbered.mapInArrow(with_keys, StructType([*numbered.schema.fields, *new_fields]))
+    with quiet():
+        rows = numbered.mapInArrow(with_keys, StructType([*numbered.schema.fields, *new_fields]))
 
     used_names = _used(marking, names)
     used = select_places(frame, source.places(used_names)).toDF(*places[: len(used_names)])
-    keys = used.mapInArrow(_mapped(_different_keys, used_names, marking), StructType(new_fields))
+    with quiet():
+        keys = used.mapInArrow(_mapped(_different_keys, used_names, marking), StructType(new_fields))
     in_words = sql.udf(_in_words, StringType(), useArrow=False)
     undecided = (
         keys.groupBy(_KEY)

@@ -190,9 +190,10 @@ def _largest(granules: GranuleSet, pieces: Sequence[ClassSums], ask: Ask, limit:
     if not n_of_size or not limit:
         return []
     least_size, n_larger = _least_size(n_of_size, limit)
+    n_tied = n_of_size[least_size]
     tied = [_TiedClasses()]
-    if n_larger + n_of_size[least_size] > _SORTED_AT_ONCE:
-        tied = _first_tied(granules, ask, least_size, limit - n_larger)
+    if n_larger + n_tied > _SORTED_AT_ONCE:
+        tied = _first_tied(granules, ask, least_size, min(limit - n_larger, n_tied))
     coded_classes = [coded for of_piece in ask(partial(_collected, size=least_size, tied=tied)) for coded in of_piece]
     return _sorted(granules, coded_classes)[:limit]
 
