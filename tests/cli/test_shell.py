@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
@@ -11,9 +10,7 @@ import re
 import select
 import shutil
 import signal
-import struct
 import subprocess
-import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -23,31 +20,7 @@ import polars as pl
 import pytest
 
 import plar
-from support.shell import PLAR, TABLE, run
-
-
-def on_a_terminal(
-    *words: str, interrupt_at: bytes | None = None, width: int = 80, stdin_too: bool = False
-) -> tuple[int, str]:
-    """Exit code, and what stderr shows on a terminal."""
-    parent, child = pty.openpty()
-    fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    stdin = child if stdin_too else subprocess.DEVNULL
-    env = {**{k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}, "TERM": "xterm-256color"}
-    command = [PLAR, *words]
-    with subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=child, env=env) as process:
-        os.close(child)
-        shown = b""
-        try:
-            while piece := os.read(parent, 4096):
-                shown += piece
-                if interrupt_at and interrupt_at in shown:
-                    process.send_signal(signal.SIGINT)
-                    interrupt_at = None
-        except OSError:  # the terminal's end, on Linux
-            pass
-    os.close(parent)
-    return process.returncode, shown.decode()
+from support.shell import PLAR, TABLE, on_a_terminal, run
 
 
 def typed(command: list[str], dialogue: list[tuple[str, str]], folder: Path) -> None:
