@@ -79,15 +79,15 @@ def random_margins(pick: random.Random) -> Margins | None:
 def test_tails_keep_their_digits_in_tables_of_any_size(seed: int) -> None:
     pick = random.Random(seed)
     n_large = 0
-    for _ in range(1_000):
+    for _ in range(600):
         margins = random_margins(pick)
         if margins is None or not is_more_than_chance(margins):
             continue
         expected = float(exact_log_tail(*margins))
-        rounding = 2e-12 if margins[0] < 10**10 else 1e-10
-        assert abs(log_tail(*margins, math.inf) - expected) <= rounding * (1 - expected), margins
+        # those that differ by less than 1e-11 tie
+        assert abs(log_tail(*margins, math.inf) - expected) <= 1e-11 * (1 - expected), margins
         n_large += margins[0] > 10**8
-    assert n_large > 100
+    assert n_large > 30
 
 
 def test_the_hits_and_the_matched_rows_are_interchangeable() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ def check_numbers(result: plar.Rules, table: RuleTable) -> None:
 
 
 @settings(max_examples=300 * TURNS)
-@given(any_rule_tables(max_weight=6), LIMITS)
+@given(any_rule_tables(max_rows=300, max_weight=6), LIMITS)
 def test_rules_are_those_of_the_oracle(sample: RuleSample, limits: dict[str, Any]) -> None:
     result = sample.find(**limits)
     table = sample.oracle_table(result)
@@ -76,3 +77,14 @@ def test_the_rule_of_a_table_of_one_class() -> None:
     assert len(plar.rules(table, "d", min_support=3)) == 1
     assert len(plar.rules(table, "d", min_support=4)) == 0
     assert plar.rules(table, "d", min_support=4).predict({"a": [5]}).tolist() == ["y"]
+
+
+def test_sets_of_rows_that_are_given_up_are_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    pick = random.Random(6)
+    columns = {f"a{i}": [pick.randrange(40) for _ in range(500)] for i in range(5)}
+    decisions = [(a > 20) + (b > 30) * (a > 10) for a, b in zip(columns["a0"], columns["a1"], strict=True)]
+    table = {**columns, "d": decisions}
+    expected = plar.rules(table, "d", bins="quantile:20")
+    assert len(expected) > 3
+    monkeypatch.setattr("plar.rule_search.row_sets._LEAST_BYTES", 0)
+    assert tuple(plar.rules(table, "d", bins="quantile:20")) == tuple(expected)

@@ -91,9 +91,9 @@ def rule_tables(draw: st.DrawFn, max_rows: int = 60, max_weight: int = 5) -> Rul
     return sample if sample.has_rows() else RuleSample({"a0": [1], DECISION: [1]})
 
 
-def any_rule_tables(max_weight: int | None = None) -> st.SearchStrategy[RuleSample]:
+def any_rule_tables(max_rows: int = 60, max_weight: int | None = None) -> st.SearchStrategy[RuleSample]:
     """These, and small ones of which every cell is drawn, so that failures shrink; their weights may be huge."""
-    return st.one_of(rule_tables(), small_tables().map(lambda sample: _as_rule_sample(sample, max_weight)))
+    return st.one_of(rule_tables(max_rows), small_tables().map(lambda sample: _as_rule_sample(sample, max_weight)))
 
 
 def _as_rule_sample(sample: Sample, max_weight: int | None) -> RuleSample:
@@ -109,7 +109,7 @@ def random_rule_table(pick: random.Random, max_rows: int, max_weight: int) -> Ru
     hidden = [pick.randrange(4) for _ in range(n)]
     columns: dict[str, Column] = {}
     bins: dict[str, Any] = {}
-    for number in range(pick.randint(1, 5)):
+    for number in range(pick.choice([1, 2, 3, 4, 5, 8])):
         name = f"a{number}"
         kind = pick.choice(KINDS)
         column = _column(kind, n, hidden, list(columns.values()), pick)
@@ -154,7 +154,7 @@ def _decisions(columns: Mapping[str, Column], hidden: list[int], pick: random.Ra
     n_decisions = pick.choice([1, 2, 2, 3, 5])
     names = [f"class {j}" for j in range(n_decisions)]
     noise = pick.choice([0.0, 0.05, 0.3, 1.0])
-    causes = pick.sample(list(columns), k=min(len(columns), 2))
+    causes = pick.sample(list(columns), k=min(len(columns), pick.randint(1, 3)))
     by_columns = pick.random() < 0.5
     meaning: dict[Hashable, str] = {}
     decisions: Column = []
