@@ -13,7 +13,10 @@ from plar.options import Heading
 from support.environment import ROOT
 from support.shell import PLAR, run
 
-COMMANDS = ("select", "reduce", "relevant", "reducts", "core", "theta", "verify", "granulate", "engines", "schema")
+COMMANDS = (
+    *("select", "reduce", "relevant", "reducts", "core", "theta", "approximations", "rules", "predict"),
+    *("verify", "granulate", "engines", "schema"),
+)
 
 
 def help_of(*command: str, columns: int = 80) -> str:
@@ -35,9 +38,13 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that the examples name."""
     folder = tmp_path_factory.mktemp("clone")
     (folder / "examples").symlink_to(ROOT / "examples")
-    words = ("reduce", "examples/passengers.csv", "-d", "survived", "--search", "smallest", "--proof", "proof.json")
-    proven = run(*words, cwd=folder)
-    assert proven.returncode == 0, proven.stderr
+    table = ("examples/passengers.csv", "-d", "survived")
+    made = [
+        run("reduce", *table, "--search", "smallest", "--proof", "proof.json", cwd=folder),
+        run("rules", *table, "-o", "rules.json", cwd=folder),
+    ]
+    for done in made:
+        assert done.returncode == 0, done.stderr
     return folder
 
 

@@ -138,6 +138,15 @@ SELECT: dict[str, Case] = {
     "exclude": Case(["z"]),
     "keep": Case(["x"], {"x": [*range(40)], "d": ["p", "q"] * 20}),
 }
+#: `plar.rules` cuts numbers, and leaves rows without a decision out
+RULES: dict[str, Case] = {
+    "kind": Case("certain"),
+    "alpha": Case(1e-12),
+    "attributes": Case(["x"]),
+    "min_support": Case(25),
+    "max_conditions": Case(1, _grid()),
+    "missing_decision": _decided("value", ["u", "v"], ["p", ""]),
+}
 #: and so have scikit-learn's selectors, where numbers are always cut, by columns for an estimator of classes
 FEATURES: dict[str, Case] = {
     **SELECT,
@@ -171,6 +180,8 @@ def _case(entry: str, option: str) -> Case:
     if entry == "select":
         option = TARGET_WORDS.get(option, option)
         return SELECT.get(option) or CASES[option]
+    if entry == "rules":
+        return RULES.get(option) or CASES[option]
     if "Feature" in entry:
         return FEATURES.get(option) or CASES[option]
     return RELEVANT.get(option, CASES[option]) if "elevant" in entry else CASES[option]
@@ -220,6 +231,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "core": lambda data, case, **asked: plar.core(data, **asked),
     "theta": lambda data, case, **asked: plar.theta(data, case.attributes, **asked),
     "significance": lambda data, case, **asked: plar.significance(data, case.attributes, **asked),
+    "approximations": lambda data, case, **asked: _plain(plar.approximations(data, **asked).to_dict()),
+    "rules": lambda data, case, **asked: _plain(plar.rules(data, **asked).to_dict()),
     "granulate": lambda data, case, **asked: _granules(plar.granulate(data, **asked)),
     "read_table": lambda data, case, **asked: _granules(plar.read_table(data, **asked).granulate()),
 }
@@ -253,7 +266,8 @@ def _written(folder: Path, table: Table | str, encoding: str = "utf-8") -> Path:
         for entry in FUNCTIONS
         for option in options_of(getattr(plar, entry))
         if option not in BESIDE and (entry, option) != ("select", "decision_bins")
-    ],
+    ]
+    + [("rules", "attributes")],
 )
 def test_functions(tmp_path: Path, entry: str, option: str) -> None:
     case = _case(entry, option)
@@ -275,10 +289,12 @@ def test_relevant_refuses_what_it_does_not_take(option: str) -> None:
 # -- the shell -----------------------------------------------------------------------------------------------
 
 COMMANDS = {name: command.params for name, command in typer.main.get_command(app).commands.items()}  # type: ignore[attr-defined]
-#: options that say what is printed or written, and where; tested in test_cli.py, test_shell.py and test_report.py
-PRINTED = {"as_json", "quiet", "verbose", "output", "output_format", "output_bins", "report", "proof", "format", "file"}
+#: options that say what is printed or written, and where; tested in tests/cli and in test_report.py
+PRINTED = {"as_json", "sql", "quiet", "verbose", "output", "output_format", "output_bins", "report", "proof"} | {
+    *("format", "file")
+}
 SPARK_ONLY = {"master", "conf"}
-TESTED_BELOW = BESIDE | PRINTED | SPARK_ONLY | {"attributes"}
+TESTED_BELOW = BESIDE | PRINTED | SPARK_ONLY | {"attributes", "reduct"}
 #: options that the shell switches off, by what it calls that
 SWITCHED_OFF = {"no_header": "header"}
 
@@ -320,7 +336,7 @@ def _shell(entry: str, path: Path, case: Case, options: Options, capsys: pytest.
     return _plain(json.loads(capsys.readouterr().out))
 
 
-SHELL = ("select", "reduce", "relevant", "reducts", "core", "theta", "granulate")
+SHELL = ("select", "reduce", "relevant", "reducts", "approximations", "rules", "core", "theta", "granulate")
 
 
 @pytest.mark.filterwarnings("ignore::plar.PlarWarning")
@@ -341,8 +357,12 @@ def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.Captur
     without = _outcome(lambda: _shell(entry, path, case, base, capsys))
     outcome = _outcome(lambda: _shell(entry, path, case, asked, capsys))
     assert outcome != without
-    if entry in ("select", "reduce", "relevant"):  # the shell says what the function says
+    if entry in ("select", "reduce", "relevant", "rules"):  # the shell says what the function says
         assert outcome == json.loads(json.dumps(FUNCTIONS[entry](path, case, **asked)))
+
+
+def test_predict_has_no_options_but_those_of_what_is_written() -> None:
+    assert {parameter.name for parameter in COMMANDS["predict"]} <= PRINTED | {"rules"}
 
 
 # -- options that change how a result is found, or what is said meanwhile --------------------------------------
@@ -447,7 +467,7 @@ def test_engine_of_functions(entry: str) -> None:
     engine = Recording()
     FUNCTIONS[entry](SEARCHED, Case(None), decision="d", engine=engine)
     assert engine.asked[0] == "granulate"
-    assert ("open" in engine.asked) == (entry not in ("select", "granulate"))
+    assert ("open" in engine.asked) == (entry not in ("select", "rules", "granulate"))
 
 
 @pytest.mark.parametrize("entry", _commands_with("engine"))

@@ -635,13 +635,13 @@ COMMANDS: dict[Callable[..., None], HelpWords] = {
         "Compute the uncertainty left when some columns are known.",
         "plar theta examples/passengers.csv -d survived -a sex,class",
     ),
-    rules: HelpWords(
-        "Find rules: what the columns say about the decision.",
-        "plar rules examples/passengers.csv -d survived",
-    ),
     approximations: HelpWords(
         "Say which rows are certain, and which contradict others.",
         "plar approximations examples/passengers.csv -d survived -a sex,class",
+    ),
+    rules: HelpWords(
+        "Find rules: what the columns say about the decision.",
+        "plar rules examples/passengers.csv -d survived",
     ),
     predict: HelpWords(
         "Predict new rows by rules.",
