@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 import plar
+from plar.results.approximations import Contradiction, DecisionApproximation
 from plar.results.reduct import Certificate, Step
 from plar.results.rules import Condition, Rule, RuleCertificate
 from plar.results.selection import Rejection, SelectionStep, TargetAtValue, TargetByValue
@@ -30,7 +31,9 @@ def printed(*words: str) -> Any:
     return json.loads(subprocess.check_output([sys.executable, "-m", "plar", *words], text=True))
 
 
-def as_read(result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts | plar.Rules) -> Any:
+def as_read(
+    result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts | plar.Rules | plar.Approximations,
+) -> Any:
     return json.loads(json.dumps(result.to_dict(), allow_nan=False))
 
 
@@ -55,13 +58,17 @@ def test_the_schema_is_one() -> None:
         (Rule, "rule"),
         (Condition, "condition"),
         (RuleCertificate, "rule_certificate"),
+        (plar.Approximations, "approximations"),
+        (DecisionApproximation, "decision_approximation"),
+        (Contradiction, "contradiction"),
     ],
 )
 def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: str) -> None:
     names = [field.name for field in fields(kind) if field.name not in ("equivalent", "proof")]
-    if kind in (plar.Selection, plar.Relevant, plar.Rules):
+    if kind in (plar.Selection, plar.Relevant, plar.Rules, plar.Approximations):
         names.append("kind")
-    beside = ["checksum"] if kind in (plar.Reduct, plar.Selection, plar.Relevant, plar.Rules) else []  # in files only
+    results = (plar.Reduct, plar.Selection, plar.Relevant, plar.Rules, plar.Approximations)
+    beside = ["checksum"] if kind in results else []  # in files only
     assert sorted(PARTS[part]["properties"]) == sorted(names + beside)
     assert sorted(PARTS[part]["required"]) == sorted(names)
     assert PARTS[part]["additionalProperties"] is False
@@ -74,6 +81,8 @@ def test_it_has_the_settings_that_a_result_has() -> None:
     assert list(PARTS["selection"]["properties"]["settings"]["properties"]) == list(selection.settings)
     rules = plar.rules(TABLE, "x_wins")
     assert list(PARTS["rules"]["properties"]["settings"]["properties"]) == list(rules.settings)
+    approximations = plar.approximations(TABLE, "x_wins")
+    assert list(PARTS["approximations"]["properties"]["settings"]["properties"]) == list(approximations.settings)
 
 
 @given(tables())
@@ -98,6 +107,13 @@ def test_every_selection_fits(sample: Sample) -> None:
 def test_all_rules_fit(sample: Sample) -> None:
     for options in ({"alpha": 0.9}, {"kind": "certain"}, {"kind": "possible", "bins": None, "max_conditions": 1}):
         VALIDATOR.validate(as_read(plar.rules(sample.columns, **sample.roles, **options)))
+
+
+@given(tables())
+@settings(max_examples=30, deadline=None)
+def test_all_approximations_fit(sample: Sample) -> None:
+    for options in ({}, {"attributes": []}, {"missing": "drop", "attributes": sample.conditions[:1]}):
+        VALIDATOR.validate(as_read(plar.approximations(sample.columns, **sample.roles, **options)))
 
 
 @given(tables())
@@ -155,6 +171,11 @@ def test_what_is_wrong_is_refused() -> None:
     selection = as_read(plar.select(TABLE, "x_wins"))
     for wrong in ({"kind": "reduct"}, {"core": []}, {"alone": {"a": -1}}, {"by_values": {"a": {}}}, {"given": "some"}):
         assert not VALIDATOR.is_valid({**selection, **wrong})
+    approximations = as_read(plar.approximations(TABLE, "x_wins", attributes=[0]))
+    faults = [{"quality": 1.5}, {"kind": "rules"}, {"decision": []}, {"n_classes": -1}, {"more": 1}, {"settings": {}}]
+    faults += [{"by_decision": [{}]}, {"largest_contradictions": [{"values": [[]], "n_rows": 2, "counts": []}]}]
+    for wrong in faults:
+        assert not VALIDATOR.is_valid({**approximations, **wrong})
     rules = as_read(plar.rules(TABLE, "x_wins"))
     wrong_rules: list[dict[str, Any]] = [{"support": -1}, {"confidence": 1.5}, {"more": 1}, {"p_value": 2}]
     wrong_conditions = [
@@ -176,6 +197,7 @@ def test_what_is_wrong_is_refused() -> None:
     [
         ("reduce", (TABLE, "-d", "x_wins")),
         ("relevant", (TABLE, "-d", "x_wins")),
+        ("approximations", (TABLE, "-d", "x_wins", "-a", "0,1")),
         ("rules", (TABLE, "-d", "x_wins")),
         ("rules", (TABLE, "-d", "x_wins", "--kind", "certain")),
         ("core", (TABLE, "-d", "x_wins")),

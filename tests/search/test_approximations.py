@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import plar
+from plar.search import approximation as search_module
 from plar.uncertainty import approximation
 from support.approximations import Answer, Question, answer, random_question, shown
 from support.environment import TIC_TAC_TOE
@@ -260,14 +261,15 @@ def test_only_the_largest_are_kept(tmp_path: Path) -> None:
     assert (tmp_path / "a.json").stat().st_size < 400_000
 
 
-def test_many_decisions_are_kept_of_few_contradictions(monkeypatch: pytest.MonkeyPatch) -> None:
-    from plar.search import approximation as search
-
-    table = {"a": [0] * 50 + [1] * 50, "d": [f"d{i % 50}" for i in range(100)]}
-    assert len(plar.approximations(table, "d").largest()) == 2
-    monkeypatch.setattr(search, "MAX_COUNTS", 60)
-    result = plar.approximations(table, "d")
-    assert (result.n_contradictions, len(result.largest(None))) == (2, 1)
+def test_few_contradictions_of_many_decisions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"a": [i // 30 for i in range(1200)], "d": [f"d{i % 30}" for i in range(1200)]}
+    assert len(plar.approximations(table, "d").largest(None)) == 40
+    for n_counts, n_kept in ((0, 20), (30 * 25, 25)):
+        monkeypatch.setattr(search_module, "MAX_COUNTS", n_counts)
+        result = plar.approximations(table, "d")
+        assert (result.n_contradictions, len(result.largest(None))) == (40, n_kept)
+        assert len(result.contradictions()) == 20
+        assert "and 30 more" in str(result)
 
 
 @pytest.mark.parametrize("limit", [-1, True, 1.5, "3"])

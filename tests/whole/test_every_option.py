@@ -294,7 +294,7 @@ PRINTED = {"as_json", "sql", "quiet", "verbose", "output", "output_format", "out
     *("format", "file")
 }
 SPARK_ONLY = {"master", "conf"}
-TESTED_BELOW = BESIDE | PRINTED | SPARK_ONLY | {"attributes", "reduct"}
+TESTED_BELOW = BESIDE | PRINTED | SPARK_ONLY | {"attributes", "reduct", "contradictions"}
 #: options that the shell switches off, by what it calls that
 SWITCHED_OFF = {"no_header": "header"}
 
@@ -357,7 +357,7 @@ def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.Captur
     without = _outcome(lambda: _shell(entry, path, case, base, capsys))
     outcome = _outcome(lambda: _shell(entry, path, case, asked, capsys))
     assert outcome != without
-    if entry in ("select", "reduce", "relevant", "rules"):  # the shell says what the function says
+    if entry in ("select", "reduce", "relevant", "rules", "approximations"):  # the shell says what the function says
         assert outcome == json.loads(json.dumps(FUNCTIONS[entry](path, case, **asked)))
 
 
@@ -379,6 +379,10 @@ class Recording(Engine):
     def open(self, granules: Any, measure: Any, watch: Any = None) -> Any:
         self.asked.append("open")
         return LocalEngine().open(granules, measure, watch)
+
+    def approximate(self, granules: Any, attributes: Any, limit: int) -> Any:
+        self.asked.append("approximate")
+        return super().approximate(granules, attributes, limit)
 
     def granulate(self, table: Any) -> Any:
         self.asked.append("granulate")
@@ -467,7 +471,8 @@ def test_engine_of_functions(entry: str) -> None:
     engine = Recording()
     FUNCTIONS[entry](SEARCHED, Case(None), decision="d", engine=engine)
     assert engine.asked[0] == "granulate"
-    assert ("open" in engine.asked) == (entry not in ("select", "rules", "granulate"))
+    assert ("open" in engine.asked) == (entry not in ("select", "rules", "approximations", "granulate"))
+    assert ("approximate" in engine.asked) == (entry == "approximations")
 
 
 @pytest.mark.parametrize("entry", _commands_with("engine"))

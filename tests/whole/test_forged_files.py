@@ -17,6 +17,7 @@ import pytest
 import plar
 from plar.engines import SparkEngine
 from plar.granules import granule_files
+from plar.results.approximations import from_dict as approximations_from_dict
 from plar.results.reduct import from_dict
 from plar.results.report.pages import page
 from plar.results.rules import from_dict as rules_from_dict
@@ -157,6 +158,30 @@ def test_rules_that_contradict_themselves() -> None:
     with pytest.raises(plar.TableError, match="'n_objects' is missing or does not fit"):
         rules_from_dict(huge)
     assert rules_from_dict({**saved, "rules": []}).predict(RULED).tolist() == ["q"] * 120
+
+
+def test_forged_approximations() -> None:
+    """Either refused in one line, or approximations that can be shown, saved, and that mark a table, or say why not."""
+    table = {"x": [0.5, 0.5, 2.0, None, 2.0, 0.5], "t": ["u", "u", "v", "v", "u", "u"], "d": [1, 2, 1, 2, 1, 5]}
+    result = plar.approximations(table, "d", bins={"x": [1.0]}, decision_bins=[1.5, 3.0])
+    assert result.largest()
+    saved = json.loads(json.dumps(result.to_dict()))
+    accepted = 0
+    for way in places(saved):
+        for value in ODD:
+            taken = outcome(partial(approximations_from_dict, forged(saved, way, value)))
+            if taken is None:
+                continue
+            accepted += 1
+            assert str(taken), (way, value)
+            assert taken._repr_html_(), (way, value)
+            assert len(taken.contradictions(None)) == len(taken.largest_contradictions), (way, value)
+            assert len(taken.to_frame()) == len(taken.by_decision), (way, value)
+            text = json.dumps(taken.to_dict())
+            assert json.dumps(approximations_from_dict(json.loads(text)).to_dict()) == text, (way, value)
+            marked = outcome(partial(taken.mark, table))
+            assert marked is None or len(marked) == 6, (way, value)
+    assert 0 < accepted < 1000
 
 
 def test_rules_execute_nothing(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ from support.signatures import default_of, options_of
 READING = {field.name: field.default for field in fields(ReadOptions)}
 
 
-FUNCTIONS = ["reduce", "relevant", "reducts", "core", "theta", "significance", "granulate", "read_table", "verify"]
+FUNCTIONS = [
+    *("reduce", "relevant", "reducts", "approximations", "core", "theta", "significance", "granulate", "read_table"),
+    "verify",
+]
 #: how every function runs
 RUNNING = {"engine", "n_jobs", "memory_limit", "verbose", "progress"}
 

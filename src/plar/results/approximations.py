@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.column_names import free_name
 from plar.errors import Parameter, ParameterError, TableError, invalid
 from plar.matching.condition import ConditionValue
@@ -24,9 +25,10 @@ __all__ = ["Approximations", "Contradiction", "DecisionApproximation"]
 #: the value of the decision; several, if there are several decision columns
 DecisionKey: TypeAlias = ConditionValue | tuple[ConditionValue, ...]
 
-#: contradictions that a result holds, the largest, as long as they have not more counts than this together
+#: how many contradictions a result holds, the largest: fewer if they have more counts, but at least the minimum
 MAX_CONTRADICTIONS: Final = 1_000
 MAX_COUNTS: Final = 100_000
+MIN_CONTRADICTIONS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ class Approximations:
         rows = [(a.label, a.n_rows, a.lower, a.upper, a.boundary, a.accuracy) for a in self.by_decision]
         return pl.DataFrame(rows, schema=schema, orient="row")
 
-    def contradictions(self, limit: int | None = 20) -> polars.DataFrame:
+    def contradictions(self, limit: int | None = MIN_CONTRADICTIONS) -> polars.DataFrame:
         """Rows that are equal in all columns and have different decisions, as a polars frame: most rows first.
 
         A row of the frame is a combination of values. Its columns are `attributes`, then ``rows``, and for each
@@ -218,7 +220,7 @@ class Approximations:
             columns[free_name(label, columns)] = [of_one.get(number, 0) for of_one in counts]
         return pl.DataFrame(columns)
 
-    def largest(self, limit: int | None = 20) -> tuple[Contradiction, ...]:
+    def largest(self, limit: int | None = MIN_CONTRADICTIONS) -> tuple[Contradiction, ...]:
         """The same contradictions as `Contradiction` objects."""
         kept = self.largest_contradictions
         if limit is None:
@@ -324,15 +326,11 @@ def _checks(result: Approximations) -> Iterator[tuple[str, bool]]:
 
 def _fits(approximation: DecisionApproximation, result: Approximations) -> bool:
     """Whether the numbers of a decision can be right."""
-    again = make_decision(
-        approximation.values,
-        approximation.label,
-        approximation.n_rows,
-        approximation.lower,
-        approximation.upper,
-    )
-    is_ordered = 0 <= approximation.lower <= approximation.n_rows <= approximation.upper <= result.n_objects
-    return is_ordered and len(approximation.values) == len(result.decision) and approximation == again
+    one = approximation
+    if not 0 <= one.lower <= one.n_rows <= one.upper <= result.n_objects <= MAX_OBJECTS:
+        return False
+    again = make_decision(one.values, one.label, one.n_rows, one.lower, one.upper)
+    return one == again and len(one.values) == len(result.decision)
 
 
 def _is_possible(contradiction: Contradiction, result: Approximations) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from plar.bins import Cuts
 from plar.coding.codes import joint_codes
 from plar.coding.column_names import free_name
-from plar.errors import TableError, shown_names
+from plar.errors import NoRows, TableError, shown_names
 from plar.grouping.partition import Index, distinct
 from plar.input.roles import Roles
 from plar.input.tables.coded_rows import CodedRows, RowClasses, code_rows
@@ -22,6 +22,7 @@ from plar.input.tables.spark import SharedFiles, SparkSource
 from plar.input.tables.table import DecisionTable, open_source, with_roles
 from plar.options import ReadOptions
 from plar.results.decision_words import DecisionWords, joined
+from plar.results.reading import reading_as
 from plar.runtime.lazy_polars import pl
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def mark(approximations: Approximations, data: Any, y: Any = None) -> Any:
 def _opened(approximations: Approximations, data: Any, y: Any) -> DecisionTable:
     """Open a table that has the columns of the result, with the options that its own was read with."""
     settings = approximations.settings
-    reading = {name: settings[name] for name in _READING if name in settings}
+    reading = reading_as(settings, _READING, data)
     options = ReadOptions(decision=None if y is not None else list(approximations.decision), y=y, **reading)
     source = data.source if isinstance(data, DecisionTable) else open_source(data, options)
     if isinstance(source, SharedFiles):
@@ -91,13 +92,22 @@ def _opened(approximations: Approximations, data: Any, y: Any) -> DecisionTable:
 
 def _marked_frame(source: RowSource, marking: Marking) -> polars.DataFrame:
     """The rows of this machine with two columns more."""
-    frame = source.to_frame()
+    try:
+        frame = source.to_frame()
+    except NoRows:  # of text, whose columns have no types
+        frame = pl.DataFrame(schema=dict.fromkeys(source.names, pl.String))
+    if not len(frame):
+        nothing = pl.Series([], dtype=pl.String)
+        return _with(frame, nothing, nothing)
     if isinstance(source, FrameSource):
         source = FrameSource(frame, source.names)
     coded = code_rows(source, marking.roles, marking.attributes, marking.cuts)
     if len(coded.counts) != len(frame):
         raise TableError(f"y has {len(coded.counts)} labels for {len(frame)} rows. Pass one label for each row.")
-    approximation, possible = _judged(coded, marking.words)
+    return _with(frame, *_judged(coded, marking.words))
+
+
+def _with(frame: polars.DataFrame, approximation: polars.Series, possible: polars.Series) -> polars.DataFrame:
     return frame.with_columns(
         approximation.alias(free_name(APPROXIMATION, frame.columns)),
         possible.alias(free_name(POSSIBLE, frame.columns)),

@@ -15,14 +15,14 @@ from plar.coding.column_names import free_name
 from plar.coding.shown_values import shown_value
 from plar.coding.times import TimeCuts, kind_of_times
 from plar.errors import TableError, shown_names
-from plar.files.find import find_files, format_of, on_disk
 from plar.input.tables.source import ColumnChoice, RowSource, sink_frame
 from plar.input.tables.spark import SharedFiles, SparkSource
-from plar.input.tables.table import TEXT_FORMATS, DecisionTable, open_source
+from plar.input.tables.table import DecisionTable, open_source
 from plar.matching.condition import EQUAL, Condition, ConditionValue
 from plar.matching.matcher import CodedConditions, RuleMatcher
 from plar.matching.value_groups import group_values
 from plar.options import ReadOptions
+from plar.results.reading import reading_as
 from plar.results.report.rule_words import RuleWords
 from plar.results.report.words import half_open
 from plar.results.rules import EVIDENCE_UNITS, Rules, as_array
@@ -184,11 +184,7 @@ def open_rows(rules: Rules, data: Any) -> NewRows | ClusterRows:
 
 def _reading_of(rules: Rules, data: Any) -> ReadOptions:
     """How a table is read to be compared with that of the rules."""
-    options = {name: rules.settings[name] for name in _READING if name in rules.settings}
-    is_path = isinstance(data, (str, os.PathLike))
-    if is_path and any(format_of(on_disk(file), as_text=False) not in TEXT_FORMATS for file in find_files(data)):
-        options.pop("separator", None)  # which would have it read as text
-    return ReadOptions(**options)
+    return ReadOptions(**reading_as(rules.settings, _READING, data))
 
 
 def _coded(rules: Rules, rows: NewRows) -> tuple[RuleMatcher, CodedConditions]:

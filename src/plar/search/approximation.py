@@ -13,6 +13,7 @@ from plar.options import Columns
 from plar.results.approximations import (
     MAX_CONTRADICTIONS,
     MAX_COUNTS,
+    MIN_CONTRADICTIONS,
     Approximations,
     Contradiction,
     DecisionApproximation,
@@ -100,9 +101,9 @@ def _contradictions(
 ) -> Iterator[Contradiction]:
     """The largest contradictions, as many as a result holds."""
     n_counts = 0
-    for contradiction in approximation.contradictions:
+    for place, contradiction in enumerate(approximation.contradictions):
         n_counts += len(contradiction.counts)
-        if n_counts > MAX_COUNTS:
+        if n_counts > MAX_COUNTS and place >= MIN_CONTRADICTIONS:
             return
         numbers = [number_of[code] for code in contradiction.decisions]
         yield Contradiction(
