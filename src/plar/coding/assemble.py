@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.coding.codes import Column, take_rows
+from plar.coding.row_limit import MAX_OBJECTS
 from plar.errors import AllRowsDropped, Given, NoRows, TableError
 from plar.grouping.partition import Codes, distinct
 from plar.runtime.parallel import in_threads
 
 Counts: TypeAlias = NDArray[np.int64]
-#: counts are exact up to this many objects
-MAX_OBJECTS = 1 << 40
 
 
 class BadWeight(TableError):

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plar.bins import Cuts
-from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.codes import Column, encode_distinct
 from plar.coding.index_like import Profile
+from plar.coding.row_limit import MAX_OBJECTS
 from plar.coding.series import check_threads, encode_series
 from plar.coding.times import TimeCuts
 from plar.errors import TableError, reason_of

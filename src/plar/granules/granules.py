@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plar.bins import Cuts
-from plar.coding.assemble import MAX_OBJECTS, check_objects, count_missing, merge_equal, merge_equal_rows
+from plar.coding.assemble import check_objects, count_missing, merge_equal, merge_equal_rows
 from plar.coding.codes import Column, concat_columns, joint_codes, recode
 from plar.coding.column_names import positions_of
 from plar.coding.index_like import Profile, index_like, merged_profiles
+from plar.coding.row_limit import MAX_OBJECTS
 from plar.coding.shown_values import first_in_order
 from plar.errors import AllRowsDropped, NoRows, PythonOnly, TableError
 from plar.files.find import find_files

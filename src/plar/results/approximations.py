@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from plar.coding.assemble import MAX_OBJECTS
 from plar.coding.column_names import free_name
+from plar.coding.row_limit import MAX_OBJECTS
 from plar.errors import Parameter, ParameterError, TableError, invalid
 from plar.matching.condition import ConditionValue
 from plar.results.from_json import from_json

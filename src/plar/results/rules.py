@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from plar.coding.row_limit import MAX_OBJECTS
 from plar.errors import TableError
 from plar.matching.condition import Condition, ConditionValue
 from plar.results.from_json import from_json
@@ -29,8 +30,6 @@ __all__ = ["Condition", "Rule", "RuleCertificate", "Rules"]
 KINDS: Final = ("tested", "certain", "possible")
 #: evidence is counted in millionths of a nat, so that sums do not depend on their order
 EVIDENCE_UNITS: Final = 1_000_000
-#: plar counts exactly up to this many rows
-_MOST_ROWS: Final = 1 << 53
 #: rows of the prior that are added to those that a rule matches
 _SMOOTHING: Final = 2
 
@@ -411,7 +410,7 @@ def _checks(rules: Rules) -> Iterator[tuple[str, bool]]:
     n_decisions = len(rules.decisions)
     sizes = rules.class_sizes
     yield "rule_kind", rules.rule_kind in KINDS
-    yield "n_objects", 0 <= rules.n_objects <= _MOST_ROWS
+    yield "n_objects", 0 <= rules.n_objects <= MAX_OBJECTS
     yield "decision", len(rules.decision) == 1
     yield "decisions", n_decisions > 0 and len(set(map(repr, rules.decisions))) == n_decisions
     yield "class_sizes", len(sizes) == n_decisions and min(sizes) >= 0 and sum(sizes) == rules.n_objects
