@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -533,7 +534,8 @@ def find_cuts(rule: Rule, numbers: Floats, counts: Counts, decision_codes: Array
 def _width_points(values: Floats, k: int) -> Floats:
     low = float(values[0])
     high = float(values[-1])
-    scale = 2.0 if math.isinf(high - low) else 1.0
+    # so that neither the range nor a point that is rounded up overflows
+    scale = 4.0 if high - low > sys.float_info.max / 4 else 1.0
     return np.linspace(low / scale, high / scale, k + 1)[1:-1] * scale
 
 

@@ -103,6 +103,7 @@ def test_widths() -> None:
     assert cut(Rule("width", 4), [5.0, 5.0]) == ()
     top = np.finfo(float).max
     assert cut(Rule("width", 2), [-top, top]) == (0.0,)
+    assert len(cut(Rule("width", 11), [5.38817008745942e307, top])) == 10  # the last step was rounded beyond it
     tiny = np.nextafter(1.0, 2.0)
     assert cut(Rule("width", 8), [1.0, tiny]) == (1.0,)
 
