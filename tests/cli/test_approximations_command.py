@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -57,9 +58,13 @@ def test_the_marked_table(tmp_path: Path, suffix: str) -> None:
     output = tmp_path / f"marked{suffix}"
     done = run(*ASKED, "-o", str(output))
     assert (done.returncode, done.stderr) == (0, f"Wrote {output}.\n")
-    read = {".csv": pl.read_csv, ".parquet": pl.read_parquet, ".ndjson": pl.read_ndjson}[suffix]
+    readers: dict[str, Callable[[Path], pl.DataFrame]] = {
+        ".csv": pl.read_csv,
+        ".parquet": pl.read_parquet,
+        ".ndjson": pl.read_ndjson,
+    }
     expected = plar.approximations(TABLE, "x_wins", attributes=[0, 1]).mark(TABLE)
-    assert read(output).equals(expected)
+    assert readers[suffix](output).equals(expected)
 
 
 def test_streams() -> None:

@@ -134,10 +134,9 @@ def test_few_jobs_and_nothing_stays(spark: Any, rows: Any, attributes: list[str]
 
 
 def test_granules_on_the_cluster_are_kept(spark: Any, rows: Any) -> None:
-    with (
-        SparkEngine(session=spark, layout="columns", partitions=3) as engine,
-        plar.granulate(rows, "d", engine=engine) as granules,
-    ):
+    engine = SparkEngine(session=spark, layout="columns", partitions=3)
+    granules: Any = plar.granulate(rows, "d", engine=engine)
+    with engine, granules:
         for attributes in (None, ["t"], []):
             expected = asked(table(), {"attributes": attributes})
             result = plar.approximations(granules, attributes=attributes, engine=engine)

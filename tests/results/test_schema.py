@@ -112,7 +112,8 @@ def test_all_rules_fit(sample: Sample) -> None:
 @given(tables())
 @settings(max_examples=30, deadline=None)
 def test_all_approximations_fit(sample: Sample) -> None:
-    for options in ({}, {"attributes": []}, {"missing": "drop", "attributes": sample.conditions[:1]}):
+    asked: list[dict[str, Any]] = [{}, {"attributes": []}, {"missing": "drop", "attributes": sample.conditions[:1]}]
+    for options in asked:
         VALIDATOR.validate(as_read(plar.approximations(sample.columns, **sample.roles, **options)))
 
 

@@ -139,7 +139,7 @@ def test_the_worked_example_of_the_paper() -> None:
     ids=["mapping", "polars", "pandas", "numpy", "weights", "dropped"],
 )
 def test_a_table_without_rows(data: Any, tmp_path: Path) -> None:
-    options = {"weights": "w"} if "w" in data else {"missing": "drop"}
+    options: dict[str, Any] = {"weights": "w"} if "w" in data else {"missing": "drop"}
     result = plar.approximations(data, 1, **options)
     assert (result.by_decision, result.n_objects, result.quality, result.n_contradictions) == ((), 0, 1.0, 0)
     assert len(result.notes) == 1
