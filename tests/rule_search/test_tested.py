@@ -11,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
+from plar.options import RuleOptions
+from plar.rule_search.coded_table import CodedTable
+from plar.rule_search.row_sets import RowSets
+from plar.rule_search.tested import TestedRules
 from support.environment import TURNS
-from support.rule_tables import RuleSample, any_rule_tables, as_rules
-from support.rules import Limits, RuleTable, beats_chance, statistics, unmatched
+from support.rule_tables import RuleSample, any_rule_tables, as_condition, as_rules
+from support.rules import Limits, RuleTable, beats_chance, statistics, unmatched, without_idle
 
 LIMITS = st.fixed_dictionaries(
     {
@@ -68,6 +72,57 @@ def test_a_p_value_of_exactly_alpha_is_small_enough(n_rows: int, n_hits: int, n_
     assert as_rules([rule])[0].conditions == (("a", "=", "b"),)
     assert rule.p_value == pytest.approx(0.05, rel=1e-12)
     assert not [rule for rule in plar.rules({"a": values, "d": decisions}, "d", alpha=0.0499) if rule.decision == "y"]
+
+
+def test_a_p_value_of_exactly_alpha_is_small_enough_for_a_second_condition() -> None:
+    """Of the 16 rows with s = 1, C(16, 2) = 120 ways to choose two, and six conditions tell them apart."""
+    of_others = ["v1", "v2", "v3", "v4", "v5"] * 3
+    values = ["b", "b", *of_others[:14], *["b"] * 384]
+    table = {"s": [1] * 16 + [0] * 384, "a": values, "d": ["y"] * 2 + ["n"] * 398}
+    [rule] = [rule for rule in plar.rules(table, "d", alpha=0.05) if rule.decision == "y"]
+    assert as_rules([rule])[0].conditions == (("s", "=", 1), ("a", "=", "b"))
+    assert rule.p_value == pytest.approx(0.05, rel=1e-12)
+
+
+def test_of_equal_tails_the_larger_support_is_taken() -> None:
+    """For half of the rows, all eight of one value are as unlikely as none of eight of another one."""
+    decisions = ["y"] * 20 + ["n"] * 20
+    table = {
+        "a": ["p"] * 8 + ["q"] * 6 + ["r"] * 6 + ["q"] * 10 + ["r"] * 10,
+        "b": ["s"] * 32 + ["t"] * 8,
+        "d": decisions,
+    }
+    of_y = [rule for rule in plar.rules(table, "d", max_conditions=1) if rule.decision == "y"]
+    assert [(rule.conditions, rule.counts) for rule in of_y] == [((plar.Condition("b", "=", "s"),), (12, 20))]
+
+
+@settings(max_examples=150 * TURNS)
+@given(any_rule_tables(max_rows=150, max_weight=6), st.randoms(use_true_random=False))
+def test_idle_conditions_are_dropped_in_turn(sample: RuleSample, pick: random.Random) -> None:
+    """Of any conditions that some row of the decision meets."""
+    granules = sample.granulate()
+    table = CodedTable.of(granules)
+    expected = sample.oracle_table(granules)
+    row = pick.randrange(len(table))
+    met = [number for number, condition in enumerate(table.conditions) if table.matches(condition)[row]]
+    numbers = tuple(pick.sample(met, min(len(met), pick.randint(1, 6))))
+    if not numbers:
+        return
+    conditions = [as_condition(table.condition(table.conditions[number])) for number in numbers]
+    decision = int(table.decisions[row])
+    of_decision = list(expected.decisions.values())[decision]
+    needed = TestedRules(table, decision, RuleOptions(), RowSets(table))._without_idle(numbers)
+    left = [as_condition(table.condition(table.conditions[number])) for number in needed]
+    assert left == without_idle(expected, of_decision, conditions)
+
+
+def test_a_condition_may_become_idle_when_another_one_goes() -> None:
+    columns = {"a": [1, 1, 0, 0, 1], "b": [1, 1, 1, 0, 1], "c": [1, 0, 1, 1, 1], "d": [0, 0, 0, 1, 1]}
+    table = CodedTable.of(plar.granulate(columns, "d"))
+    asked = [plar.Condition(name, "=", 1) for name in "abc"]
+    numbers = [[table.condition(coded) for coded in table.conditions].index(condition) for condition in asked]
+    search = TestedRules(table, 1, RuleOptions(), RowSets(table))
+    assert search._without_idle(tuple(numbers)) == (numbers[2],)  # first b goes, then a, which was needed with b
 
 
 def test_the_rule_of_a_table_of_one_class() -> None:

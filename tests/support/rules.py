@@ -294,7 +294,7 @@ def _tested_of(table: RuleTable, decision: Hashable, limits: Limits) -> list[Rul
         grown = _grow_tested(table, of_decision, fresh, limits, is_first=not rules)
         if not grown:
             return rules
-        conditions = _without_idle(table, of_decision, list(grown))
+        conditions = without_idle(table, of_decision, list(grown))
         p_values = list(grown.values())
         if len(conditions) < len(grown):
             p_values = _p_values(table, of_decision, conditions, is_first=not rules)
@@ -377,7 +377,7 @@ def adjusted(table: RuleTable, least: Fraction, rows: Rows, *, is_first: bool) -
     return min(Fraction(1), least * n_tried)
 
 
-def _without_idle(table: RuleTable, of_decision: Rows, conditions: list[Condition]) -> list[Condition]:
+def without_idle(table: RuleTable, of_decision: Rows, conditions: list[Condition]) -> list[Condition]:
     """Drop conditions in the order grown, again and again, while the share of the decision is no lower without one."""
 
     def share(some: Sequence[Condition]) -> Fraction:
