@@ -98,6 +98,11 @@ class Engine(ABC):
         is_whole = tuple(attributes) == granules.conditions
         return approximate(granules if is_whole else granules.coarsen(attributes), limit)
 
+    def local_granules(self, granules: Any, attributes: Sequence[str]) -> Granules | None:
+        """The granules over some attributes on this machine; None if they are too many for it."""
+        local = granules if tuple(attributes) == granules.conditions else granules.coarsen(attributes)
+        return local if isinstance(local, Granules) else None
+
     def read(self, path: str | os.PathLike[str], options: ReadOptions) -> Source | None:
         """Read a path where the engine runs; None if plar is to read it on this machine."""
         return None

@@ -26,7 +26,7 @@ from plar.engines.spark.columns_layout import ColumnsEvaluation, stratified_colu
 from plar.engines.spark.cut_points import with_cut_points
 from plar.engines.spark.distributed_tables import DistributedFiles, DistributedFrame, DistributedTable
 from plar.engines.spark.file_parts import open_files, parts_of, write_parts
-from plar.engines.spark.granulate import granulate, ship
+from plar.engines.spark.granulate import collected, granulate, ship
 from plar.engines.spark.rows_layout import RowsEvaluation
 from plar.engines.spark.session import (
     check_session,
@@ -201,6 +201,22 @@ class SparkEngine(Engine):
             if name in table.roles.used and not _is_flat(column.dataType):
                 raise not_flat(name, column.dataType.simpleString())
         return DistributedFrame(frame, table.names)
+
+    @spark_call
+    def local_granules(self, granules: Any, attributes: Sequence[str]) -> Granules | None:
+        """The granules over some attributes, collected if they are small; None if they are not."""
+        if not isinstance(granules, SparkGranules):
+            return super().local_granules(granules, attributes)
+        granules.check_usable()
+        most_bytes = sys.maxsize if self.layout == "driver" else _MAX_BYTES_ON_DRIVER
+        if tuple(attributes) == granules.conditions:
+            return collected(granules, most_bytes)
+        coarse = granules.coarsen(attributes)
+        try:
+            return collected(coarse, most_bytes)
+        finally:
+            granules.coarse.remove(coarse)
+            coarse.unpersist()
 
     def sample_values(self, table: DecisionTable, granules: Any, name: str) -> Iterable[Any]:
         """Values of a column: all that this machine knows, or a sample."""

@@ -144,9 +144,10 @@ def _collected_or_computed(
     """Collect granules if they are small once equal ones are merged; else compute them where they are."""
     try:
         if small and len(granules.conditions) < WIDE_CONDITIONS:
-            collected = _collected(granules, small)
-            if collected is not None:
-                return collected
+            local = collected(granules, small)
+            if local is not None:
+                granules.unpersist()
+                return local
     except BaseException:
         granules.unpersist()
         raise
@@ -251,7 +252,7 @@ def _recoded_parts(
     return sent, pieces, coding, long_dictionaries
 
 
-def _collected(granules: SparkGranules, small: int) -> Granules | None:
+def collected(granules: SparkGranules, small: int) -> Granules | None:
     """Collect the pieces if they are small once equal granules are merged; else leave them where they are."""
     decisions = tuple(list(granules.samples[name]) for name in granules.decision)
     if any(values is None for values in granules.dictionaries) or len(decisions[0]) < granules.n_decisions:
@@ -259,11 +260,10 @@ def _collected(granules: SparkGranules, small: int) -> Granules | None:
     pieces = granules.pieces.persist(StorageLevel.MEMORY_AND_DISK)
     share = small // pieces.getNumPartitions()
     with explained("granulate the table"):
-        collected = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
-    small_pieces = [piece for piece in collected if piece is not None]
-    if len(small_pieces) < len(collected):
+        pieces_or_none = pieces.map(lambda piece: piece if piece.nbytes <= share else None).collect()
+    small_pieces = [piece for piece in pieces_or_none if piece is not None]
+    if len(small_pieces) < len(pieces_or_none):
         return None
-    granules.unpersist()
     whole = concat_pieces(small_pieces, granules.coding)
     return Granules(
         conditions=granules.conditions,
