@@ -27,10 +27,20 @@ T = TypeVar("T")
 @spark_call
 def approximate_on_cluster(granules: SparkGranules, attributes: Sequence[str], limit: int) -> Approximation:
     """The approximations of all decisions by some attributes, with up to `limit` contradictions."""
-    is_whole = tuple(attributes) == granules.conditions
-    coarse = granules if is_whole else granules.coarsen(attributes)
-    sum_up = partial(_summed, coding=coarse.coding, limit=limit)
-    summed = coarse.pieces.filter(lambda piece: piece.n_rows > 0).map(sum_up).persist(StorageLevel.MEMORY_AND_DISK)
+    if tuple(attributes) == granules.conditions:
+        return _approximate(granules, limit)
+    coarse = granules.coarsen(attributes)
+    try:
+        return _approximate(coarse, limit)
+    finally:
+        granules.coarse.remove(coarse)
+        coarse.unpersist()
+
+
+def _approximate(granules: SparkGranules, limit: int) -> Approximation:
+    """The approximations by all conditions of some granules."""
+    sum_up = partial(_summed, coding=granules.coding, limit=limit)
+    summed = granules.pieces.filter(lambda piece: piece.n_rows > 0).map(sum_up).persist(StorageLevel.MEMORY_AND_DISK)
 
     def ask(function: Callable[[Contradictory], T]) -> list[T]:
         with explained("look up the contradictions"):
@@ -39,7 +49,7 @@ def approximate_on_cluster(granules: SparkGranules, attributes: Sequence[str], l
     try:
         with explained("sum up the classes"):
             sums = summed.map(lambda of_piece: of_piece[0]).collect()
-        return put_together(coarse, sums, ask, limit)
+        return put_together(granules, sums, ask, limit)
     finally:
         summed.unpersist()
 
