@@ -191,12 +191,12 @@ TABLE = {"a": [0.5, 1.5, 2.5, 3.5], "t": ["x", "x", "y", "y"], "d": [0, 0, 1, 1]
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("kmeans", "Unknown bins 'kmeans'. Choose one of: auto, quantile:k, width:k, mdlp."),
+        ("kmeans", "Unknown bins 'kmeans'. Choose one of: auto, auto:k, quantile:k, width:k, mdlp."),
         ("quantile", "needs a number of bins from 2 to 65536, such as 'quantile:10'"),
         ("width:1", "needs a number of bins from 2 to 65536, such as 'width:10'"),
         ("width:2.5", "needs a number of bins"),
         ("mdlp:3", "Unknown bins 'mdlp:3'"),
-        (2.5, "The 'bins' parameter must be one of auto, quantile:k, width:k, mdlp, or a mapping"),
+        (2.5, "The 'bins' parameter must be one of auto, auto:k, quantile:k, width:k, mdlp, or a mapping"),
         (4, "bins=4 does not say how to cut. For 4 bins of about equally many rows, pass 'quantile:4'; for"),
         ("4", "bins='4' does not say how to cut. For 4 bins of about equally many rows, pass 'quantile:4'; for"),
         (1, "bins=1 does not say how to cut. For 10 bins"),
