@@ -59,6 +59,13 @@ DATABASES = {"sqlite": in_sqlite, "duckdb": in_duckdb}
 Run = Callable[..., list[dict[str, Any]]]
 
 
+def with_rule(rules: plar.Rules, conditions: list[plar.Condition], evidence: list[int]) -> plar.Rules:
+    """The same, but with this one rule."""
+    counts = [0] * len(evidence)
+    rule = make_rule(conditions, 0, counts, None, evidence, rules.decisions, rules.class_sizes)
+    return replace(rules, rules=(rule,))
+
+
 def check(rules: plar.Rules, table: Table, run: Run, dialect: str = "ansi", name: str = "t") -> None:
     """The query predicts what `predict` does, from scores that are those of the oracle, and returns the table."""
     answer = run(rules.to_sql(name, dialect), table, name)
@@ -98,8 +105,7 @@ def test_numbers_at_their_cut_points(database: str, seed: int) -> None:
     rules = plar.rules(table, "d", kind="possible", bins={"x": points[:-1]})
     near = [nearby for x in points for nearby in (x, math.nextafter(x, math.inf), math.nextafter(x, -math.inf))]
     check(rules, {"x": near}, DATABASES[database])
-    halves = make_rule([plar.Condition("x", "<=", points[7])], 0, [1, 0], None, rules.decisions, rules.class_sizes)
-    check(replace(rules, rules=(halves,)), {"x": near}, DATABASES[database])
+    check(with_rule(rules, [plar.Condition("x", "<=", points[7])], [7, -7]), {"x": near}, DATABASES[database])
 
 
 @pytest.mark.parametrize("database", DATABASES)
@@ -150,8 +156,7 @@ def test_no_rules_and_a_rule_without_conditions(database: str) -> None:
     noise = plar.rules({"a": [0, 1] * 8, "d": [0, 0, 0, 1] * 4}, "d")
     assert len(noise) == 0
     check(noise, {"b": [1, None]}, DATABASES[database])
-    everywhere = make_rule([], 1, [0, 16], None, noise.decisions, noise.class_sizes)
-    check(replace(noise, rules=(everywhere,)), {"b": [1, None]}, DATABASES[database])
+    check(with_rule(noise, [], [-900_000, 900_000]), {"b": [1, None]}, DATABASES[database])
 
 
 @pytest.mark.parametrize("database", DATABASES)
@@ -159,8 +164,7 @@ def test_whether_there_is_a_value(database: str) -> None:
     """Of a column that was cut nowhere, and may hold dates."""
     days = [dt.date(2024, 1, 1), None, dt.date(1900, 1, 1)]
     rules = plar.rules({"a": [0, 1] * 8, "d": ["p", "q"] * 8}, "d")
-    present = make_rule([plar.Condition("day", ">", LOWEST)], 1, [0, 8], None, rules.decisions, rules.class_sizes)
-    rules = replace(rules, rules=(present,), attributes=("day",))
+    rules = with_rule(rules, [plar.Condition("day", ">", LOWEST)], [-7, 7])
     assert rules.predict({"day": days}).tolist() == ["q", "p", "q"]
     check(rules, {"day": days}, DATABASES[database])
     check(rules, {"day": [-math.inf, 0.0, None]}, DATABASES[database])

@@ -1,7 +1,7 @@
 """What rules predict, from the definitions in the documents: plain Python, exact sums, nothing from plar.
 
-A rule is a pair of its conditions, each a triple of column, operator and value, and of the rows that it matched by
-decision.
+A rule is a pair of its conditions, each a triple of column, operator and value, and of its evidence: what it adds to
+each decision, in millionths of a nat.
 """
 
 from __future__ import annotations
@@ -35,19 +35,7 @@ class RuleSet:
 
     def prior(self) -> list[int]:
         """What each decision has before any rule, in millionths of a nat."""
-        return [micro_nats(math.log(share)) for share in self._shares()]
-
-    def evidence(self, counts: Sequence[int]) -> list[int]:
-        """What a rule that matched rows with these decisions adds to each of them."""
-        n_rows = sum(counts)
-        return [
-            micro_nats(math.log((n + 2 * share) / (n_rows + 2) / share))
-            for n, share in zip(counts, self._shares(), strict=True)
-        ]
-
-    def _shares(self) -> list[float]:
-        """The share of each decision among all rows, with one row more of each."""
-        return [(size + 1) / (sum(self.class_sizes) + len(self.class_sizes)) for size in self.class_sizes]
+        return [micro_nats(math.log(share)) for share in prior_shares(self.class_sizes)]
 
     def matching(self, row: Row, mark: str = ".") -> list[int]:
         """The rules whose conditions a row meets, by number."""
@@ -66,8 +54,7 @@ class RuleSet:
         """What each decision has for a row."""
         totals = self.prior()
         for number in self.matching(row, mark):
-            evidence = self.evidence(self.rules[number][1])
-            totals = [total + added for total, added in zip(totals, evidence, strict=True)]
+            totals = [total + added for total, added in zip(totals, self.rules[number][1], strict=True)]
         return totals
 
     def decision(self, row: Row, mark: str = ".") -> int:
@@ -85,6 +72,40 @@ class RuleSet:
 def micro_nats(nats: float) -> int:
     """Whole millionths of a nat."""
     return round(nats * 1_000_000)
+
+
+def prior_shares(class_sizes: Sequence[int]) -> list[float]:
+    """The share of each decision among all rows, with one row more of each."""
+    return [(size + 1) / (sum(class_sizes) + len(class_sizes)) for size in class_sizes]
+
+
+def fitted_evidence(
+    matching: Sequence[Sequence[int]], decisions: Sequence[int], n_rules: int, rounds: int, smoothing: float
+) -> list[list[int]]:
+    """What rules add when each, in turn, is brought to agree with the rows that it matches.
+
+    `matching` has the rules of every row, `decisions` the number of its decision.
+    """
+    n_decisions = max(decisions) + 1
+    prior = prior_shares([decisions.count(decision) for decision in range(n_decisions)])
+    evidence = [[0] * n_decisions for _ in range(n_rules)]
+    for _ in range(rounds):
+        for rule in range(n_rules):
+            rows = [row for row, rules in enumerate(matching) if rule in rules]
+            predicted = [_predicted(prior, [evidence[other] for other in matching[row]]) for row in rows]
+            for decision in range(n_decisions):
+                added_rows = smoothing * prior[decision]
+                n_observed = sum(decisions[row] == decision for row in rows) + added_rows
+                n_expected = math.fsum(shares[decision] for shares in predicted) + added_rows
+                evidence[rule][decision] += micro_nats(math.log(n_observed / n_expected))
+    return evidence
+
+
+def _predicted(prior: Sequence[float], evidence: Sequence[Sequence[int]]) -> list[float]:
+    """The shares that rules with this evidence predict together."""
+    nats = [math.fsum(units[decision] for units in evidence) / 1e6 for decision in range(len(prior))]
+    weights = [share * math.exp(added) for share, added in zip(prior, nats, strict=True)]
+    return [weight / math.fsum(weights) for weight in weights]
 
 
 def meets(value: Any, operator: str, asked: Any, others: Sequence[Any], mark: str) -> bool:

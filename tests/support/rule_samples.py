@@ -45,5 +45,6 @@ def rows_of(table: Table) -> list[dict[str, Any]]:
 def as_plain(rules: Any) -> RuleSet:
     """A result of `plar.rules` as plain data."""
     return RuleSet(
-        [([(c.column, c.operator, c.value) for c in rule.conditions], rule.counts) for rule in rules], rules.class_sizes
+        [([(c.column, c.operator, c.value) for c in rule.conditions], rule.evidence) for rule in rules],
+        rules.class_sizes,
     )
