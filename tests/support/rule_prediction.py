@@ -141,7 +141,8 @@ def is_same(value: Any, asked: Any, others: Sequence[Any], mark: str) -> bool:
 
 def exactly(value: Any, other: Any) -> bool:
     """Whether two values are equal as they are: times are text."""
-    return isinstance(spelled(value), str) == isinstance(other, str) and spelled(value) == other
+    value = spelled(value)
+    return isinstance(value, str) == isinstance(other, str) and bool(value == other)
 
 
 def spelled(value: Any) -> Any:
@@ -178,9 +179,10 @@ def moment(value: Any) -> Any:
 
 def size(value: Any, mark: str) -> float:
     """A number, or a time in seconds."""
-    at = moment(value)
-    if at is None:
-        return float(value.replace(mark, ".")) if isinstance(value, str) else float(value)
-    if at[0] == "point":
-        return (at[1] - _EPOCH) / dt.timedelta(seconds=1)
-    return at[1].hour * 3600 + at[1].minute * 60 + at[1].second + at[1].microsecond / 1e6
+    kind, when = moment(value) or ("number", value)
+    if kind == "point":
+        since: float = (when - _EPOCH) / dt.timedelta(seconds=1)
+        return since
+    if kind == "clock":
+        return float(when.hour * 3600 + when.minute * 60 + when.second + when.microsecond / 1e6)
+    return float(value.replace(mark, ".")) if isinstance(value, str) else float(value)

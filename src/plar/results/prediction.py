@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from plar.coding.column_names import free_name
 from plar.coding.shown_values import shown_value
 from plar.coding.times import TimeCuts, kind_of_times
 from plar.errors import TableError, shown_names
+from plar.input.tables.frames import FrameSource
 from plar.input.tables.source import ColumnChoice, RowSource, sink_frame
 from plar.input.tables.spark import SharedFiles, SparkSource
 from plar.input.tables.table import DecisionTable, open_source
@@ -28,6 +29,7 @@ from plar.results.report.words import half_open
 from plar.results.rules import EVIDENCE_UNITS, Rules, as_array
 from plar.results.saved import writable
 from plar.runtime.lazy_polars import pl
+from plar.runtime.spark_calls import spark_call
 
 if TYPE_CHECKING:
     import polars
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 #: options with which the table of the rules was read, and others are read too
 _READING = ("header", "separator", "decimal", "encoding", "na")
+#: the predictions, in the tasks that compute them
+_NEW = "new"
 #: beyond this, whole numbers are no longs
 _LONG = 1 << 63
 PREDICTION = "prediction"
@@ -55,6 +59,10 @@ class ClusterRows(NamedTuple):
 
     frame: DataFrame
     options: ReadOptions
+
+
+#: what a task adds to some rows
+ValuesOf: TypeAlias = "Callable[[Rules, NewRows], pyarrow.Array]"
 
 
 def predict(rules: Rules, data: Any) -> Any:
@@ -135,7 +143,7 @@ def explain(rules: Rules, data: Any) -> polars.DataFrame:
         raise TableError("explain shows single rows. Collect some first: frame.limit(10).toPandas().")
     matcher, coded = _coded(rules, rows)
     prior = np.array(rules.prior, np.int64)
-    evidence = np.array(rules.evidence, np.int64).reshape(len(rules), len(prior))
+    evidence = np.array([rule.evidence for rule in rules], np.int64).reshape(len(rules), len(prior))
     words = RuleWords(rules)
     lines: list[tuple[Any, ...]] = []
     for row, matching in matcher.matches(coded):
@@ -202,7 +210,7 @@ def _coded(rules: Rules, rows: NewRows) -> tuple[RuleMatcher, CodedConditions]:
 def _scores(rules: Rules, rows: NewRows) -> Iterator[NDArray[np.int64]]:
     """For some rows after others, what each decision has, in millionths of a nat."""
     matcher, coded = _coded(rules, rows)
-    evidence = np.array(rules.evidence, np.int64).reshape(len(rules), len(rules.decisions))
+    evidence = np.array([rule.evidence for rule in rules], np.int64).reshape(len(rules), len(rules.decisions))
     return matcher.scores(coded, np.array(rules.prior, np.int64), evidence)
 
 
@@ -238,33 +246,40 @@ def _probabilities(scores: NDArray[np.int64]) -> NDArray[np.float64]:
 # -- on Spark, where the rows are -------------------------------------------------------------------------------
 
 
-def _on_spark(
-    rules: Rules, rows: ClusterRows, name: str, kind: DataType, values_of: Callable[[Rules, NewRows], pyarrow.Array]
-) -> DataFrame:
+@spark_call
+def _on_spark(rules: Rules, rows: ClusterRows, name: str, kind: DataType, values_of: ValuesOf) -> DataFrame:
     """The frame with one column more, which its tasks compute."""
     from pyspark.sql.types import StructField, StructType
 
-    name = free_name(name, rows.frame.columns)
-    schema = StructType([*rows.frame.schema.fields, StructField(name, kind)])
-    return rows.frame.mapInArrow(partial(_with_column, rules, rows.options, name, values_of), schema)
+    from plar.engines.spark.session import quiet
+
+    names = rows.frame.columns
+    # by number, since names may contain dots, or differ only in case
+    numbered = rows.frame.toDF(*(f"c{place}" for place in range(len(names))))
+    task = partial(_with_column, rules=rules, options=rows.options, names=names, values_of=values_of)
+    with quiet():
+        predicted = numbered.mapInArrow(task, StructType([*numbered.schema.fields, StructField(_NEW, kind)]))
+    return predicted.toDF(*names, free_name(name, names))
 
 
 def _with_column(
+    batches: Iterable[pyarrow.RecordBatch],
     rules: Rules,
     options: ReadOptions,
-    name: str,
-    values_of: Callable[[Rules, NewRows], pyarrow.Array],
-    batches: Iterable[pyarrow.RecordBatch],
+    names: Sequence[str],
+    values_of: ValuesOf,
 ) -> Iterator[pyarrow.RecordBatch]:
     """Add a column to batches of rows, in a task."""
     import pyarrow
 
+    used = RuleMatcher([rule.conditions for rule in rules]).columns
     for batch in batches:
-        table = pyarrow.Table.from_batches([batch])
-        source = open_source(table, options)
-        assert isinstance(source, RowSource)
-        values = values_of(rules, NewRows(source, options))
-        yield from table.append_column(name, values).to_batches()
+        if used:
+            frame = pl.DataFrame(pyarrow.Table.from_batches([batch]).rename_columns(list(names)).select(list(used)))
+        else:
+            frame = pl.DataFrame({_NEW: np.zeros(batch.num_rows, np.int8)})
+        values = values_of(rules, NewRows(FrameSource(frame, tuple(frame.columns)), options))
+        yield pyarrow.RecordBatch.from_arrays([*batch.columns, values], [*batch.schema.names, _NEW])
 
 
 def _spark_predictions(rules: Rules, rows: NewRows) -> pyarrow.Array:

@@ -109,9 +109,9 @@ def _choice(decisions: Sequence[ConditionValue], scores: Sequence[str], dialect:
 def _score(rules: Rules, decision: int, dialect: Dialect) -> str:
     """The sum of the prior of a decision and of the evidence of every rule that matches."""
     terms = [str(rules.prior[decision])]
-    for rule, evidence in zip(rules, rules.evidence, strict=True):
+    for rule in rules:
         met = " AND ".join(_condition(condition, dialect) for condition in rule.conditions) or "1 = 1"
-        terms.append(f"CASE WHEN {met} THEN {evidence[decision]} ELSE 0 END")
+        terms.append(f"CASE WHEN {met} THEN {rule.evidence[decision]} ELSE 0 END")
     parts = [" +\n      ".join(terms[begin : begin + _TERMS]) for begin in range(0, len(terms), _TERMS)]
     return " +\n      ".join(f"({part})" for part in parts)
 

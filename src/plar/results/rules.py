@@ -30,8 +30,8 @@ __all__ = ["Condition", "Rule", "RuleCertificate", "Rules"]
 KINDS: Final = ("tested", "certain", "possible")
 #: evidence is counted in millionths of a nat, so that sums do not depend on their order
 EVIDENCE_UNITS: Final = 1_000_000
-#: rows of the prior that are added to those that a rule matches
-_SMOOTHING: Final = 2
+#: no rule adds more: sums of a million rules stay far below 2^63
+_MOST_EVIDENCE: Final = 1_000_000 * EVIDENCE_UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class Rule:
     coverage: float
     lift: float
     p_value: float | None
+    evidence: tuple[int, ...]
 
     @property
     def n_matched(self) -> int:
@@ -203,26 +204,12 @@ class Rules:
     @property
     def prior(self) -> tuple[int, ...]:
         """What each decision has before any rule: ln of its smoothed share, in millionths of a nat."""
-        return tuple(_units(math.log(share)) for share in self._prior_shares())
-
-    @property
-    def evidence(self) -> tuple[tuple[int, ...], ...]:
-        """What each rule adds to each decision for the rows that it matches, in millionths of a nat.
-
-        That is ln of the share of the decision among the rows that the rule matches, relative to its prior share,
-        after two rows of the prior were added to these.
-        """
-        prior = self._prior_shares()
-        return tuple(tuple(_evidence(rule.counts, prior)) for rule in self.rules)
-
-    def _prior_shares(self) -> list[float]:
-        n_decisions = len(self.decisions)
-        return [(size + 1) / (self.n_objects + n_decisions) for size in self.class_sizes]
+        return tuple(round(math.log(share) * EVIDENCE_UNITS) for share in prior_shares(self.class_sizes))
 
     def predict(self, data: Any) -> Any:
         """Predict the decision of every row of any kind of table that has the columns of the rules.
 
-        The rules that match a row add their `evidence` to the `prior`; the decision that has most is predicted, of
+        The rules that match a row add their `Rule.evidence` to the `prior`; the decision that has most is predicted, of
         equals the first. Of a Spark DataFrame, the result is a DataFrame with one column more, ``prediction``;
         otherwise an array.
 
@@ -344,6 +331,7 @@ def make_rule(
     decision: int,
     counts: Sequence[int],
     p_value: float | None,
+    evidence: Sequence[int],
     decisions: Sequence[ConditionValue],
     class_sizes: Sequence[int],
 ) -> Rule:
@@ -362,17 +350,14 @@ def make_rule(
         coverage=support / class_size if class_size else 0.0,
         lift=support * n_objects / (n_matched * class_size) if support else 0.0,
         p_value=p_value,
+        evidence=tuple(evidence),
     )
 
 
-def _evidence(counts: Sequence[int], prior: Sequence[float]) -> Iterator[int]:
-    n_rows = sum(counts) + _SMOOTHING
-    for n_matched, share in zip(counts, prior, strict=True):
-        yield _units(math.log((n_matched + _SMOOTHING * share) / n_rows / share))
-
-
-def _units(nats: float) -> int:
-    return round(nats * EVIDENCE_UNITS)
+def prior_shares(class_sizes: Sequence[int]) -> list[float]:
+    """The share of each decision, with one row more of each."""
+    n_rows = sum(class_sizes) + len(class_sizes)
+    return [(size + 1) / n_rows for size in class_sizes]
 
 
 def as_array(decisions: Sequence[ConditionValue]) -> NDArray[Any]:
@@ -441,5 +426,10 @@ def _fits(rule: Rule, rules: Rules) -> bool:
         return False
     if not all(condition.column in rules.attributes and condition.is_valid for condition in rule.conditions):
         return False
+    if len(rule.evidence) != len(rules.decisions) or any(abs(units) > _MOST_EVIDENCE for units in rule.evidence):
+        return False
     decision = rules.decisions.index(rule.decision)
-    return rule == make_rule(rule.conditions, decision, rule.counts, rule.p_value, rules.decisions, rules.class_sizes)
+    right = make_rule(
+        rule.conditions, decision, rule.counts, rule.p_value, rule.evidence, rules.decisions, rules.class_sizes
+    )
+    return rule == right

@@ -12,6 +12,7 @@ import numpy as np
 
 from plar.bins import Spec
 from plar.errors import Given, Interrupted, TableError
+from plar.granules.granule_set import GranuleSet
 from plar.granules.granules import Granules
 from plar.matching.condition import ConditionValue, plain_value
 from plar.options import Columns, ReadOptions, RuleOptions
@@ -20,6 +21,7 @@ from plar.results.rules import RuleCertificate, Rules, make_rule
 from plar.rule_search.certificate import certify, concepts_of
 from plar.rule_search.coded_rule import AddRule, CodedRule, IsLate
 from plar.rule_search.coded_table import CodedTable, Mask
+from plar.rule_search.evidence import ROUNDS, fit_evidence
 from plar.rule_search.lem2 import Lem2
 from plar.rule_search.row_sets import RowSets
 from plar.rule_search.rule_notes import notes_on
@@ -86,19 +88,19 @@ class RuleSearch:
         """Read the table, and number its values."""
         session = self._session
         _check_one_decision(session.table.decision)
-        granules = session.granules
+        all_granules = session.granules
         session.tell_size()
-        if not isinstance(granules, Granules):
+        names = self._names(all_granules)
+        granules = session.engine.local_granules(all_granules, names)
+        if granules is None:
             raise TableError(
-                f"Rules are searched on this machine, and the {len(granules):,} distinct rows of "
-                f"{len(granules.conditions):,} columns are too many for it. Select columns first, with plar.select or "
-                "plar.reduce, and pass ",
+                f"Rules are searched on this machine, and the {len(all_granules):,} distinct rows of {len(names):,} "
+                "columns are too many for it. Select columns first, with plar.select or plar.reduce, and pass ",
                 Given("attributes"),
                 ".",
             )
         self._seconds = session.take_seconds()
         self._warn()
-        granules = self._about_attributes(granules)
         self._granules = granules
         self._table = CodedTable.of(granules)
         self._row_sets = RowSets(self._table)
@@ -107,16 +109,14 @@ class RuleSearch:
         if not self._is_tested:
             self._concepts = concepts_of(granules, self._table, self._options.kind)
 
-    def _about_attributes(self, granules: Granules) -> Granules:
-        """The granules without columns that rules are not to be about."""
+    def _names(self, granules: GranuleSet) -> tuple[str, ...]:
+        """The columns that rules are to be about."""
         table = self._session.table
-        names = granules.conditions
         if self._attributes is not None:
-            names = table.columns(self._attributes)
-        elif self._is_tested and table.options.conditions is None:
+            return table.columns(self._attributes)
+        if self._is_tested and table.options.conditions is None:
             self._left_out = dict(granules.index_like)
-            names = tuple(name for name in names if name not in self._left_out)
-        return granules if names == granules.conditions else granules.coarsen(names)
+        return tuple(name for name in granules.conditions if name not in self._left_out)
 
     def _warn(self) -> None:
         if self._is_tested:
@@ -168,16 +168,18 @@ class RuleSearch:
         coded_rules = [rule for of_decision in ordered for rule in of_decision]
         decisions = self._decisions()
         class_sizes = table.counts_by_decision(table.all_rows()).tolist()
+        evidence = fit_evidence(table, self._row_sets, coded_rules, ROUNDS if complete else 1)
         rules = [
             make_rule(
                 [table.condition(condition) for condition in rule.conditions],
                 rule.decision,
                 rule.counts,
                 rule.p_value,
+                of_rule,
                 decisions,
                 class_sizes,
             )
-            for rule in coded_rules
+            for rule, of_rule in zip(coded_rules, evidence, strict=True)
         ]
         session = self._session
         return Rules(

@@ -23,6 +23,8 @@ _LN_SQRT_2_PI = 0.5 * math.log(2 * math.pi)
 _ROUNDING = 1e-11
 #: terms below this share of their sum are not added
 _NEGLIGIBLE = 1e-17
+#: shares are added up in whole numbers of these parts of one; of 2^40 rows, the sum is below 2^63
+_SHARE_UNITS = float(1 << 22)
 
 
 @jit
@@ -295,6 +297,52 @@ def count_without_each(sets: NDArray[np.uint64], of_decision: Words, weights: Co
     for i in range(n_sets):
         counts[i] += in_all_counts
     return counts
+
+
+@jit
+def fit_rule(
+    members: Words,
+    weights: Counts,
+    shares: NDArray[np.float64],
+    observed: NDArray[np.float64],
+    smoothing: NDArray[np.float64],
+    units: int,
+    evidence: Counts,
+) -> None:
+    """Add to the evidence of a rule what its rows lack to the shares of the decisions observed among them.
+
+    The rule matches the members of a set. `shares` has, for each row, those that all rules together predict, and is
+    brought up to date; `evidence` is in so many units a nat. Shares are added up in whole numbers, so that the sums do
+    not depend on the order of the rows.
+    """
+    n_decisions = len(evidence)
+    sums = np.zeros(n_decisions, np.int64)
+    for place in range(len(members)):
+        word = members[place]
+        while word != np.uint64(0):
+            others = word & (word - np.uint64(1))
+            row = 64 * place + n_bits((word ^ others) - np.uint64(1))
+            for decision in range(n_decisions):
+                sums[decision] += weights[row] * np.int64(round(shares[row, decision] * _SHARE_UNITS))
+            word = others
+    factors = np.empty(n_decisions)
+    for decision in range(n_decisions):
+        expected = sums[decision] / _SHARE_UNITS + smoothing[decision]
+        added = round(units * math.log(observed[decision] / expected))
+        evidence[decision] += added
+        factors[decision] = math.exp(added / units)
+    for place in range(len(members)):
+        word = members[place]
+        while word != np.uint64(0):
+            others = word & (word - np.uint64(1))
+            row = 64 * place + n_bits((word ^ others) - np.uint64(1))
+            total = 0.0
+            for decision in range(n_decisions):
+                shares[row, decision] *= factors[decision]
+                total += shares[row, decision]
+            for decision in range(n_decisions):
+                shares[row, decision] /= total
+            word = others
 
 
 @jit

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
 
 from plar.grouping.bit_sets import Words, as_truth, as_words
-from plar.rule_search.coded_table import CodedTable, Rows
+from plar.rule_search.coded_table import CodedCondition, CodedTable, Rows
 from plar.rule_search.kernels import count_rows, count_without_each
 
 #: sets that are kept, in bytes, if the table itself is smaller
@@ -35,11 +35,16 @@ class RowSets:
 
     def __init__(self, table: CodedTable) -> None:
         self._table = table
+        self._number_of = {condition: number for number, condition in enumerate(table.conditions)}
         self._is_weighted = bool((table.weights != 1).any())
         self._set_of: dict[int, Words] = {}
         self._n_bytes = 0
         self._most_bytes = max(_LEAST_BYTES, sum(block.codes.nbytes for block in table.blocks))
         self._lock = Lock()
+
+    def numbers(self, conditions: Iterable[CodedCondition]) -> list[int]:
+        """The numbers of conditions, which are their places in `CodedTable.conditions`."""
+        return [self._number_of[condition] for condition in conditions]
 
     def of_condition(self, number: int) -> Words:
         """The rows that meet a condition, given by its number."""
