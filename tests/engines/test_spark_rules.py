@@ -72,7 +72,8 @@ def test_granules_that_stay_on_the_cluster_come_if_they_are_small(
     n_persisted = spark.sparkContext._jsc.getPersistentRDDs().size()
     with SparkEngine(session=spark, layout=layout, partitions=3) as engine:
         assert facts(plar.rules(frame, "x_wins", kind="certain", engine=engine)) == facts(here)
-        with plar.granulate(frame, "x_wins", engine=engine) as granules:
+        granules: Any = plar.granulate(frame, "x_wins", engine=engine)
+        with granules:
             assert not isinstance(granules, plar.Granules)
             assert plar.rules(granules, kind="certain").rules == here.rules
             monkeypatch.setattr(engine_module, "_MAX_BYTES_ON_DRIVER", 3 * 200)
