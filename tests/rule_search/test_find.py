@@ -176,10 +176,7 @@ def columns_of(rules: plar.Rules) -> set[str]:
     return {condition.column for rule in rules for condition in rule.conditions}
 
 
-def reduct() -> plar.Reduct:
-    return plar.reduce({"c": [0, 1, 0], "a": [0, 0, 1], "d": [0, 1, 0]}, "d")
-
-
+SAID_TWICE = {"a": [0, 1] * 20, "c": [1, 0] * 20, "d": ["n", "y"] * 20}
 CHOICES: dict[str, Callable[[], Any]] = {
     "names": lambda: ["c"],
     "one name": lambda: "c",
@@ -190,7 +187,6 @@ CHOICES: dict[str, Callable[[], Any]] = {
     "a selection": lambda: plar.select(SAID_TWICE, "d", conditions=["c"]),
     "relevant columns": lambda: plar.relevant(SAID_TWICE, "d", conditions=["c"]),
 }
-SAID_TWICE = {"a": [0, 1] * 20, "c": [1, 0] * 20, "d": ["n", "y"] * 20}
 
 
 @pytest.mark.parametrize("kind", KINDS)
