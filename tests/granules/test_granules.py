@@ -1,4 +1,4 @@
-"""The laws of granules: coarsen, merge, save and open say the same about the same objects."""
+"""The laws of granules: coarsen, merge, subtract, save and open say the same about the same objects."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plar
 from plar.api import read_table
 from plar.errors import PlarError, TableError, UnknownNameError
 from plar.files.find import find_files
@@ -69,6 +70,26 @@ def test_merge_adds_up(one: list[tuple[Any, ...]], two: list[tuple[Any, ...]]) -
     assert rows_of(a.merge(b)) == Counter(one) + Counter(two)
     assert rows_of(b.merge(a)) == rows_of(a.merge(b))
     assert a.merge(b).n_objects == len(one) + len(two)
+
+
+@given(tables, tables, st.randoms(use_true_random=False))
+def test_subtract_takes_out_what_was_merged(one: list[tuple[Any, ...]], two: list[tuple[Any, ...]], pick: Any) -> None:
+    rest, taken = granulate(one), granulate(two)
+    for both in (rest.merge(taken), taken.merge(rest), granulate(pick.sample(one + two, len(one + two)))):
+        left = both.subtract(granulate(pick.sample(two, len(two))))
+        assert rows_of(left) == Counter(one)
+        assert left.fingerprint() == rest.fingerprint()
+        assert (left.n_objects, left.n_rows, left.n_missing) == (rest.n_objects, rest.n_rows, rest.n_missing)
+
+
+@given(tables, tables)
+def test_subtract_refuses_more_than_there_is(one: list[tuple[Any, ...]], two: list[tuple[Any, ...]]) -> None:
+    there, taken = Counter(one), Counter(two)
+    if taken < there:
+        assert rows_of(granulate(one).subtract(granulate(two))) == there - taken
+        return
+    with pytest.raises(TableError, match="No row is left" if taken == there else "cannot be taken out"):
+        granulate(one).subtract(granulate(two))
 
 
 @given(tables, st.sampled_from(["d", ["d"], ["c", "d"]]))
@@ -292,3 +313,80 @@ def test_no_flipped_bit_changes_granules_in_silence(tmp_path: Path) -> None:
     assert refused > 100
     path.write_bytes(whole)
     assert len(Granules.open(path)) == 3
+
+
+def test_subtract_refuses_what_is_not_there() -> None:
+    granules = granulate([(1, 2, 3, "p"), (1, 2, 3, "p"), (1, None, 4, "q")])
+    refused: list[tuple[Granules, str]] = [
+        (
+            granulate([(1, 2, 3, "p")] * 3),
+            "^The row with a = 1, b = 2, c = 3, d = p is there 2 times, so ",
+        ),
+        (
+            granulate([(1, None, 4, "q")] * 2),
+            "b = missing, c = 4, d = q is there once, so it cannot be taken out 2 ",
+        ),
+        (granulate([(7, 2, 3, "p")]), "a = 7, b = 2, c = 3, d = p is there 0 times, so it cannot be taken out once"),
+        (granulate([(7, 2, 3, "p"), (8, 2, 3, "p")]), "cannot be taken out once, nor can 1 more. Subtract"),
+        (granulate([("1", 2, 3, "p")]), "a = 1, b = 2, c = 3, d = p is there 0 times"),
+        (granules, "No row is left: these are all rows"),
+        (granules.coarsen(["a"]), r"different conditions cannot be subtracted: \['b', 'c'\]"),
+        (granulate([(1, 2, 3, "p")], ["c", "d"]), "different conditions cannot be subtracted"),
+        (as_table({"a": [1], "b": [1], "c": [1], "e": [1]}, "e").granulate(), "different decision cannot be subtract"),
+    ]
+    for other, message in refused:
+        with pytest.raises(TableError, match=message) as raised:
+            granules.subtract(other)
+        assert "\n" not in str(raised.value)
+    with pytest.raises(TableError, match="subtract takes Granules, got list"):
+        granules.subtract([])  # type: ignore[arg-type]
+    numbers = {"a": [0.5, 1.5, 2.5, 3.5], "d": [0, 1, 0, 1]}
+    with pytest.raises(TableError, match="cut at different points cannot be subtracted"):
+        as_table(numbers, "d").granulate().subtract(as_table(numbers, "d", bins={"a": [1.0]}).granulate())
+
+
+def test_subtract_names_the_decision_of_a_wide_row() -> None:
+    wide = as_table({**{f"a{j}": [0] for j in range(20)}, "d": ["p"]}, "d").granulate()
+    other = as_table({**{f"a{j}": [0] for j in range(20)}, "d": ["q"]}, "d").granulate()
+    with pytest.raises(TableError, match=r"a0 = 0, .*a6 = 0, d = q is there 0 times"):
+        wide.subtract(other)
+
+
+def test_subtract_is_what_granulating_the_rest_is() -> None:
+    """All that granules know of their rows: sizes, missing values, columns that number the rows."""
+    n = 60
+    columns: dict[str, list[Any]] = {
+        "id": list(range(n)),
+        "cut": [i * 1.5 for i in range(n)],
+        "a": [None if i % 7 == 0 else i % 3 for i in range(n)],
+        "d": [None if i % 11 == 0 else i % 2 for i in range(n)],
+    }
+    keep = "value"
+
+    def of(rows: range) -> Granules:
+        part = {name: [column[i] for i in rows] for name, column in columns.items()}
+        return as_table(part, "d", bins={"cut": [10.0, 50.0]}, missing_decision=keep).granulate()
+
+    rest, first = of(range(25, n)), of(range(25))
+    left = of(range(n)).subtract(first)
+    assert rows_of(left) == rows_of(rest)
+    assert left.fingerprint() == rest.fingerprint()
+    for name in ("conditions", "decision", "names", "cuts", "n_objects", "n_rows", "n_without_decision", "n_missing"):
+        assert getattr(left, name) == getattr(rest, name), name
+    assert left.profiles == {"id": rest.profiles["id"]}
+    assert [sorted(map(str, values)) for values in left.dictionaries] == [
+        sorted(map(str, values)) for values in rest.dictionaries
+    ]
+    assert (left.n_decisions, sorted(left.class_sizes())) == (rest.n_decisions, sorted(rest.class_sizes()))
+    keep = "drop"
+    assert of(range(n)).subtract(of(range(25))).n_without_decision == of(range(25, n)).n_without_decision == 3
+
+
+@pytest.mark.parametrize("measure", ["PR", "SCE"])
+def test_subtracted_granules_are_searched_like_the_rest(measure: str) -> None:
+    pick = np.random.default_rng(3)
+    rows = [tuple(row) for row in pick.integers(0, 3, (80, 4)).tolist()]
+    left = granulate(rows).subtract(granulate(rows[:50]))
+    by_rest = plar.reduce(granulate(rows[50:]), measure=measure)
+    by_left = plar.reduce(left, measure=measure)
+    assert (by_left.attributes, by_left.theta, by_left.core) == (by_rest.attributes, by_rest.theta, by_rest.core)

@@ -16,7 +16,7 @@ from plar.bins import Cuts
 from plar.coding.assemble import check_objects, count_missing, merge_equal, merge_equal_rows
 from plar.coding.codes import Column, concat_columns, joint_codes, recode
 from plar.coding.column_names import positions_of
-from plar.coding.index_like import Profile, index_like, merged_profiles
+from plar.coding.index_like import Profile, index_like, merged_profiles, profile_of
 from plar.coding.row_limit import MAX_OBJECTS
 from plar.coding.shown_values import first_in_order
 from plar.errors import AllRowsDropped, NoRows, PythonOnly, TableError
@@ -25,6 +25,7 @@ from plar.granules.consumable_columns import ConsumableColumns
 from plar.granules.equal_columns import equal_columns
 from plar.granules.fingerprint import Fingerprint, fingerprint_of
 from plar.granules.granule_files import holds_granules, read_granules, write_granules
+from plar.granules.subtraction import counts_left
 from plar.grouping.partition import Codes, Index, count_distinct
 
 __all__ = ["MAX_OBJECTS", "Granules", "granules_in"]
@@ -349,20 +350,60 @@ class Granules:
         >>> len(both), both.n_objects
         (2, 4)
         """
+        self._check_same_attributes(other, "merge")
+        check_objects(self.n_objects + other.n_objects)
+        return merge_granules([self, other])
+
+    def subtract(self, other: Granules) -> Granules:
+        """The granules without the rows of others over the same attributes, which must all be there.
+
+        What was merged is taken out again, whatever the order of the rows: counts go down, and granules of which no
+        row is left go.
+
+        Examples
+        --------
+        >>> import plar
+        >>> january = plar.granulate({"a": ["x", "y"], "d": [1, 1]}, "d")
+        >>> february = plar.granulate({"a": ["y", "z"], "d": [1, 1]}, "d")
+        >>> february.merge(january).subtract(january).fingerprint() == february.fingerprint()
+        True
+        """
+        self._check_same_attributes(other, "subtract")
+        parts = [granules.named_columns() for granules in (self, other)]
+        columns = _union_each([[*conditions, *decision] for conditions, decision in parts])
+        remaining = self.with_counts(counts_left(columns, self.counts, other.counts))
+        n_rows = max(self.n_rows - other.n_rows, len(remaining))
+        return replace(
+            remaining,
+            n_rows=n_rows,
+            profiles=remaining._profiles_of_uncut(n_rows),
+            n_without_decision=max(self.n_without_decision - other.n_without_decision, 0),
+        )
+
+    def _profiles_of_uncut(self, n_rows: int) -> dict[str, Profile]:
+        """Profiles by the values that are here; those of columns that were cut are not."""
+        profiles = {
+            name: profile_of(values, n_rows)
+            for name, values in zip(self.conditions, self.dictionaries, strict=True)
+            if name not in self.cuts
+        }
+        return {name: profile for name, profile in profiles.items() if profile is not None}
+
+    def _check_same_attributes(self, other: object, verb: str) -> None:
+        """Refuse what is no granules, or granules over other attributes or with other bins."""
         if not isinstance(other, Granules):
-            raise TableError(f"merge takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
-        _check_same("conditions", self.conditions, other.conditions)
-        _check_same("decision", self.decision, other.decision)
+            raise TableError(f"{verb} takes Granules, got {type(other).__name__}. Make them with plar.granulate.")
+        done = "merged" if verb == "merge" else "subtracted"
+        _check_same("conditions", self.conditions, other.conditions, done)
+        _check_same("decision", self.decision, other.decision, done)
         differing = [a for a in (*self.conditions, *self.decision) if self.cuts.get(a) != other.cuts.get(a)]
         if differing:
             raise TableError(
-                f"Granules whose bins are cut at different points cannot be merged: {differing[:5]}. Granulate the "
+                f"Granules whose bins are cut at different points cannot be {done}: {differing[:5]}. Granulate the "
                 "tables with the same cut points",
                 PythonOnly(": bins={column: list of numbers}"),
                 ".",
             )
-        check_objects(self.n_objects + other.n_objects)
-        return merge_granules([self, other])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a Parquet file: a column per attribute and decision, and one of counts; the roles are metadata.
@@ -410,11 +451,11 @@ def _read(file: Path) -> Granules:
     return replace(granules, categorical_decision=stored.categorical_decision)
 
 
-def _check_same(role: str, ours: Sequence[str], theirs: Sequence[str]) -> None:
-    """Refuse to merge granules with other columns in a role."""
+def _check_same(role: str, ours: Sequence[str], theirs: Sequence[str], done: str) -> None:
+    """Refuse granules with other columns in a role."""
     if ours != theirs:
         difference = sorted(set(ours) ^ set(theirs)) or "the order differs"
-        raise TableError(f"Granules over different {role} cannot be merged: {difference}. Coarsen both to the same.")
+        raise TableError(f"Granules over different {role} cannot be {done}: {difference}. Coarsen both to the same.")
 
 
 def merge_granules(parts: Sequence[Granules], n_uncut: Mapping[str, int] | None = None) -> Granules:
