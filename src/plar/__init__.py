@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from plar import datasets, engines, measures
     from plar.api import (
         approximations,
+        check,
         core,
         granulate,
         read_table,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from plar.measures import Measure
     from plar.reduct_search.all_reducts import reducts
     from plar.results.approximations import Approximations
+    from plar.results.check import Check
     from plar.results.loading import load
     from plar.results.proof import Proof
     from plar.results.reduct import Certificate, Reduct, Step
@@ -56,6 +58,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Approximations",
     "Certificate",
+    "Check",
     "Condition",
     "DecisionTable",
     "EngineUnavailable",
@@ -78,6 +81,7 @@ __all__ = [
     "TableError",
     "UnknownNameError",
     "approximations",
+    "check",
     "core",
     "datasets",
     "engines",
@@ -99,6 +103,8 @@ __all__ = [
 _HOMES = {
     "approximations": "api",
     "Approximations": "results.approximations",
+    "check": "api",
+    "Check": "results.check",
     "core": "api",
     "granulate": "api",
     "read_table": "api",

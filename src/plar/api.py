@@ -16,7 +16,9 @@ from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
 from plar.options import (
     DEFAULT_ALPHA,
+    CheckOptions,
     Columns,
+    FormatKwargs,
     ReadingKwargs,
     ReadOptions,
     RuleOptions,
@@ -25,7 +27,10 @@ from plar.options import (
     SelectOptions,
 )
 from plar.reduct_search.find import find_reduct
+from plar.replication.find import check_in
+from plar.replication.subject import first_reading, subject_of
 from plar.results.approximations import Approximations
+from plar.results.check import Check
 from plar.results.chosen_columns import chosen_columns
 from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
@@ -42,6 +47,7 @@ from plar.session.session import Session
 
 __all__ = [
     "approximations",
+    "check",
     "core",
     "granulate",
     "read_table",
@@ -539,6 +545,78 @@ def approximations(
     columns = chosen_columns(attributes)
     with reporting(verbose, progress, None) as reporter, Session(data, read, run, reporter) as session:
         return approximations_in(session, columns)
+
+
+def check(
+    result: Reduct | Selection | str | os.PathLike[str],
+    data: Any,
+    y: Any = None,
+    *,
+    seen: Any = None,
+    alpha: float | None = None,
+    engine: str | Engine = "auto",
+    n_jobs: int | None = None,
+    memory_limit: int | str | None = None,
+    time_limit: float | str | None = None,
+    verbose: bool = False,
+    progress: Progress | None = None,
+    **reading: Unpack[FormatKwargs],
+) -> Check:
+    """Check on new rows whether the columns of a reduct or a selection still do their work.
+
+    A reduct stands if its columns are there and keep everything that all columns say about the decision in the new
+    rows. If not, the result has two rows that they do not tell apart, and the fewest columns that mend it. A selection
+    stands if every selected column beats chance on the new rows too, given the columns that it was tested with.
+
+    Parameters
+    ----------
+    result : Reduct, Selection or the path of a saved one
+    data : any table that `reduce` takes
+        The new rows. They are read once: the columns of the result that are there, cut at its cut points.
+    y : (n,) array_like, optional
+        The decision beside the new rows, if they do not have it as a column.
+    seen : table, granules or the path of either, optional
+        The old rows, of which only the chosen columns and the decision are needed: with them, values and combinations
+        of values that no old row has are counted. A file that `plar granulate` wrote of these columns is enough.
+        Without it, a selection knows the values of its columns where they are at most 50.
+    alpha : float, optional
+        The level of the p-values; by default that of the result, else 0.05. Each column is asked one question, so
+        nothing is multiplied: of columns that only seemed to say something, this share replicates.
+    engine, n_jobs, memory_limit, verbose, progress
+        As for `reduce`.
+    time_limit : float or str, optional
+        After that the search for the fewest columns stops with the fewest found; by default after a minute. Nothing
+        else takes long.
+    **reading
+        The options of `reduce` that say how a table is read, except those that choose or cut columns; by default as for
+        the result.
+
+    Examples
+    --------
+    >>> import plar
+    >>> january = {"sky": ["sun", "rain"] * 20, "day": [*range(40)], "play": ["yes", "no"] * 20}
+    >>> february = {"sky": ["sun", "rain"] * 20, "day": [*range(40)], "play": ["yes", "no", "no", "yes"] * 10}
+    >>> selected = plar.select(january, "play")
+    >>> plar.check(selected, january).stands, plar.check(selected, february).stands
+    (True, False)
+    """
+    read = ReadOptions.of(check, None, y, _without_columns(reading))
+    options = CheckOptions(alpha, seen)
+    run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
+    subject = subject_of(result)
+    first = first_reading(subject, data, read, reading)
+    with reporting(verbose, progress, None) as reporter, Session(data, first, run, reporter) as session:
+        return check_in(session, subject, options, reading)
+
+
+def _without_columns(reading: FormatKwargs) -> ReadingKwargs:
+    """The options of reading, of which none may choose or cut columns."""
+    for name in ("conditions", "drop", "bins", "decision_bins"):
+        if name in reading:
+            raise ParameterError(
+                "plar.check takes columns and cut points from the result. Leave ", Given(name), " out."
+            )
+    return cast(ReadingKwargs, reading)
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

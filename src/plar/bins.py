@@ -211,6 +211,7 @@ class NoNumber(TableError):
 
     def __init__(self, value: Any, name: str) -> None:
         self.value = value
+        self.column = name
         remedy: list[Part] = ["Name it in ", Given("na"), " if it means missing, or leave the column out of bins."]
         if _is_comma_number(value):
             remedy = ["Pass ", Given("decimal", ","), "."]

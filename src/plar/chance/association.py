@@ -53,6 +53,11 @@ class Association(NamedTuple):
     mean: float
     variance: float
 
+    @property
+    def excess(self) -> float:
+        """What a candidate says beyond chance."""
+        return self.statistic - self.mean
+
 
 def association(table: CrossTab) -> Association:
     """Measure how a candidate goes with the decision, within classes.

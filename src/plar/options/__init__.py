@@ -3,13 +3,16 @@
 from plar.options.checks import MAX_COST
 from plar.options.declare import Heading, Option
 from plar.options.table import (
+    CHECK_OPTIONS,
     DEFAULT_ALPHA,
     NO_NA,
     OPTIONS,
     POLICIES,
     RULE_OPTIONS,
     SELECT_OPTIONS,
+    CheckOptions,
     Columns,
+    FormatKwargs,
     ListOptions,
     ReadingKwargs,
     ReadOptions,
@@ -23,6 +26,7 @@ from plar.options.table import (
 )
 
 __all__ = [
+    "CHECK_OPTIONS",
     "DEFAULT_ALPHA",
     "MAX_COST",
     "NO_NA",
@@ -30,7 +34,9 @@ __all__ = [
     "POLICIES",
     "RULE_OPTIONS",
     "SELECT_OPTIONS",
+    "CheckOptions",
     "Columns",
+    "FormatKwargs",
     "Heading",
     "ListOptions",
     "Option",

@@ -1,8 +1,9 @@
 """Every option of plar in one table: its type, default, check and meaning, and its names in the shell and in Spark ML.
 
-The table is made of six frozen dataclasses, by what the options are about: how a table is read, what is
-searched for, which columns are selected, how many reducts are listed, which rules are found, and how a call runs. The
-public functions, the estimators, the Spark ML stage and the commands build the same objects.
+The table is made of seven frozen dataclasses, by what the options are about: how a table is read, what is
+searched for, which columns are selected, how many reducts are listed, which rules are found, what is asked of a
+result on new rows, and how a call runs. The public functions, the estimators, the Spark ML stage and the commands build
+the same objects.
 """
 
 from __future__ import annotations
@@ -54,6 +55,20 @@ TARGET_TYPES: Final = ("classes", "numbers")
 RULE_KINDS: Final = ("tested", "certain", "possible")
 #: how shells write na=()
 NO_NA: Final = "none"
+
+
+class FormatKwargs(TypedDict, total=False):
+    """The options of reading as `plar.check` takes them, which has columns and cut points from a result."""
+
+    header: bool
+    separator: str | None
+    decimal: str
+    encoding: str
+    numeric: Columns
+    na: str | float | Iterable[str | float] | None
+    missing: str
+    missing_decision: str
+    weights: ColumnName | None
 
 
 class ReadingKwargs(TypedDict, total=False):
@@ -376,6 +391,23 @@ class RuleOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What is asked of a result on new rows; see `plar.check`."""
+
+    alpha: float | None = option(
+        None,
+        "The level of the p-values on the new rows. Default: that of the result, else 0.05.",
+        check_alpha,
+    )
+    #: granules, a table, or the path of one
+    seen: Any = option(None, "The old table, or its granules: says which values and combinations are new.")
+
+    def __post_init__(self) -> None:
+        """Refuse what is no level."""
+        keep_checked(self)
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """How a call runs: where it computes and what it may use; see `plar.reduce`."""
 
@@ -417,8 +449,11 @@ def _declared(kind: type, heading: Heading) -> dict[str, Option]:
 SELECT_OPTIONS: Final = _declared(SelectOptions, Heading.SEARCH)
 #: those of `plar.rules`
 RULE_OPTIONS: Final = _declared(RuleOptions, Heading.SEARCH)
+#: those of `plar.check`
+CHECK_OPTIONS: Final = _declared(CheckOptions, Heading.SEARCH)
 #: every option by its name
 OPTIONS: Final = {
+    **CHECK_OPTIONS,
     **RULE_OPTIONS,
     **SELECT_OPTIONS,
     **_declared(ReadOptions, Heading.READING),

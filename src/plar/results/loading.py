@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from plar.errors import TableError
-from plar.results import approximations, reduct, reduct_list, relevant, rules, selection
+from plar.results import approximations, check, reduct, reduct_list, relevant, rules, selection
 from plar.results.approximations import Approximations
+from plar.results.check import Check
 from plar.results.reduct import Reduct
 from plar.results.reduct_list import Reducts
 from plar.results.relevant import Relevant
@@ -19,12 +20,13 @@ from plar.results.selection import Selection
 __all__ = ["load"]
 
 #: what `load` returns
-Result: TypeAlias = Approximations | Reduct | Reducts | Relevant | Rules | Selection
+Result: TypeAlias = Approximations | Check | Reduct | Reducts | Relevant | Rules | Selection
 
 #: what makes a result of its fields, by the field `kind`; a reduct has none
 _MAKERS: Mapping[str | None, Callable[[Mapping[str, Any], str], Result]] = {
     None: reduct.from_dict,
     "approximations": approximations.from_dict,
+    "check": check.from_dict,
     "reducts": reduct_list.from_dict,
     "relevant": relevant.from_dict,
     "rules": rules.from_dict,
@@ -33,7 +35,9 @@ _MAKERS: Mapping[str | None, Callable[[Mapping[str, Any], str], Result]] = {
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a result that its method `save` wrote: Approximations, a Reduct, Reducts, Relevant, Rules or Selection.
+    """Read a result that its method `save` wrote.
+
+    It is one of Approximations, Check, Reduct, Reducts, Relevant, Rules and Selection.
 
     Examples
     --------

@@ -188,17 +188,17 @@ class SelectionSearch:
         n = len(self._candidates)
         alpha = self._options.alpha
         self._refused = {}
-        scores = {a: self._score(_excess(measured[a])) for a in self._candidates}
+        scores = {a: self._score(measured[a].excess) for a in self._candidates}
         for a in best_first(scores, _TIE_BOUND):
             if n * screened_p_value(measured[a]) > alpha:
                 continue
             adjusted = self._adjusted_p_value(a, n)
             if adjusted <= alpha:
-                excess = _excess(measured[a])
+                excess = measured[a].excess
                 return SelectionStep(
                     column=self._granules.conditions[a],
                     excess=excess,
-                    share=_share(excess, self._strata.impurity()),
+                    share=share_of(excess, self._strata.impurity()),
                     p_value=adjusted / n,
                     adjusted=adjusted,
                     given=self._names_of(self._selected),
@@ -242,7 +242,7 @@ class SelectionSearch:
             if self._n_candidates * p > self._options.alpha:
                 self._reject(a, p, ())
             else:
-                relevant[a] = _Candidate(_excess(self._alone[a]), (), p, ())
+                relevant[a] = _Candidate(self._alone[a].excess, (), p, ())
         return relevant
 
     def _compare_beside(self, b: int, candidates: dict[int, _Candidate]) -> None:
@@ -255,7 +255,7 @@ class SelectionSearch:
                 del candidates[a]
                 self._reject(a, p, (b,))
             else:
-                candidates[a].compare(_excess(measured), p, (b,))
+                candidates[a].compare(measured.excess, p, (b,))
 
     def _best_given_each(self, candidates: dict[int, _Candidate]) -> int:
         """The candidate whose least excess is largest; the first in the table of those that tie."""
@@ -278,7 +278,7 @@ class SelectionSearch:
         return SelectionStep(
             column=self._granules.conditions[a],
             excess=candidate.least_excess,
-            share=_share(candidate.least_excess, self._strata.impurity(candidate.least_given)),
+            share=share_of(candidate.least_excess, self._strata.impurity(candidate.least_given)),
             p_value=p,
             adjusted=adjusted,
             given=self._names_of(candidate.largest_given),
@@ -327,7 +327,7 @@ class SelectionSearch:
         included = self._names_of(self._included)
         columns = (*included, *(step.column for step in self._steps))
         alone = {
-            granules.conditions[a]: _share(_excess(measured), self._impurity) for a, measured in self._alone.items()
+            granules.conditions[a]: share_of(measured.excess, self._impurity) for a, measured in self._alone.items()
         }
         rejected = {granules.conditions[a]: self._rejected[a] for a in sorted(self._rejected)}
         settings: dict[str, Any] = {**self._options.settings(), **self._session.table.settings()}
@@ -389,12 +389,7 @@ class SelectionSearch:
         )
 
 
-def _excess(measured: Association) -> float:
-    """What a candidate says beyond chance."""
-    return measured.statistic - measured.mean
-
-
-def _share(excess: float, impurity: float) -> float:
+def share_of(excess: float, impurity: float) -> float:
     """An excess as a share of what there was to say."""
     return max(excess, 0.0) / impurity if impurity > 0 else 0.0
 

@@ -32,6 +32,7 @@ _WORDS = {
     "rules": "finding rules",
     "predict": "predicting",
     "approximate": "comparing the rows",
+    "check": "checking the columns",
     "mark": "marking the rows",
 }
 #: phases that are told of again as they go on

@@ -99,6 +99,10 @@ class Session:
             self._seconds["read"] = perf_counter() - began
         return self._table
 
+    def assign(self, options: ReadOptions) -> None:
+        """Give the columns of the opened table their roles by other options, before its rows are read."""
+        self._table = with_roles(self.table.source, options, self.table.path)
+
     @property
     def granules(self) -> GranuleSet:
         """The distinct rows of the table, read when they are first asked for; one search may consume them."""

@@ -1,0 +1,1 @@
+"""Whether a reduct or a selection still stands on new rows."""
