@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import perf_counter
 from typing import Any
@@ -286,7 +287,7 @@ class Checking:
             engine=session.engine.name,
             source=session.table.path,
             source_then=result.source,
-            settings={"alpha": self._alpha, **session.table.settings()},
+            settings={"alpha": self._alpha, "seen": _path_of(self._seen), **session.table.settings()},
             seconds=self._seconds,
         )
 
@@ -382,9 +383,14 @@ def _measure_of(reduct: Reduct) -> Measure:
     return measure
 
 
+def _path_of(seen: Any) -> str | None:
+    """Where the old rows were read, if that is a path."""
+    return os.fspath(seen) if isinstance(seen, (str, os.PathLike)) else None
+
+
 def _engine_for(seen: Any, engine: Engine) -> object:
     """Where the old rows are read: paths where the new rows are, anything else where it is."""
-    return engine if isinstance(seen, str) or hasattr(seen, "__fspath__") else "auto"
+    return "auto" if _path_of(seen) is None else engine
 
 
 def check_in(session: Session, subject: Subject, options: CheckOptions, names_given: Collection[str]) -> Check:
