@@ -28,7 +28,7 @@ from plar.options import (
 )
 from plar.reduct_search.find import find_reduct
 from plar.replication.find import check_in
-from plar.replication.subject import first_reading, subject_of
+from plar.replication.subject import first_reading, subject_of, without_columns
 from plar.results.approximations import Approximations
 from plar.results.check import Check
 from plar.results.chosen_columns import chosen_columns
@@ -600,23 +600,13 @@ def check(
     >>> plar.check(selected, january).stands, plar.check(selected, february).stands
     (True, False)
     """
-    read = ReadOptions.of(check, None, y, _without_columns(reading))
+    read = ReadOptions.of(check, None, y, without_columns(reading, "plar.check"))
     options = CheckOptions(alpha, seen)
     run = RunOptions(engine=engine, n_jobs=n_jobs, memory_limit=memory_limit, time_limit=time_limit)
     subject = subject_of(result)
     first = first_reading(subject, data, read, reading)
     with reporting(verbose, progress, None) as reporter, Session(data, first, run, reporter) as session:
         return check_in(session, subject, options, reading)
-
-
-def _without_columns(reading: FormatKwargs) -> ReadingKwargs:
-    """The options of reading, of which none may choose or cut columns."""
-    for name in ("conditions", "drop", "bins", "decision_bins"):
-        if name in reading:
-            raise ParameterError(
-                "plar.check takes columns and cut points from the result. Leave ", Given(name), " out."
-            )
-    return cast(ReadingKwargs, reading)
 
 
 def _without_smallest(reading: ReadingKwargs) -> ReadingKwargs:

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 import plar
 from plar.results.approximations import Contradiction, DecisionApproximation
-from plar.results.reduct import Certificate, Step
+from plar.results.reduct import Certificate, Change, Step
 from plar.results.rules import Condition, Rule, RuleCertificate
 from plar.results.selection import Rejection, SelectionStep, TargetAtValue, TargetByValue
 from support.shell import TABLE
@@ -48,6 +48,7 @@ def test_the_schema_is_one() -> None:
         (plar.Reduct, "reduct"),
         (Step, "step"),
         (Certificate, "certificate"),
+        (Change, "change"),
         (plar.Selection, "selection"),
         (SelectionStep, "selection_step"),
         (Rejection, "rejection"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from plar.engines.base import GranuleSet
-from plar.errors import ParameterError, PythonOnly, TableError, UnknownNameError, printable, shown_names
+from plar.errors import Given, ParameterError, PythonOnly, TableError, UnknownNameError, printable, shown_names
 from plar.input.tables import DecisionTable
-from plar.options import DEFAULT_ALPHA, ReadOptions
+from plar.options import DEFAULT_ALPHA, FormatKwargs, ReadingKwargs, ReadOptions
 from plar.results.loading import load
 from plar.results.reading import reading_as
 from plar.results.reduct import Reduct
@@ -78,6 +78,16 @@ def subject_of(result: object) -> Subject:
         conditions = tuple(name for name in result.conditions if name in chosen)
         return Subject(result, result.columns, conditions, result.target, result.alpha, result.n_rows)
     raise TableError(f"{where} is neither a reduct nor a selection. Check what plar.reduce or plar.select returned.")
+
+
+def without_columns(reading: FormatKwargs, function: str) -> ReadingKwargs:
+    """The options of reading that a function was given, of which none may choose or cut columns."""
+    for name in ("conditions", "drop", "bins", "decision_bins"):
+        if name in reading:
+            raise ParameterError(
+                f"{function} takes columns and cut points from the result. Leave ", Given(name), " out."
+            )
+    return cast(ReadingKwargs, reading)
 
 
 def first_reading(subject: Subject, data: Any, given: ReadOptions, names_given: Collection[str]) -> ReadOptions:

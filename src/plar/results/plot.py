@@ -125,7 +125,8 @@ def _draw_bars(reduct: Reduct, ax: Any) -> None:
     ax.set_ylim(len(columns) - 0.4, -0.6)
     for i, column in enumerate(columns):
         if column.gain is None:
-            ax.annotate("asked for", (0, i), (4, 0), textcoords="offset points", va="center", fontsize="small")
+            why = "kept" if column.part == "kept" else "asked for"
+            ax.annotate(why, (0, i), (4, 0), textcoords="offset points", va="center", fontsize="small")
     for label, colour in (("core", CORE_COLOUR), ("added step by step", CURVE_COLOUR)):
         if colour in edge_colours:
             ax.barh([0], [0], color=colour, label=label)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Unpack
 
 from plar.errors import TableError
-from plar.options import DEFAULT_ALPHA
+from plar.options import DEFAULT_ALPHA, FormatKwargs
 from plar.results.from_json import from_json
 from plar.results.proof import Proof
 from plar.results.saved import check_settings, save, writable
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from plar.engines.base import Engine
+    from plar.measures import Measure
     from plar.results.report.pages import Page
 
-__all__ = ["Certificate", "Reduct", "Step", "from_dict"]
+__all__ = ["Certificate", "Change", "Reduct", "Step", "from_dict"]
 
 
 #: what `to_frame` calls the reasons why columns are chosen, beside steps
-_ROLES = {"core": "core", "asked for": "included"}
+_ROLES = {"core": "core", "asked for": "included", "kept": "kept"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,25 @@ class Certificate:
     minimal: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What `Reduct.update` changed.
+
+    Parameters
+    ----------
+    before : tuple of str
+        The columns of the old reduct.
+    added : tuple of str
+        Columns that it lacked, in the order of the new one.
+    dropped : tuple of str
+        Columns that are no longer needed, or no longer there, in their old order.
+    """
+
+    before: tuple[str, ...]
+    added: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Reduct:
     """The columns that keep all information about the decision; what `plar.reduce` returns.
@@ -90,7 +112,8 @@ class Reduct:
     Parameters
     ----------
     attributes : tuple of str
-        The chosen columns: the core in table order, then as selected; may be empty.
+        The chosen columns: the core in table order, then as selected; may be empty. After an update the old ones
+        first.
     core : tuple of str
         The columns that are in every reduct.
     core_significances : mapping of str to float
@@ -122,6 +145,8 @@ class Reduct:
         With `alpha`: the p-value of each candidate, if the search stopped because none of them beats chance.
     bounds : (int, int) or None
         With ``search="smallest"``: the proven least cost of any reduct, and the cost of this one.
+    change : Change or None
+        What was added and dropped, if this is an updated reduct; see `update`.
     equivalent : tuple of tuples of str, or None
         Groups of columns that are equal up to the names of their values, so that any one can replace the others.
         Columns of more than 65,536 values, and those in which the bins found no cut, are not compared. None unless
@@ -164,6 +189,7 @@ class Reduct:
     settings: Mapping[str, Any]
     seconds: Mapping[str, float]
     bounds: tuple[int, int] | None = None
+    change: Change | None = None
     equivalent: tuple[tuple[str, ...], ...] | None = field(default=None, compare=False)
     proof: Proof | None = field(default=None, compare=False)
 
@@ -218,9 +244,9 @@ class Reduct:
     def to_frame(self) -> polars.DataFrame:
         """One row for each column of the table, as a polars frame.
 
-        Columns: ``column``, ``rank`` from 1 on for the chosen ones, ``role`` (core, selected, included, or why it is
-        not chosen), ``like``, the chosen column that it could stand in for, ``gain``, and ``p_value``. Unknown numbers
-        are null.
+        Columns: ``column``, ``rank`` from 1 on for the chosen ones, ``role`` (core, selected, included, in an update
+        kept, or why it is not chosen), ``like``, the chosen column that it could stand in for, ``gain``, and
+        ``p_value``. Unknown numbers are null.
 
         Examples
         --------
@@ -275,6 +301,80 @@ class Reduct:
 
         return plot(self, ax)
 
+    def update(
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        minimal: bool = True,
+        measure: Measure | None = None,
+        engine: str | Engine = "auto",
+        n_jobs: int | None = None,
+        memory_limit: int | str | None = None,
+        time_limit: float | str | None = None,
+        verbose: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+        on_step: Callable[[Step], None] | None = None,
+        **reading: Unpack[FormatKwargs],
+    ) -> Reduct:
+        """Find a reduct of new rows, or of more or fewer, that keeps as many of these columns as it can.
+
+        It begins with the columns that are still there, and adds what is missing: the rest of the core, then the best
+        column, step by step. At the end it drops what is no longer needed, the last added first, the oldest columns
+        last. All columns that are looked at are those that this reduct was chosen from (`conditions`), as far as they
+        are there. Whatever ended the old search early (`tolerance`, `alpha`, `max_attributes`), the new reduct keeps
+        everything; those of `include` stay in it, and those of `exclude` out.
+
+        Parameters
+        ----------
+        data : Granules, or any table that `plar.reduce` takes
+            With `Granules.merge` and `Granules.subtract` rows come and go without reading the others again.
+        y : (n,) array_like, optional
+            The decision beside the data, if it was given so before.
+        minimal : bool
+            Whether to drop columns that can go without a loss.
+        measure : Measure, optional
+            The measure of this reduct, if it is not one of plar's.
+        engine, n_jobs, memory_limit, time_limit, verbose, progress, on_step
+            As for `plar.reduce`.
+        **reading
+            The options of `plar.reduce` that say how a table is read (header, separator, decimal, encoding, numeric,
+            na, missing, missing_decision, weights); by default as for this reduct. Columns are cut where they were.
+
+        Returns
+        -------
+        Reduct
+            Its `change` says what was added and dropped.
+
+        Examples
+        --------
+        >>> import plar
+        >>> may = {"sky": ["sun", "rain", "sun"], "wind": [0, 0, 1], "play": ["yes", "no", "yes"]}
+        >>> old = plar.reduce(may, "play")
+        >>> june = plar.granulate({"sky": ["sun", "sun"], "wind": [0, 1], "play": ["yes", "no"]}, "play")
+        >>> new = old.update(june.merge(plar.granulate({"sky": ["rain"], "wind": [0], "play": ["no"]}, "play")))
+        >>> old.attributes, new.attributes, new.change.added
+        (('sky',), ('sky', 'wind'), ('wind',))
+        """
+        # a search knows its results, and not the other way round: it is looked up by name, like an engine
+        search = import_module("plar.replication.update")
+        updated: Reduct = search.update(
+            self,
+            data,
+            y,
+            minimal,
+            measure,
+            engine,
+            n_jobs,
+            memory_limit,
+            time_limit,
+            verbose,
+            progress,
+            on_step,
+            reading,
+        )
+        return updated
+
     def transform(self, data: Any, *, output: str = "values") -> Any:
         """Select the chosen columns of any table that has them, and the decision if it is there.
 
@@ -315,12 +415,21 @@ def from_dict(saved: Mapping[str, Any], where: str = "The mapping") -> Reduct:
 def _check_names(reduct: Reduct) -> None:
     """Refuse columns that are not among the conditions, and steps whose column was no candidate."""
     names = {*reduct.attributes, *reduct.core, *reduct.certificate.redundant}
+    if reduct.change is not None and not _is_change_of(reduct.attributes, reduct.change):
+        raise TypeError("'change'")
     for step in reduct.steps:
         names.update((step.attribute, *step.ties, *step.candidates))
         if step.attribute not in step.candidates:
             raise TypeError("'attributes'")
     if not names <= set(reduct.conditions):
         raise TypeError("'attributes'")
+
+
+def _is_change_of(attributes: Sequence[str], change: Change) -> bool:
+    """Whether a change leads to these columns."""
+    added = tuple(name for name in attributes if name not in change.before)
+    dropped = tuple(name for name in change.before if name not in attributes)
+    return change.added == added and change.dropped == dropped
 
 
 def _completed(saved: Any) -> Any:
@@ -334,6 +443,7 @@ def _completed(saved: Any) -> Any:
         "n_combinations": None,
         "rejected": {},
         "bounds": None,
+        "change": None,
         "equivalent": None,
         "proof": None,
         "n_decisions": saved.get("n_classes"),

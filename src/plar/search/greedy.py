@@ -56,6 +56,8 @@ class GreedySearch(Search):
         self._chosen: list[int] = []
         #: U/R; None if its state is unknown
         self._evaluation: Evaluation | None = None
+        #: what is never added
+        self.excluded: frozenset[int] = frozenset()
         #: a thread to test a step in, while this one refines U/R
         self._tester = ThreadTeam(2)
         self._unsettled_objects = 0
@@ -132,7 +134,8 @@ class GreedySearch(Search):
         evaluation = self._evaluation
         assert evaluation is not None
         steps = self.checkpoint.steps
-        max_attributes = min(self.options.max_attributes or math.inf, len(self.granules.conditions))
+        n_usable = len(self.granules.conditions) - len(self.excluded)
+        max_attributes = min(self.options.max_attributes or math.inf, n_usable)
         self.reporter.phase("search", len(steps), self._unsettled_objects)
         self._in_steps = True
         with suppress(_OutOfTime):
@@ -164,8 +167,8 @@ class GreedySearch(Search):
     def _step(self, evaluation: Evaluation) -> Step | None:
         """Refine U/R by the best attribute; with alpha the best that beats chance, None if none does."""
         began = perf_counter()
-        chosen = set(self._chosen)
-        candidates = [a for a in range(len(self.granules.conditions)) if a not in chosen]
+        no_candidates = self.excluded.union(self._chosen)
+        candidates = [a for a in range(len(self.granules.conditions)) if a not in no_candidates]
         theta_before = evaluation.theta
         theta_of = dict(zip(candidates, evaluation.with_each(candidates), strict=True))
         choice = self._choose(evaluation, theta_of)

@@ -113,7 +113,7 @@ def _roles_of_the_rest(reduct: Reduct) -> dict[str, Role]:
         "constant": constant,
         "excluded": set(reduct.settings.get("exclude") or ()),
         "core, left out": set(reduct.core),
-        "removed": {step.attribute for step in reduct.steps},
+        "removed": {step.attribute for step in reduct.steps}.union(reduct.change.dropped if reduct.change else ()),
         "same as": same_as,
         "as good as": as_good_as,
         "chance": reduct.rejected,

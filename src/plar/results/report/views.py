@@ -13,6 +13,7 @@ from plar.results.report.words import (
     aligned,
     bounds_words,
     chance_words,
+    change_words,
     chosen,
     core_left_out,
     core_left_out_words,
@@ -68,7 +69,8 @@ def _head(reduct: Reduct) -> list[str]:
     columns = f"{counted(len(reduct.conditions), 'column')} → {len(reduct.attributes):,}, measure {reduct.measure}"
     if not reduct.complete:
         columns += "; stopped before the goal was met"
-    return [", ".join(properties), columns]
+    changes = [change_words(reduct)] if reduct.change is not None else []
+    return [", ".join(properties), columns, *changes]
 
 
 def _names(reduct: Reduct) -> list[str]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: characters of a name that are shown
 LONGEST = 48
+#: columns that a sentence about an update names
+MOST_CHANGES = 10
 
 MEASURES = {
     "PR": "positive region, minus the share of rows whose decision is certain",
@@ -42,7 +44,7 @@ class ChosenColumn:
     """A column of the reduct, as tables show it."""
 
     name: str
-    #: why it is there: "core", "step 3", "asked for", or "chosen" with others as a whole
+    #: why it is there: "core", "step 3", "asked for", "kept" in an update, or "chosen" with others as a whole
     part: str
     removable: bool
     gain: float | None
@@ -218,18 +220,19 @@ def _untested_words(reduct: Reduct) -> list[str]:
     """Say how many columns were included without a test: the core, and those asked for; nothing if there are none."""
     parts = [column.part for column in chosen(reduct)]
     n_core = parts.count("core")
-    n_asked_for = parts.count("asked for")
-    groups = []
-    if n_core:
-        groups.append(counted(n_core, "core column"))
-    if n_core and n_asked_for:
-        groups.append(f"{n_asked_for:,} asked for")
-    elif n_asked_for:
-        groups.append(f"{counted(n_asked_for, 'column')} asked for")
+    groups = [counted(n_core, "core column")] if n_core else []
+    n_untested = n_core
+    for why in ("kept", "asked for"):
+        n = parts.count(why)
+        if n:
+            groups.append(f"{n:,} {why}" if groups else f"{counted(n, 'column')} {why}")
+        n_untested += n
     if not groups:
         return []
-    verb = "was" if n_core + n_asked_for == 1 else "were"
-    return [f"{' and '.join(groups)} {verb} included without a test."]
+    verb = "was" if n_untested == 1 else "were"
+    *first, last = groups
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return [f"{listed} {verb} included without a test."]
 
 
 def _binned_words(reduct: Reduct) -> str:
@@ -238,6 +241,25 @@ def _binned_words(reduct: Reduct) -> str:
     if any("mdlp" in str(rule) for rule in rules):
         return "The p-values are for the binned columns, and too small, since mdlp chose the cut points by the target."
     return "The p-values are for the binned columns."
+
+
+def change_words(reduct: Reduct) -> str:
+    """Say what an update changed; empty if this is no update.
+
+    >>> import plar
+    >>> old = plar.reduce({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 0, 1, 1]}, "d")
+    >>> change_words(old.update({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "d": [0, 1, 1, 1]}))
+    'An update of 1 column: added b.'
+    """
+    if reduct.change is None:
+        return ""
+    changes = []
+    for verb, names in (("added", reduct.change.added), ("dropped", reduct.change.dropped)):
+        if names:
+            shown = ", ".join(map(shortened, names[:MOST_CHANGES]))
+            changes.append(f"{verb} {shown}{' …' if len(names) > MOST_CHANGES else ''}")
+    what = " and ".join(changes) if changes else "nothing changed"
+    return f"An update of {counted(len(reduct.change.before), 'column')}: {what}."
 
 
 def bounds_words(reduct: Reduct) -> str:
@@ -390,8 +412,10 @@ def chosen(reduct: Reduct) -> list[ChosenColumn]:
 def _parts(reduct: Reduct) -> dict[str, str]:
     """Why the columns were chosen, except those that were asked for."""
     parts = {step.attribute: f"step {i}" for i, step in enumerate(reduct.steps, 1)}
+    include = reduct.settings.get("include") or ()
+    if reduct.change is not None:
+        parts |= {name: "kept" for name in reduct.change.before if name not in include}
     if reduct.bounds is not None:
-        include = reduct.settings.get("include") or ()
         parts |= {name: "chosen" for name in reduct.attributes if name not in include}
     return {**parts, **dict.fromkeys(_core_gains(reduct), "core")}
 
@@ -428,6 +452,8 @@ def thetas(reduct: Reduct) -> list[float]:
 def start_words(reduct: Reduct) -> str:
     """Say what step 0 of the curve is."""
     parts = {column.part for column in chosen(reduct)}
+    if reduct.change is not None:
+        return "step (0: core and old columns)"
     if {"core", "asked for"} <= parts:
         return "step (0: core and what was asked for)"
     if "core" in parts:
