@@ -14,7 +14,7 @@ from support.environment import ROOT
 from support.shell import PLAR, run
 
 COMMANDS = (
-    *("select", "reduce", "relevant", "reducts", "core", "theta", "approximations", "rules", "predict"),
+    *("select", "reduce", "check", "relevant", "reducts", "core", "theta", "approximations", "rules", "predict"),
     *("verify", "granulate", "engines", "schema"),
 )
 
@@ -43,7 +43,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         run("reduce", *table, "--search", "smallest", "--proof", "proof.json", cwd=folder),
         run("rules", *table, "-o", "rules.json", cwd=folder),
     ]
-    for done in made:
+    selected = run("select", *table, "--json", cwd=folder)
+    (folder / "selected.json").write_text(selected.stdout)
+    for done in (*made, selected):
         assert done.returncode == 0, done.stderr
     return folder
 

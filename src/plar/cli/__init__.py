@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import plar
-from plar.cli.commands import COMMANDS, select
+from plar.cli.commands import COMMANDS, DOES_NOT_STAND, select
 from plar.cli.help import Command, Program
 from plar.cli.opening import discard_stdout
 from plar.cli.options import expand_groups
@@ -68,7 +68,10 @@ def _start(
 
 
 def main() -> None:
-    """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 130 interrupted."""
+    """Run a command; exit 0 done, 1 the machine failed, 2 bad input or usage, 3 a result that no longer stands.
+
+    130 is for a command that was interrupted.
+    """
     # Imports are most of a short run. numba would import scipy, if installed, for BLAS routines that no kernel of
     # plar calls; and there is no garbage to collect among modules, while they load or at exit.
     sys.modules.setdefault("scipy", None)  # type: ignore[arg-type]
@@ -79,9 +82,12 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with SafeInterrupts():
-            if app(standalone_mode=False) == 130:  # how typer reports an interrupt to its caller
+            code = app(standalone_mode=False)
+            if code == 130:  # how typer reports an interrupt to its caller
                 raise KeyboardInterrupt
         sys.stdout.flush()
+        if code == DOES_NOT_STAND:
+            sys.exit(code)
     except PlarError as error:
         if isinstance(error, MemoryLimitExceeded):
             print(f"Error: {one_line(in_shell(error.message))}", file=sys.stderr, flush=True)

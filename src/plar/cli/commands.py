@@ -28,6 +28,7 @@ from plar.cli.opening import (
 )
 from plar.cli.options import (
     FILE_HELP,
+    CheckReading,
     ColumnList,
     Computing,
     Epsilon,
@@ -50,6 +51,7 @@ from plar.cli.options import (
     Text,
     TimeLimit,
     Writing,
+    check_option,
     columns_option,
     library_columns,
     library_option,
@@ -59,17 +61,22 @@ from plar.cli.options import (
 )
 from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError, printable, saying_target, unknown_name
-from plar.options import DEFAULT_ALPHA, Columns, Heading, ListOptions, ReadOptions
+from plar.options import DEFAULT_ALPHA, CheckOptions, Columns, Heading, ListOptions, ReadOptions
 
 if TYPE_CHECKING:
     from plar.session.session import Session
 
-_WITH_JSON = "reduce, select, relevant, reducts, rules, approximations, core, theta or engines; or proof"
+_WITH_JSON = "reduce, select, check, relevant, reducts, rules, approximations, core, theta or engines; or proof"
+#: what `plar check` exits with if the result does not stand
+DOES_NOT_STAND = 3
 #: what the schema calls the answer of each command
 _SCHEMAS = {
     "reduce": "reduct",
     "select": "selection",
-    **{name: name for name in ("relevant", "reducts", "rules", "approximations", "core", "theta", "engines", "proof")},
+    **{
+        name: name
+        for name in ("check", "relevant", "reducts", "rules", "approximations", "core", "theta", "engines", "proof")
+    },
 }
 _ALPHA = "Take columns that beat chance at this level: how rarely an uninformative one may be taken."
 _KNOWN = "The columns that are known (B). As a,b,c. Repeatable."
@@ -79,6 +86,8 @@ _APPROXIMATED = "The columns that are known (B); by default all. As a,b,c. Repea
 _CONTRADICTIONS = "Show so many contradictions, those with the most rows. Default: 10."
 _MARKED = "Write the table with a column that says which rows are certain, and one of possible decisions; - is stdout."
 _RULES_FILE = "Write the rules as JSON, for 'plar predict'; - is stdout."
+_CHECKED = "What 'plar reduce --json' or 'plar select --json' printed, or a saved result."
+_CHECK_FILE = "Write the check as JSON; - is stdout."
 _PREDICTIONS = "Where the table with the predictions goes; its suffix says the format, and - is stdout."
 _REPORT = "Write an HTML page that explains the result; - is stdout."
 _PROOF = "Write the proof of --search smallest, for 'plar verify'; - is stdout."
@@ -394,6 +403,50 @@ def _check_approximations(table: TableOptions, place: Place, targets: Targets, c
     check_targets(table, place, targets)
 
 
+def check(
+    *,
+    result: Annotated[str, typer.Argument(metavar="RESULT", help=_CHECKED)],
+    file: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    seen: Annotated[Text, check_option("seen", "FILE")] = None,
+    alpha: Annotated[float | None, check_option("alpha", "LEVEL")] = None,
+    reading: CheckReading,
+    format: StdinFormat = None,
+    as_json: Json = False,
+    report: Annotated[Text, shell_option(Heading.OUTPUT, _REPORT, metavar="FILE")] = None,
+    output: Annotated[Text, shell_option(Heading.OUTPUT, _CHECK_FILE, "--output", "-o", metavar="FILE")] = None,
+    place: Place,
+    time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
+    messages: Messages,
+) -> None:
+    """Check on new rows whether a reduct or a selection still stands; exit 0 if it does, 3 if not, 2 for bad input."""
+    from plar.replication.find import check_in
+    from plar.replication.subject import first_reading, subject_of
+
+    table = TableOptions(file, format=format)
+    check_targets(table, place, Targets(as_json, Writing(), report, result=output))
+    subject = subject_of(result)
+    given = reading.given()
+    options = CheckOptions(alpha, seen)
+
+    def reading_of(opened: str, _: ReadOptions) -> ReadOptions:
+        return first_reading(subject, opened, ReadOptions(**given), given)
+
+    limits = LongRun(time_limit=time_limit, memory_limit=memory_limit)
+    with session_of(table, place, limits, reading_of) as session, shown(session, messages):
+        checked = check_in(session, subject, options, given)
+    text = json.dumps(checked.to_dict(), ensure_ascii=False) if as_json else f"{_source_of(table)}: {checked}"
+    _print_text(text, [report, output])
+    if report:
+        with written(report, ".html", messages) as path:
+            checked.report(path, command=_command())
+    if output:
+        with written(output, ".json", messages) as path:
+            checked.save(path)
+    if not checked.stands:
+        raise typer.Exit(DOES_NOT_STAND)
+
+
 def predict(
     *,
     rules: Annotated[str, typer.Argument(metavar="RULES", help="What 'plar rules -o' wrote.")],
@@ -618,6 +671,10 @@ COMMANDS: dict[Callable[..., None], HelpWords] = {
     reduce: HelpWords(
         "Find columns that say as much as all of them: a reduct.",
         "plar reduce examples/passengers.csv -d survived",
+    ),
+    check: HelpWords(
+        "Check on new rows whether a result still stands.",
+        "plar check selected.json examples/passengers.csv",
     ),
     relevant: HelpWords(
         "Find all columns that say more than chance.",

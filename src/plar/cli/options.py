@@ -20,6 +20,7 @@ from plar.coding.column_names import ShellColumn
 from plar.errors import ParameterError, TableError
 from plar.files.write import WRITTEN
 from plar.options import (
+    CHECK_OPTIONS,
     DEFAULT_ALPHA,
     NO_NA,
     OPTIONS,
@@ -120,6 +121,12 @@ def rule_option(name: str, metavar: str) -> Any:
     """An option of `plar.rules`."""
     declared = RULE_OPTIONS[name]
     return shell_option(declared.heading, declared.help, shell_flag(name), choices=declared.choices, metavar=metavar)
+
+
+def check_option(name: str, metavar: str) -> Any:
+    """An option of `plar.check`."""
+    declared = CHECK_OPTIONS[name]
+    return shell_option(declared.heading, declared.help, shell_flag(name), metavar=metavar)
 
 
 def columns_option(heading: Heading | None, help: str, *names: str, metavar: str = "NAMES") -> Any:
@@ -255,6 +262,36 @@ class RuleTableOptions(TableOptions):
 
     bins: Annotated[Texts, library_option("bins", f"{_BINS_BY_COLUMN} {_DECILES}", metavar="RULE")] = _AUTO  # type: ignore[assignment]
     missing_decision: Annotated[str, library_option("missing_decision", metavar="RULE")] = "drop"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReading:
+    """How new rows are read, where that is not as for the result."""
+
+    missing: Annotated[Text, library_option("missing", metavar="RULE")] = None
+    missing_decision: Annotated[Text, library_option("missing_decision", metavar="RULE")] = None
+    na: Annotated[Texts, library_option("na", "Repeatable. 'none' switches all of these off.", metavar="TEXT")] = None
+    weights: Annotated[ShellColumn | None, library_columns("weights", "", metavar="NAME")] = None
+    no_header: Annotated[bool, shell_option(Heading.READING, _NO_HEADER, "--no-header")] = False
+    separator: Annotated[Text, library_option("separator", metavar="MARK")] = None
+    decimal: Annotated[Text, library_option("decimal", metavar="MARK")] = None
+    encoding: Annotated[Text, library_option("encoding", metavar="NAME")] = None
+    numeric: Annotated[ColumnList, library_columns("numeric")] = None
+
+    def given(self) -> dict[str, Any]:
+        """The options that are given, as the library takes them; the others are those of the result."""
+        values: dict[str, Any] = {
+            "missing": self.missing,
+            "missing_decision": self.missing_decision,
+            "na": _na(self.na),
+            "weights": self.weights,
+            "header": False if self.no_header else None,
+            "separator": self.separator,
+            "decimal": self.decimal,
+            "encoding": self.encoding,
+            "numeric": self.numeric or None,
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from plar.bins import NoNumber
 from plar.coding.shown_values import MISSING, shown_value, value_order
 from plar.engines.base import Engine, GranuleSet
 from plar.engines.clauses import FoundClause
-from plar.errors import ParameterError, TableError, printable, shown_names
+from plar.errors import Given, ParameterError, TableError, printable, shown_names
 from plar.granules.fingerprint import spell_json
 from plar.granules.granules import Granules
 from plar.matching.condition import ConditionValue
@@ -218,8 +218,9 @@ class Checking:
             names = columns_there(table, self._columns)
             if not names:
                 raise TableError(
-                    "What is given as seen has none of the columns of the "
-                    f"{self._subject.kind}: {shown_names(self._columns)}."
+                    "The table of ",
+                    Given("seen"),
+                    f" has none of the columns of the {self._subject.kind}: {shown_names(self._columns)}.",
                 )
             old.assign(reading_of(self._subject, table, names, ()))
             granules = old.engine.local_granules(old.granules, names)
