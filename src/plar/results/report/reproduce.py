@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import NO_NA, ReadOptions, RuleOptions, SearchOptions, SelectOptions
+from plar.options import DEFAULT_ALPHA, NO_NA, ReadOptions, RuleOptions, SearchOptions, SelectOptions
 from plar.results.report.words import MEASURES
 
 if TYPE_CHECKING:
-    from plar.results.reduct import Reduct
+    from plar.results.check import Check
+    from plar.results.reduct import Change, Reduct
     from plar.results.rules import Rules
     from plar.results.selection import Selection
 
@@ -42,6 +43,8 @@ def python_call(reduct: Reduct, function: str = "reduce") -> str:
     table = ...  # the data: not read from a file
     r = plar.reduce(table, decision='d', measure='SCE', max_attributes=1)
     """
+    if reduct.change is not None:
+        return _update_call(reduct, reduct.change)
     lines = ["import plar", ""]
     data = repr(reduct.source)
     measure = repr(reduct.measure)
@@ -64,6 +67,28 @@ def python_call(reduct: Reduct, function: str = "reduce") -> str:
         arguments.append(f"engine={reduct.engine!r}")
     arguments += [f"{name}={value!r}" for name, value in settings.items() if name in _SEARCH]
     return "\n".join([*lines, _call(f"r = plar.{function}", arguments)])
+
+
+def _update_call(reduct: Reduct, change: Change) -> str:
+    """Write the call of `Reduct.update` that gives this result."""
+    names = ", ".join(map(repr, change.before))
+    lines = ["import plar", "", f"old = ...  # the reduct of {names or 'no column'}: plar.load reads it from its file"]
+    data = repr(reduct.source)
+    if reduct.source is None:
+        lines.append("table = ...  # the data: not read from a file")
+        data = "table"
+    arguments = [data]
+    if reduct.settings.get("y"):
+        lines.append("y = ...  # the labels, given beside the data")
+        arguments.append("y=y")
+    if not reduct.settings.get("minimal"):
+        arguments.append("minimal=False")
+    if reduct.measure not in MEASURES:
+        lines.append(f"measure = ...  # the measure {reduct.measure!r}, which is not one of plar's")
+        arguments.append("measure=measure")
+    if reduct.engine != "local":
+        arguments.append(f"engine={reduct.engine!r}")
+    return "\n".join([*lines, _call("r = old.update", arguments)])
 
 
 def select_call(selection: Selection) -> str:
@@ -119,6 +144,35 @@ def rules_call(rules: Rules) -> str:
     return "\n".join([*lines, _call("r = plar.rules", arguments)])
 
 
+def check_call(check: Check) -> str:
+    """Write the call of `plar.check` that gives this result, once the other result is loaded.
+
+    >>> import plar
+    >>> table = {"a": [0, 0, 1, 1], "t": [0, 0, 1, 1]}
+    >>> print(check_call(plar.check(plar.reduce(table, "t"), table, alpha=0.01)))
+    import plar
+    <BLANKLINE>
+    result = plar.load(...)  # the reduct that was checked
+    table = ...  # the new rows: not read from a file
+    c = plar.check(result, table, alpha=0.01)
+    """
+    lines = ["import plar", "", f"result = plar.load(...)  # the {check.checked} that was checked"]
+    arguments = ["result", repr(check.source)]
+    if check.source is None:
+        lines.append("table = ...  # the new rows: not read from a file")
+        arguments[1] = "table"
+    if check.settings.get("y"):
+        lines.append("y = ...  # the target, given beside them")
+        arguments.append("y=y")
+    if check.settings.get("seen"):
+        arguments.append(f"seen={check.settings['seen']!r}")
+    if check.alpha != DEFAULT_ALPHA:
+        arguments.append(f"alpha={check.alpha!r}")
+    if check.engine != "local":
+        arguments.append(f"engine={check.engine!r}")
+    return "\n".join([*lines, _call("c = plar.check", arguments)])
+
+
 def _call(function: str, arguments: Sequence[str]) -> str:
     """A call on one line, or, if that is long, with an argument on each."""
     call = f"{function}({', '.join(arguments)})"
@@ -164,13 +218,15 @@ def _changed(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[s
 
 
 def shell_command(reduct: Reduct, command: str = "reduce") -> str | None:
-    """Write the command that gives this result; None if no command can.
+    """Write the command that gives this result; None if no command can, as for an update.
 
     >>> import plar
     >>> shell_command(plar.reduce("examples/tic_tac_toe.csv", "x_wins", include=["top_left"], minimal=True))
     'plar reduce examples/tic_tac_toe.csv --decision x_wins --measure SCE --include top_left --minimal'
     """
-    if reduct.source is None or reduct.measure not in MEASURES or reduct.settings.get("y"):
+    if reduct.source is None or reduct.change is not None:
+        return None
+    if reduct.measure not in MEASURES or reduct.settings.get("y"):
         return None
     if NO_NA in (reduct.settings.get("na") or ()):  # which has another meaning there
         return None
