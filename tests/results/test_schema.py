@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from jsonschema import Draft202012Validator
 
 import plar
 from plar.results.approximations import Contradiction, DecisionApproximation
+from plar.results.check import CheckedColumn, Mending, NeverSeen, Witness, from_dict
 from plar.results.reduct import Certificate, Change, Step
 from plar.results.rules import Condition, Rule, RuleCertificate
 from plar.results.selection import Rejection, SelectionStep, TargetAtValue, TargetByValue
@@ -32,7 +34,7 @@ def printed(*words: str) -> Any:
 
 
 def as_read(
-    result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts | plar.Rules | plar.Approximations,
+    result: plar.Reduct | plar.Selection | plar.Relevant | plar.Reducts | plar.Rules | plar.Approximations | plar.Check,
 ) -> Any:
     return json.loads(json.dumps(result.to_dict(), allow_nan=False))
 
@@ -62,13 +64,19 @@ def test_the_schema_is_one() -> None:
         (plar.Approximations, "approximations"),
         (DecisionApproximation, "decision_approximation"),
         (Contradiction, "contradiction"),
+        (plar.Check, "check"),
+        (CheckedColumn, "checked_column"),
+        (Witness, "check_witness"),
+        (Mending, "mending"),
+        (NeverSeen, "never_seen"),
     ],
 )
 def test_it_has_the_fields_of_the_dataclasses_and_no_others(kind: Any, part: str) -> None:
     names = [field.name for field in fields(kind) if field.name not in ("equivalent", "proof")]
-    if kind in (plar.Selection, plar.Relevant, plar.Rules, plar.Approximations):
+    with_kind = (plar.Selection, plar.Relevant, plar.Rules, plar.Approximations, plar.Check)
+    if kind in with_kind:
         names.append("kind")
-    results = (plar.Reduct, plar.Selection, plar.Relevant, plar.Rules, plar.Approximations)
+    results = (plar.Reduct, *with_kind)
     beside = ["checksum"] if kind in results else []  # in files only
     assert sorted(PARTS[part]["properties"]) == sorted(names + beside)
     assert sorted(PARTS[part]["required"]) == sorted(names)
@@ -84,6 +92,8 @@ def test_it_has_the_settings_that_a_result_has() -> None:
     assert list(PARTS["rules"]["properties"]["settings"]["properties"]) == list(rules.settings)
     approximations = plar.approximations(TABLE, "x_wins")
     assert list(PARTS["approximations"]["properties"]["settings"]["properties"]) == list(approximations.settings)
+    check = plar.check(reduct, TABLE)
+    assert list(PARTS["check"]["properties"]["settings"]["properties"]) == list(check.settings)
 
 
 @given(tables())
@@ -116,6 +126,26 @@ def test_all_approximations_fit(sample: Sample) -> None:
     asked: list[dict[str, Any]] = [{}, {"attributes": []}, {"missing": "drop", "attributes": sample.conditions[:1]}]
     for options in asked:
         VALIDATOR.validate(as_read(plar.approximations(sample.columns, **sample.roles, **options)))
+
+
+@pytest.mark.filterwarnings("ignore:The target 'd' is the same in every row")
+@given(tables(), tables())
+@settings(max_examples=30, deadline=None)
+def test_every_check_fits(old: Sample, new: Sample) -> None:
+    roles = {"target": old.roles["decision"], "weights": old.roles["weights"]}
+    results = (
+        plar.reduce(old.columns, **old.roles),
+        plar.reduce(old.columns, **old.roles, max_attributes=1, measure="PR"),
+        plar.select(old.columns, **roles, alpha=0.9),
+    )
+    for result in results:
+        for rows in (old.columns, new.columns):
+            try:
+                check = plar.check(result, rows, seen=old.columns)
+            except plar.PlarError:  # the two have no column in common
+                continue
+            VALIDATOR.validate(as_read(check))
+            assert from_dict(as_read(check)) == check
 
 
 @given(tables())
@@ -178,6 +208,11 @@ def test_what_is_wrong_is_refused() -> None:
     faults += [{"by_decision": [{}]}, {"largest_contradictions": [{"values": [[]], "n_rows": 2, "counts": []}]}]
     for wrong in faults:
         assert not VALIDATOR.is_valid({**approximations, **wrong})
+    check = as_read(plar.check(plar.reduce(TABLE, "x_wins"), TABLE))
+    faults = [{"kind": "reduct"}, {"stands": 1}, {"checked": "rules"}, {"columns": [{}]}, {"alpha": 1}, {"more": 1}]
+    faults += [{"witness": {}}, {"mending": {"columns": [], "at_least": 0}}, {"new_combinations": {"n": -1}}]
+    for wrong in faults:
+        assert not VALIDATOR.is_valid({**check, **wrong})
     rules = as_read(plar.rules(TABLE, "x_wins"))
     wrong_rules: list[dict[str, Any]] = [{"support": -1}, {"confidence": 1.5}, {"more": 1}, {"p_value": 2}]
     wrong_conditions = [
@@ -200,6 +235,7 @@ def test_what_is_wrong_is_refused() -> None:
         ("reduce", (TABLE, "-d", "x_wins")),
         ("relevant", (TABLE, "-d", "x_wins")),
         ("approximations", (TABLE, "-d", "x_wins", "-a", "0,1")),
+        ("check", ("{reduct}", TABLE)),
         ("rules", (TABLE, "-d", "x_wins")),
         ("rules", (TABLE, "-d", "x_wins", "--kind", "certain")),
         ("core", (TABLE, "-d", "x_wins")),
@@ -207,7 +243,10 @@ def test_what_is_wrong_is_refused() -> None:
         ("engines", ()),
     ],
 )
-def test_what_commands_print_fits_what_they_publish(command: str, words: tuple[str, ...]) -> None:
+def test_what_commands_print_fits_what_they_publish(command: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    if words[:1] == ("{reduct}",):
+        plar.reduce(TABLE, "x_wins").save(tmp_path / "reduct.json")
+        words = (str(tmp_path / "reduct.json"), *words[1:])
     published = printed("schema", command)
     Draft202012Validator.check_schema(published)
     Draft202012Validator(published).validate(printed(command, *words, "--json"))

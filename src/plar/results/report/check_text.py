@@ -63,18 +63,21 @@ def headline(check: Check) -> str:
 
 def _reduct_words(check: Check) -> str:
     """What a reduct keeps."""
-    there = sum(column.state == "there" for column in check.columns)
+    n_left = sum(column.state == "there" for column in check.columns)
     gone = _gone_words(check)
-    which = f"its {counted(there, 'column')}"
     if gone:
-        which = f"{gone}; the {counted(there, 'column')} left" if there else f"{gone}; no column"
-    verb = "keeps" if there == 1 else "keep"
-    no_longer = "do" if there != 1 else "does"
-    everything = f"all {counted(len(check.conditions), 'column')} say about {_target(check)}"
-    rows = f"in {counted(check.n_rows, 'new row')}"
+        which = f"{gone}; the {counted(n_left, 'column')} left" if n_left else f"{gone}; without them"
+    else:
+        which = f"its {counted(n_left, 'column')}"
+    everything = (
+        f"everything that all {counted(len(check.conditions), 'column')} say about {_target(check)} "
+        f"in {counted(check.n_rows, 'new row')}"
+    )
+    if gone and not n_left:
+        return f"{which}, {everything} is {'kept all the same' if check.preserves else 'not kept'}"
     if check.preserves:
-        return f"{which} {verb} everything that {everything} {rows}"
-    return f"{which} {no_longer} not keep everything that {everything} {rows}"
+        return f"{which} {'keeps' if n_left == 1 else 'keep'} {everything}"
+    return f"{which} {'does' if n_left == 1 else 'do'} not keep {everything}"
 
 
 def _selection_words(check: Check) -> str:
