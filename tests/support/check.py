@@ -174,9 +174,13 @@ HAPPENS = ("the same rows", "some rows", "more rows", "other rows", "a few cells
 
 
 @st.composite
-def pairs(draw: st.DrawFn, *, may_lose_columns: bool = True, most_rows: int = 40) -> Pair:
+def pairs(
+    draw: st.DrawFn, old_tables: st.SearchStrategy[Sample] | None = None, *, may_lose_columns: bool = True
+) -> Pair:
     """Tables of any kind, and what may happen to them until the next month."""
-    old = draw(st.one_of(small_tables(), small_tables(), large_tables(most_rows), proportional_tables()))
+    if old_tables is None:
+        old_tables = st.one_of(small_tables(), small_tables(), large_tables(40), proportional_tables())
+    old = draw(old_tables)
     pick = random.Random(draw(st.integers(0, 2**32)))
     happens = draw(
         st.sampled_from(["the same rows", "some rows", "more rows", "other rows", "a few cells", "shuffled"])
