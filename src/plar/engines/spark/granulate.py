@@ -176,6 +176,8 @@ def _in_one_coding(
         pieces = shuffle_by_conditions(recoded, coding, n_pieces)
 
     cuts = cuts_of(roles)
+    for report in reports:
+        cuts.update(report.time_cuts)
     n_values = {
         name: n - (name in n_missing)
         for name, n in zip(roles.conditions, coding.cardinalities, strict=True)

@@ -17,6 +17,7 @@ import numpy as np
 from pyspark import RDD, SparkContext, SparkFiles, StorageLevel
 
 from plar.coding.index_like import Profile
+from plar.coding.times import TimeCuts
 from plar.engines.spark.distributed_tables import DistributedTable
 from plar.engines.spark.pieces import Hashes
 from plar.engines.spark.session import errors_in_parts
@@ -48,6 +49,8 @@ class PartReport(NamedTuple):
     profiles: Mapping[str, Profile]
     #: rows that were dropped because they have no decision, counted with their weights
     n_without_decision: int
+    #: cut points of columns of times, which know their kind
+    time_cuts: Mapping[str, TimeCuts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +120,7 @@ def report_on(granules: Granules, long: int) -> PartReport:
         n_rows_read=granules.n_rows,
         profiles=granules.profiles,
         n_without_decision=granules.n_without_decision,
+        time_cuts={name: points for name, points in granules.cuts.items() if isinstance(points, TimeCuts)},
     )
 
 
