@@ -109,7 +109,7 @@ class SelectionTest:
     def _sets(self) -> dict[int, list[tuple[int, ...]]]:
         included = self._selection.included
         sets = {name: [included[:place]] for place, name in enumerate(included)} | sets_compared(self._selection)
-        return {self._place[name]: list(map(self._positions, sets[name])) for name in self._names}
+        return {a: list(map(self._positions, sets[name])) for name, a in self._place.items() if name in sets}
 
     def _positions(self, names: Sequence[str]) -> tuple[int, ...]:
         """Those of columns that are there."""

@@ -34,7 +34,7 @@ from plar.replication.subject import Subject, columns_there, first_reading, open
 from plar.results.check import GONE, RETYPED, THERE, Check, CheckedColumn, Mending, NeverSeen, Witness
 from plar.results.decision_words import DecisionWords
 from plar.results.reduct import Reduct
-from plar.results.report.words import counted, half_open
+from plar.results.report.words import counted, half_open, shortened
 from plar.results.selection import Selection
 from plar.search.target import check_one_target, target_of
 from plar.session.session import Session
@@ -120,8 +120,10 @@ class Checking:
             except NoNumber as error:
                 if error.column not in names:
                     raise
-                value = repr(error.value)
-                self._retyped[error.column] = f"{value if len(value) <= 40 else 'text'} where numbers were"
+                example = (
+                    f"text such as {shortened(error.value)!r}" if isinstance(error.value, str) else repr(error.value)
+                )
+                self._retyped[error.column] = f"{example} where numbers were"
                 names = tuple(name for name in names if name != error.column)
         self._columns = tuple(name for name in self._subject.columns if name in names)
         self._words = {name: tuple(half_open(points)) for name, points in self._granules.cuts.items()}
@@ -154,7 +156,7 @@ class Checking:
         both = [tuple(map(spell_json, row)) for row in (clause.row, clause.other)]
         decisions = search.clause_finder.decisions(both)
         self._witness = self._witness_of(clause, decisions)
-        self._mending = search.mend()
+        self._mending = search.mend(clause)
 
     def _witness_of(self, clause: FoundClause, decisions: Sequence[Mapping[int, int]]) -> Witness:
         granules = self._granules
@@ -233,7 +235,7 @@ class Checking:
             return never_seen.from_granules(granules)._replace(granules=None)
         return never_seen.from_granules(granules)
 
-    def _retype(self, name: str, old: Collection[never_seen.Key], values: Sequence[Any]) -> None:
+    def _retype(self, name: str, old: Sequence[Any], values: Sequence[Any]) -> None:
         """Note a column of another type than before."""
         was = never_seen.kind_of(old)
         now = never_seen.kind_of(values)
@@ -359,11 +361,10 @@ class Checking:
         decisions = list(zip(*granules.decision_values, strict=True))
         words = DecisionWords(granules.decision, self._words)
         sizes = granules.class_sizes()
-        codes = [
-            code
-            for code, values in enumerate(decisions)
-            if sizes[code] and tuple(map(never_seen.key_of, values)) not in old.decisions
-        ]
+        keys = [never_seen.keys_of(*both) for both in zip(old.decisions, granules.decision_values, strict=True)]
+        known = set(zip(*(old_keys for old_keys, _ in keys), strict=True))
+        new_keys = zip(*(of_column for _, of_column in keys), strict=True)
+        codes = [code for code, key in enumerate(new_keys) if sizes[code] and key not in known]
         orders = [tuple(map(value_order, values)) for values in decisions]
         return never_seen.never_seen(codes, np.asarray(sizes), orders, [words.label(values) for values in decisions])
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plar.bins import are_numbers
+from plar.coding.numerals import exact_number
 from plar.coding.shown_values import MISSING, shown_value, value_order
 from plar.coding.times import kind_of_times
 from plar.granules.granules import Granules
@@ -20,7 +23,7 @@ from plar.results.selection import Selection
 #: how many examples a result has
 MAX_EXAMPLES: Final = 5
 
-#: a value as two tables are compared by it: its text, so that 1 in one of them is "1" in the other; None is missing
+#: what values of two tables are compared by: text; None is missing
 Key: TypeAlias = str | None
 
 
@@ -28,36 +31,33 @@ class OldRows(NamedTuple):
     """What is known of the rows that a result is about."""
 
     #: the values of columns, as far as all of them are known
-    values: Mapping[str, Collection[Key]]
-    #: those of the decision columns together
-    decisions: Collection[tuple[Key, ...]] | None
+    values: Mapping[str, Sequence[Any]]
+    #: for each decision column its value by decision
+    decisions: Sequence[Sequence[Any]] | None
     #: the rows over the columns of the result
     granules: Granules | None
 
 
 def from_granules(granules: Granules) -> OldRows:
     """All that the old rows have, in their columns."""
-    values = {
-        name: frozenset(map(key_of, values))
-        for name, values in zip(granules.conditions, granules.dictionaries, strict=True)
-    }
-    return OldRows(values, frozenset(decision_keys(granules)), granules)
+    values = dict(zip(granules.conditions, granules.dictionaries, strict=True))
+    return OldRows(values, granules.decision_values, granules)
 
 
 def from_selection(selection: Selection) -> OldRows:
     """What a selection says of the values of its columns, where it has a line for each."""
-    values: dict[str, Collection[Key]] = {}
+    values: dict[str, Sequence[Any]] = {}
     for name, by_value in selection.by_values.items():
         if not by_value.values or by_value.n_others:
             continue
-        keys: set[Key] = {None if line.value == MISSING else line.value for line in by_value.values}
+        words: list[Any] = [None if line.value == MISSING else line.value for line in by_value.values]
         if name in selection.cuts:
-            number_of: dict[Key, Key] = {text: str(i) for i, text in enumerate(half_open(selection.cuts[name]))}
+            number_of: dict[Any, Any] = {text: i for i, text in enumerate(half_open(selection.cuts[name]))}
             number_of[None] = None
-            if not keys <= number_of.keys():  # intervals of times, whose cut points are numbers in a file
+            if not number_of.keys() >= set(words):  # intervals of times, whose cut points are numbers in a file
                 continue
-            keys = {number_of[key] for key in keys}
-        values[name] = frozenset(keys)
+            words = [number_of[word] for word in words]
+        values[name] = words
     return OldRows(values, None, None)
 
 
@@ -65,21 +65,37 @@ def from_selection(selection: Selection) -> OldRows:
 NOTHING_KNOWN: Final = OldRows({}, None, None)
 
 
+def keys_of(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[Key], list[Key]]:
+    """What the values of two tables are compared by: numbers in text are numbers, if one table has them as numbers."""
+    key = key_of if _holds_numbers(old) == _holds_numbers(new) else _key_by_number
+    return list(map(key, old)), list(map(key, new))
+
+
 def key_of(value: Any) -> Key:
-    """What a value is compared by."""
+    """What a value is compared by: how it is written."""
     return None if value is None else shown_value(value)
 
 
-def decision_keys(granules: Granules) -> list[tuple[Key, ...]]:
-    """The decisions, by their codes."""
-    return [tuple(map(key_of, values)) for values in zip(*granules.decision_values, strict=True)]
+def _key_by_number(value: Any) -> Key:
+    """The same, where 1.0 is 1 in text too."""
+    number: Decimal | None = None
+    if isinstance(value, str):
+        number = exact_number(value)
+    elif type(value) in (int, float) and math.isfinite(value):
+        number = Decimal(repr(value))
+    return key_of(value if number is None else number)
 
 
-def new_values(
-    old: Collection[Key], values: Sequence[Any], sizes: NDArray[np.int64], words: Sequence[str]
-) -> NeverSeen:
+def _holds_numbers(values: Iterable[Any]) -> bool:
+    """Whether there are values that are no text."""
+    return any(value is not None and not isinstance(value, str) for value in values)
+
+
+def new_values(old: Sequence[Any], values: Sequence[Any], sizes: NDArray[np.int64], words: Sequence[str]) -> NeverSeen:
     """Which of the values of a column are new; by code, they have `sizes` rows and are shown by `words`."""
-    codes = [code for code, value in enumerate(values) if sizes[code] and key_of(value) not in old]
+    old_keys, keys = keys_of(old, values)
+    known = set(old_keys)
+    codes = [code for code, key in enumerate(keys) if sizes[code] and key not in known]
     return never_seen(codes, sizes, [value_order(value) for value in values], words)
 
 
@@ -113,10 +129,9 @@ def new_combinations(old: Granules, new: Granules) -> NewCombinations:
     for name, codes, values in zip(new.conditions, new.columns, new.dictionaries, strict=True):
         place = old.conditions.index(name)
         code_of: dict[Key, int] = {}
-        of_old = np.array(
-            [code_of.setdefault(key_of(value), len(code_of)) for value in old.dictionaries[place]], np.uint32
-        )
-        of_new = np.array([code_of.setdefault(key_of(value), len(code_of)) for value in values], np.uint32)
+        old_keys, new_keys = keys_of(old.dictionaries[place], values)
+        of_old = np.array([code_of.setdefault(key, len(code_of)) for key in old_keys], np.uint32)
+        of_new = np.array([code_of.setdefault(key, len(code_of)) for key in new_keys], np.uint32)
         columns.append((np.concatenate([of_old[old.columns[place]], of_new[codes]]), len(code_of)))
     n_rows = n_old + len(new)
     if columns:

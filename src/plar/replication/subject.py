@@ -75,7 +75,8 @@ def subject_of(result: object) -> Subject:
         return Subject(result, result.attributes, result.conditions, result.decision, alpha, result.n_objects)
     if isinstance(result, Selection):
         chosen = set(result.columns)
-        conditions = tuple(name for name in result.conditions if name in chosen)
+        # without any, the rows are read all the same
+        conditions = tuple(name for name in result.conditions if name in chosen) or result.conditions
         return Subject(result, result.columns, conditions, result.target, result.alpha, result.n_rows)
     raise TableError(f"{where} is neither a reduct nor a selection. Check what plar.reduce or plar.select returned.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -240,7 +240,7 @@ def witness_rows(check: Check) -> list[WitnessRow]:
     return rows
 
 
-def _values(names: Sequence[str], value_of: dict[str, object]) -> str:
+def _values(names: Sequence[str], value_of: Mapping[str, object]) -> str:
     shown = [f"{printable(name)} = {shortened(shown_value(value_of[name]))}" for name in names[:_SHOWN_VALUES]]
     if len(names) > _SHOWN_VALUES:
         shown.append(f"and {len(names) - _SHOWN_VALUES:,} more")
