@@ -18,6 +18,7 @@ import plar
 from plar.engines import SparkEngine
 from plar.granules import granule_files
 from plar.results.approximations import from_dict as approximations_from_dict
+from plar.results.check import from_dict as check_from_dict
 from plar.results.reduct import from_dict
 from plar.results.report.pages import page
 from plar.results.rules import from_dict as rules_from_dict
@@ -181,6 +182,33 @@ def test_forged_approximations() -> None:
             assert json.dumps(approximations_from_dict(json.loads(text)).to_dict()) == text, (way, value)
             marked = outcome(partial(taken.mark, table))
             assert marked is None or len(marked) == 6, (way, value)
+    assert 0 < accepted < 1000
+
+
+@pytest.mark.parametrize("kind", ["reduct", "selection"])
+def test_forged_checks(kind: str) -> None:
+    """Either refused in one line, or a check that can be shown, written as a page, and saved."""
+    table = {"x": [0.5, 0.5, 2.0, 3.0] * 10, "t": ["u", "v"] * 20, "d": ["p", "q"] * 20}
+    new = {**table, "t": ["u", "w"] * 20, "d": ["p", "q", "q", "q"] * 10}
+    if kind == "reduct":
+        check = plar.check(plar.reduce(table, "d", conditions=["t", "x"], bins={"x": [1.0]}), new, seen=table)
+    else:
+        check = plar.check(plar.select(table, "d"), new, seen=table)
+    saved = json.loads(json.dumps(check.to_dict()))
+    accepted = 0
+    for way in places(saved):
+        for value in ODD:
+            taken = outcome(partial(check_from_dict, forged(saved, way, value)))
+            if taken is None:
+                continue
+            accepted += 1
+            assert str(taken), (way, value)
+            assert repr(taken), (way, value)
+            assert taken._repr_html_(), (way, value)
+            assert len(taken.to_frame()) == len(taken.columns), (way, value)
+            assert taken.report(), (way, value)
+            text = json.dumps(taken.to_dict())
+            assert json.dumps(check_from_dict(json.loads(text)).to_dict()) == text, (way, value)
     assert 0 < accepted < 1000
 
 
