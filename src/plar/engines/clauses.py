@@ -30,6 +30,12 @@ from plar.uncertainty.labels import label_granules
 
 #: tables of up to this many cells are searched in one kernel
 _MAX_MATRIX_CELLS = 1 << 23
+#: so many rows tell of most sets that they do not preserve Θ
+_FIRST_ROWS = 1 << 10
+#: batches of sets that threads are asked about, since one set may take microseconds
+_MAX_BATCHES = 64
+#: columns by which the rows are sorted out that may equal one of those asked for
+_MAX_SIFTING = 32
 
 #: a set of attributes, and the order in which others are added to it while it does not preserve Θ
 ClauseQuestion: TypeAlias = tuple[Collection[int], Sequence[int]]
@@ -97,23 +103,36 @@ def decisions_of(
     columns: Sequence[tuple[Codes, int]], decision_codes: Index, counts: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> list[dict[int, int]]:
     """How many objects of each decision equal each of the rows, given as codes by attribute."""
-    n_granules = len(counts)
     objects_of: list[dict[int, int]] = [{} for _ in range(rows.shape[1])]
     possible = np.flatnonzero((rows >= 0).all(axis=0))
+    sifted = _sifted(columns, len(counts), rows[:, possible])
+    n_granules = len(sifted)
     # the rows asked for are appended to those of the table, and share a class with their equals
-    appended = [
-        (np.concatenate([codes, rows[a, possible].astype(codes.dtype)]), n_values)
+    appended = (
+        (np.concatenate([codes[sifted], rows[a, possible].astype(codes.dtype)]), n_values)
         for a, (codes, n_values) in enumerate(columns)
-    ]
+    )
     order, starts = distinct(appended, n_granules + len(possible))
     for low, high in pairwise(starts.tolist()):
         equals = order[low:high]
         if high - low > 1 and equals[-1] >= n_granules:
-            granules = equals[equals < n_granules]
+            granules = sifted[equals[equals < n_granules]]
             objects = dict(zip(decision_codes[granules].tolist(), counts[granules].tolist(), strict=True))
             for number in possible[equals[equals >= n_granules] - n_granules].tolist():
                 objects_of[number] = dict(objects)
     return objects_of
+
+
+def _sifted(columns: Sequence[tuple[Codes, int]], n_granules: int, rows: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Granules that may equal some rows, those among them that do: in the first columns each has a value of one."""
+    sifted = np.arange(n_granules)
+    for (codes, n_values), codes_of_rows in zip(columns[:_MAX_SIFTING], rows, strict=False):
+        if len(sifted) <= len(codes_of_rows):
+            break
+        occurs = np.zeros(n_values, np.bool_)
+        occurs[codes_of_rows] = True
+        sifted = sifted[occurs[codes[sifted]]]
+    return sifted
 
 
 class RowClauseFinder:
@@ -157,6 +176,8 @@ class RowClauseFinder:
         if self._matrix is not None and len(unsettled.order):
             _, clause = self._grown(unsettled, others, first_only=True)
             return bool(clause)
+        if len(unsettled.order) > 2 * _FIRST_ROWS and len(self._refined(_first_of(unsettled), others).order):
+            return False
         return not len(self._refined(unsettled, others).order)
 
     def find_clause(self, attributes: Iterable[int], order: Sequence[int]) -> FoundClause | None:
@@ -230,6 +251,14 @@ class RowClauseFinder:
         return int(rows[0])
 
 
+def _first_of(unsettled: UnsettledRows) -> UnsettledRows:
+    """The first rows of a partition: if a set leaves rows of different labels together there, it does so in all."""
+    order = unsettled.order[:_FIRST_ROWS]
+    n_classes = int(np.searchsorted(unsettled.starts, len(order)))
+    starts = np.append(unsettled.starts[:n_classes], np.uint32(len(order)))
+    return UnsettledRows(order, starts)
+
+
 def _all_rows(labels: Index) -> UnsettledRows:
     """All rows as one class, or none if all have the same label."""
     if (labels == labels[:1]).all():
@@ -249,7 +278,10 @@ class LocalClauseFinder(RowClauseFinder):
 
     def preserve(self, sets: Sequence[Collection[int]]) -> list[bool]:
         """Whether each of the sets preserves Θ."""
-        return list(in_threads(self.preserves, sets, len(self._granules)))
+        size = 1 + len(sets) // _MAX_BATCHES
+        batches = [sets[low : low + size] for low in range(0, len(sets), size)]
+        answers = in_threads(lambda batch: list(map(self.preserves, batch)), batches, len(self._granules))
+        return [answer for of_batch in answers for answer in of_batch]
 
     def find(self, questions: Sequence[ClauseQuestion]) -> list[FoundClause | None]:
         """For each set a clause that it does not hit, None if it preserves Θ."""

@@ -88,6 +88,8 @@ def spell(value: Any) -> bytes:
         return b""
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
+    if type(value) is int:  # which most values are, and the rest takes long
+        return b"n%x/1" % value
     number = int(value) if isinstance(value, Integral) else value
     if hasattr(number, "as_integer_ratio"):
         try:

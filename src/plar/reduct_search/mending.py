@@ -45,8 +45,14 @@ class MendingSearch(SmallestSearch):
         """Two rows that the set does not tell apart although it should, and what does; None if it preserves Θ(D|C)."""
         return self._ask([(self.include, range(self.n))])[0]
 
-    def mend(self) -> Mending:
-        """Find the fewest columns; at the deadline those of the best set found, with what is proven."""
+    def mend(self, clause: FoundClause) -> Mending:
+        """Find the fewest columns; at the deadline those of the best set found, with what is proven.
+
+        If a single column does it, it is one of those that tell two rows apart which the set does not.
+        """
+        alone = self._mending_alone(clause)
+        if alone is not None:
+            return Mending(self.names_of([alone]), 1)
         if self.session.run_options.time_limit is None:
             self.session.deadline = perf_counter() + MOST_SECONDS
         with suppress(LimitReached):
@@ -57,6 +63,12 @@ class MendingSearch(SmallestSearch):
             self._thin_out()
         added = sorted(self.best - self.include)
         return Mending(self.names_of(added), self.lower - len(self.include))
+
+    def _mending_alone(self, clause: FoundClause) -> int | None:
+        """The first column that is enough by itself; None if there is none."""
+        self.clause_finder.assume(self.include)
+        preserving = self.clause_finder.preserve([self.include | {a} for a in clause.attributes])
+        return next((a for a, preserves in zip(clause.attributes, preserving, strict=True) if preserves), None)
 
     def find_first_clauses(self) -> None:
         """Find clauses until the greedy set that hits them all preserves Θ."""

@@ -256,9 +256,8 @@ class Checking:
         new_values = self._new_values(old, local)
         then_of = then_of_reduct(result) if isinstance(result, Reduct) else then_of_selection(result)
         columns = tuple(self._column(name, then_of[name], new_values.get(name)) for name in subject.columns)
-        gone = tuple(
-            name for name in subject.conditions if name not in granules.conditions and name not in self._retyped
-        )
+        accounted_for = {*granules.conditions, *self._retyped}
+        gone = tuple(name for name in subject.conditions if name not in accounted_for)
         self._note_gone(gone)
         stands = all(column.state == THERE for column in columns) and bool(self._preserves)
         if isinstance(result, Selection):
