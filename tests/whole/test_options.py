@@ -21,10 +21,10 @@ import polars as pl
 import pytest
 
 import plar
-from plar.cli.options import TableOptions
+from plar.cli.options import CheckReading, TableOptions
 from plar.coding.column_names import check_names, resolve_all
 from plar.engines import as_engine
-from plar.options import ReadingKwargs, ReadOptions, RunOptions, SearchOptions
+from plar.options import CheckOptions, FormatKwargs, ReadingKwargs, ReadOptions, RunOptions, SearchOptions
 from plar.results.report.reproduce import python_call, shell_command
 from support.signatures import default_of, options_of
 
@@ -58,7 +58,7 @@ def test_select_has_the_options_of_reading_and_says_target() -> None:
     assert settings["missing_decision"] == "drop"
 
 
-@pytest.mark.parametrize("name", ["select", *(name for name in FUNCTIONS if name != "read_table")])
+@pytest.mark.parametrize("name", ["select", "check", *(name for name in FUNCTIONS if name != "read_table")])
 def test_functions_run_alike(name: str) -> None:
     function = getattr(plar, name)
     assert {*options_of(function)} >= RUNNING
@@ -68,6 +68,15 @@ def test_functions_run_alike(name: str) -> None:
 
 def test_the_options_by_keyword_are_those_of_reading() -> None:
     assert [*ReadingKwargs.__annotations__] == [name for name in READING if name not in ("decision", "y")]
+
+
+def test_a_check_has_the_options_of_reading_that_choose_and_cut_no_columns() -> None:
+    beside = ("decision", "y", "conditions", "drop", "bins", "decision_bins")
+    assert [*FormatKwargs.__annotations__] == [name for name in READING if name not in beside]
+    assert FormatKwargs.__annotations__.items() <= ReadingKwargs.__annotations__.items()
+    in_shell = {"header" if field.name == "no_header" else field.name for field in fields(CheckReading)}
+    assert in_shell == {*FormatKwargs.__annotations__}
+    assert {field.name for field in fields(CheckOptions)} <= inspect.signature(plar.check).parameters.keys()
 
 
 def test_reduce_has_every_option() -> None:
