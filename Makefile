@@ -54,6 +54,7 @@ bench: $(VENV)/.dev .bench/skrough/.ready
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/local.py
 	$(BIN)/python benchmarks/select_speed.py
+	$(BIN)/python benchmarks/check.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python -W ignore benchmarks/spark.py
 

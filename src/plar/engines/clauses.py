@@ -31,7 +31,7 @@ from plar.uncertainty.labels import label_granules
 #: tables of up to this many cells are searched in one kernel
 _MAX_MATRIX_CELLS = 1 << 23
 #: so many rows tell of most sets that they do not preserve Θ
-_FIRST_ROWS = 1 << 10
+_FIRST_ROWS = 1 << 8
 #: batches of sets that threads are asked about, since one set may take microseconds
 _MAX_BATCHES = 64
 #: columns by which the rows are sorted out that may equal one of those asked for
@@ -163,11 +163,14 @@ class RowClauseFinder:
         #: attributes that all sets hold, and the rows that they leave unsettled
         self._common: frozenset[int] = frozenset()
         self._start = self._root
+        #: the first of these
+        self._first_unsettled = _first_of(self._start)
 
     def assume(self, attributes: Iterable[int]) -> None:
         """Refine once by attributes that all further sets hold."""
         common = frozenset(attributes)
         self._start = self._refined(*self._beginning(common))
+        self._first_unsettled = _first_of(self._start)
         self._common = common
 
     def preserves(self, attributes: Iterable[int]) -> bool:
@@ -176,8 +179,10 @@ class RowClauseFinder:
         if self._matrix is not None and len(unsettled.order):
             _, clause = self._grown(unsettled, others, first_only=True)
             return bool(clause)
-        if len(unsettled.order) > 2 * _FIRST_ROWS and len(self._refined(_first_of(unsettled), others).order):
-            return False
+        if len(unsettled.order) > 2 * _FIRST_ROWS:
+            first = self._first_unsettled if unsettled is self._start else _first_of(unsettled)
+            if len(self._refined(first, others).order):
+                return False
         return not len(self._refined(unsettled, others).order)
 
     def find_clause(self, attributes: Iterable[int], order: Sequence[int]) -> FoundClause | None:
