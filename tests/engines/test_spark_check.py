@@ -42,7 +42,7 @@ LACKING = FEBRUARY.drop("x", "a2")
 
 def results() -> dict[str, Any]:
     """Old results of every kind."""
-    cut = {"bins": {"x": "quantile:3", "day": "quantile:2"}, "weights": "w"}
+    cut: dict[str, Any] = {"bins": {"x": "quantile:3", "day": "quantile:2"}, "weights": "w"}
     return {
         "reduct": plar.reduce(JANUARY, "d", **cut),
         "part": plar.reduce(JANUARY, "d", measure="PR", max_attributes=3, **cut),
@@ -83,7 +83,7 @@ def test_the_same_as_here(spark: Any, layout: str) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_granules_on_the_cluster_are_checked_where_they_are(spark: Any, layout: str) -> None:
     reduct = results()["part"]
-    cut = {"bins": {name: list(points) for name, points in reduct.cuts.items()}, "weights": "w"}
+    cut: dict[str, Any] = {"bins": {name: list(points) for name, points in reduct.cuts.items()}, "weights": "w"}
     here = facts(plar.check(reduct, plar.granulate(FEBRUARY, "d", **cut)))
     with SparkEngine(session=spark, layout=layout, partitions=3) as engine:
         granules = plar.granulate(on_cluster(spark, FEBRUARY), "d", engine=engine, **cut)
