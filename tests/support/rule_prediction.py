@@ -125,7 +125,7 @@ def meets(value: Any, operator: str, asked: Any, others: Sequence[Any], mark: st
 
 def is_missing(value: Any) -> bool:
     """Whether a value is none."""
-    return value is None or value != value or (isinstance(value, str) and value in MISSING)
+    return value is None or bool(value != value) or (isinstance(value, str) and value in MISSING)
 
 
 def is_same(value: Any, asked: Any, others: Sequence[Any], mark: str) -> bool:
