@@ -304,6 +304,7 @@ def wide_csv() -> None:
 
 def _write_wide(kind: str, n: int, path: Any) -> None:
     pick = np.random.default_rng(1)
+    x: NDArray[Any]
     if kind == "codes":
         x = pick.integers(0, 8, (n, 50))
         score = (x[:, 0] > 3) + 1 * (x[:, 1] > 4) + 2 * ((x[:, 2] == 1) & (x[:, 3] < 4)) + (x[:, 4] + x[:, 5] > 8)

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import plar
 from plar.results.rules import from_dict
-from plar.rule_search.evidence import SMOOTHING, ROUNDS
+from plar.rule_search.evidence import ROUNDS, SMOOTHING
 from support.environment import TIC_TAC_TOE
 from support.rule_prediction import fitted_evidence
 from support.rule_samples import as_plain, random_table, rows_of

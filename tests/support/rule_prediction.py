@@ -134,7 +134,7 @@ def is_same(value: Any, asked: Any, others: Sequence[Any], mark: str) -> bool:
     if any(exactly(value, other) for other in others):
         return exactly(value, asked)
     if isinstance(value, str) != isinstance(asked, str):
-        return written(value, mark) == written(asked, mark)
+        return bool(written(value, mark) == written(asked, mark))
     moments = moment(value), moment(asked)
     return moments[0] is not None and moments[0] == moments[1]
 

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,9 +178,13 @@ class Rules:
         """Return the number of rules."""
         return len(self.rules)
 
-    def __getitem__(self, number: int) -> Rule:
-        """Return one rule."""
-        return self.rules[number]
+    @overload
+    def __getitem__(self, place: int) -> Rule: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Rule, ...]: ...
+    def __getitem__(self, place: int | slice) -> Rule | tuple[Rule, ...]:
+        """Return a rule, or some of them."""
+        return self.rules[place]
 
     def __iter__(self) -> Iterator[Rule]:
         """Go through the rules."""

@@ -231,7 +231,7 @@ def have_common(some: Words, others: Words) -> bool:
     while common == np.uint64(0) and place < len(some):
         common = some[place] & others[place]
         place += 1
-    return common != np.uint64(0)
+    return bool(common != np.uint64(0))
 
 
 @jit
@@ -258,7 +258,7 @@ def weigh(word: np.uint64, place: int, weights: Counts, is_weighted: bool) -> np
 
 
 @jit
-def count_rows(members: Words, of_decision: Words, weights: Counts, is_weighted: bool) -> tuple[int, int]:
+def count_rows(members: Words, of_decision: Words, weights: Counts, is_weighted: bool) -> tuple[np.int64, np.int64]:
     """How many rows of a set have the decision, and how many rows it has."""
     n_hits = np.int64(0)
     n_rows = np.int64(0)
