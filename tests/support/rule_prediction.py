@@ -80,17 +80,17 @@ def prior_shares(class_sizes: Sequence[int]) -> list[float]:
 
 
 def fitted_evidence(
-    matching: Sequence[Sequence[int]], decisions: Sequence[int], n_rules: int, rounds: int, smoothing: float
+    matching: Sequence[Sequence[int]], decisions: Sequence[int], order: Sequence[int], rounds: int, smoothing: float
 ) -> list[list[int]]:
-    """What rules add when each, in turn, is brought to agree with the rows that it matches.
+    """What rules add when each, in some order, is brought to agree with the rows that it matches.
 
     `matching` has the rules of every row, `decisions` the number of its decision.
     """
     n_decisions = max(decisions) + 1
     prior = prior_shares([decisions.count(decision) for decision in range(n_decisions)])
-    evidence = [[0] * n_decisions for _ in range(n_rules)]
+    evidence = [[0] * n_decisions for _ in order]
     for _ in range(rounds):
-        for rule in range(n_rules):
+        for rule in order:
             rows = [row for row, rules in enumerate(matching) if rule in rules]
             predicted = [_predicted(prior, [evidence[other] for other in matching[row]]) for row in rows]
             for decision in range(n_decisions):
