@@ -232,7 +232,7 @@ class Rules:
     def predict_proba(self, data: Any) -> Any:
         """How likely each row has each decision, in the order of `decisions`, as an array whose rows add up to 1.
 
-        The numbers rank decisions; they are no calibrated probabilities, since rules that say the same are all counted.
+        They are fitted to the rows that the rules were found in; on others they are a little too sure.
         Of a Spark DataFrame, the result is a DataFrame with a column of arrays more, ``probability``.
         """
         from plar.results.prediction import predict_proba
