@@ -267,10 +267,10 @@ def weigh(word: np.uint64, place: int, weights: Counts, is_weighted: bool) -> np
 @jit
 def rows_of(members: Words) -> Rows:
     """The numbers of the rows of a set."""
-    n = np.int64(0)
+    n_rows = np.int64(0)
     for place in range(len(members)):
-        n += n_bits(members[place])
-    rows = np.empty(n, np.uint32)
+        n_rows += n_bits(members[place])
+    rows = np.empty(n_rows, np.uint32)
     n = 0
     for place in range(len(members)):
         word = members[place]
