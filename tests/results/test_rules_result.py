@@ -20,12 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
-from plar.coding.shown_values import value_order
-from plar.matching.condition import OPERATORS
 from plar.results.rules import from_dict
-from plar.rule_search.evidence import ROUNDS, SMOOTHING
 from support.environment import TIC_TAC_TOE
-from support.rule_prediction import fitted_evidence
 from support.rule_samples import as_plain, random_table, rows_of
 
 WEATHER: dict[str, Any] = {
@@ -62,27 +58,9 @@ def test_the_numbers_of_rules(seed: int, kind: str) -> None:
         assert Fraction(rule.lift) == Fraction(counts[place] * 100 / (len(matched) * sizes[place]))
         assert (rule.p_value is None) == (kind != "tested")
     assert rules.prior == tuple(plain.prior())
-    numbers = [decisions.index(decision) for decision in table["d"]]
-    right = fitted_evidence(matching, numbers, largest_first(rules), rounds=ROUNDS, smoothing=SMOOTHING)
-    for rule, evidence in zip(rules, right, strict=True):
-        assert rule.evidence == pytest.approx(evidence, abs=20)  # rounded in other places
     # by decision, then by support
     order = [(decisions.index(rule.decision), -rule.support) for rule in rules]
     assert order == sorted(order)
-
-
-def largest_first(rules: plar.Rules) -> list[int]:
-    """The numbers of rules: those that match most rows first, then those with the larger support, then by conditions."""
-
-    def place(condition: plar.Condition) -> tuple[Any, ...]:
-        column = rules.attributes.index(condition.column)
-        return column, OPERATORS.index(condition.operator), value_order(condition.value)
-
-    def key(number: int) -> tuple[Any, ...]:
-        rule = rules[number]
-        return -rule.n_matched, -rule.support, [place(condition) for condition in rule.conditions]
-
-    return sorted(range(len(rules)), key=key)
 
 
 def test_a_sequence_of_rules() -> None:
