@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from bars import AS_INSTALLED, HERE, ROOT, Skip, data_folder, in_turn, report, run
 from numpy.typing import NDArray
-from rule_peers import METHODS, WORDS, Table
+from rule_peers import HEADS, METHODS, WORDS, Table
 
 import plar
 from plar import datasets
@@ -182,7 +182,7 @@ def page_part(scores: Sequence[Score]) -> str:
                 f"| {WORDS[method]} | {mean.accuracy:.3f} | {mean.rules:.0f} | {mean.conditions:.1f} "
                 f"| {mean.seconds:.2g} |"
             )
-    heads = " | ".join(WORDS[method] for method in METHODS)
+    heads = " | ".join(HEADS[method] for method in METHODS)
     lines += ["", f"| accuracy (rules or leaves) | {heads} |", "|---|" + "---:|" * len(METHODS)]
     for name in dict.fromkeys(score.table for score in scores):
         cells = []
