@@ -203,7 +203,10 @@ BAD = [
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--bins", "colour=mdlp"), ["'mdlp'", "NAME=RULE"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "colour=1.5", "--bins", "0=2,3"), ["'colour'", "twice"]),
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--decimal", "x"), ["'x'", "decimal"]),
-    (("schema", "perform"), ["'perform'", "reduce, select, relevant, reducts, core, theta, engines, proof"]),
+    (
+        ("schema", "perform"),
+        ["'perform'", "reduce, select, relevant, reducts, rules, approximations, core, theta, engines, proof"],
+    ),
     (("reduce", "table.xyz", "-d", "d"), ["table.xyz", ".csv"]),
     (("reduce", "cut.gz", "-d", "d"), ["cut.gz"]),
     (("reduce", "cut.parquet", "-d", "d"), ["cut.parquet"]),
