@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from plar.coding.row_limit import MAX_OBJECTS
 from plar.errors import TableError
 from plar.matching.condition import Condition, ConditionValue
+from plar.options import RULE_KINDS
 from plar.results.from_json import from_json
 from plar.results.saved import check_settings, save, writable
 from plar.runtime.interrupts import SafeInterrupts
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "Rule", "RuleCertificate", "Rules"]
 
-#: what rules may be
-KINDS: Final = ("tested", "certain", "possible")
 #: evidence is counted in millionths of a nat, so that sums do not depend on their order
 EVIDENCE_UNITS: Final = 1_000_000
 #: no rule adds more: sums of a million rules stay far below 2^63
@@ -57,6 +56,9 @@ class Rule:
     p_value : float or None
         Of tested rules: how likely it is by chance that a condition says as much as each of these, for the one where
         that is likeliest, times the number of conditions that were tried.
+    evidence : tuple of int
+        What it adds to each decision of the rows that it matches, beside the other rules, in millionths of a nat; in
+        the order of `Rules.decisions`.
     """
 
     conditions: tuple[Condition, ...]
@@ -398,7 +400,7 @@ def _checks(rules: Rules) -> Iterator[tuple[str, bool]]:
     """Fields, and whether each fits those before it."""
     n_decisions = len(rules.decisions)
     sizes = rules.class_sizes
-    yield "rule_kind", rules.rule_kind in KINDS
+    yield "rule_kind", rules.rule_kind in RULE_KINDS
     yield "n_objects", 0 <= rules.n_objects <= MAX_OBJECTS
     yield "decision", len(rules.decision) == 1
     yield "decisions", n_decisions > 0 and len(set(map(repr, rules.decisions))) == n_decisions
