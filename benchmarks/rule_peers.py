@@ -220,3 +220,12 @@ WORDS = {
     "jrip": "WEKA's JRip (RIPPER)",
     "ripper": "wittgenstein's RIPPER, two classes only",
 }
+#: the same at the head of a column
+HEADS = {
+    "tested": "tested rules",
+    "certain": "certain rules",
+    "tree": "tree",
+    "pruned": "pruned tree",
+    "jrip": "JRip",
+    "ripper": "wittgenstein",
+}

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from bars import AS_INSTALLED, HERE, ROOT, Skip, data_folder, in_turn, report, run
 from numpy.typing import NDArray
-from rule_peers import METHODS, WORDS, Table
+from rule_peers import HEADS, METHODS, WORDS, Table
 
 import plar
 from plar import datasets
@@ -182,7 +182,7 @@ def page_part(scores: Sequence[Score]) -> str:
                 f"| {WORDS[method]} | {mean.accuracy:.3f} | {mean.rules:.0f} | {mean.conditions:.1f} "
                 f"| {mean.seconds:.2g} |"
             )
-    heads = " | ".join(WORDS[method] for method in METHODS)
+    heads = " | ".join(HEADS[method] for method in METHODS)
     lines += ["", f"| accuracy (rules or leaves) | {heads} |", "|---|" + "---:|" * len(METHODS)]
     for name in dict.fromkeys(score.table for score in scores):
         cells = []
@@ -304,6 +304,7 @@ def wide_csv() -> None:
 
 def _write_wide(kind: str, n: int, path: Any) -> None:
     pick = np.random.default_rng(1)
+    x: NDArray[Any]
     if kind == "codes":
         x = pick.integers(0, 8, (n, 50))
         score = (x[:, 0] > 3) + 1 * (x[:, 1] > 4) + 2 * ((x[:, 2] == 1) & (x[:, 3] < 4)) + (x[:, 4] + x[:, 5] > 8)

@@ -454,7 +454,7 @@ def rules(
     min_support : int
         Only rules that match at least this many rows of their decision.
     max_conditions : int, optional
-        Only rules of at most this many conditions.
+        Only rules of at most this many conditions; an interval, such as ``3 < a <= 5``, counts as two.
     engine, n_jobs, memory_limit, time_limit, verbose, progress
         As for `reduce`. Rules are found on this machine, in threads; the engine reads the table. After the time
         limit, the result has the rules so far, and is not `complete`. The phase "rules" tells how many there are.

@@ -337,19 +337,12 @@ def bin_column(
         cuts = find_cuts(rule, numbers[number_codes], weights, decision_codes)
     else:
         cuts = find_cuts(rule, numbers, np.bincount(column.codes, counts, len(numbers)).astype(np.int64))
-    kind = _kind_of_times(column.values)
+    kind = kind_of_times(column.values)
     if kind is not None:
         cuts = TimeCuts(cuts, kind)
     bins, lut = np.unique(place(numbers, cuts), return_inverse=True)
     codes = smallest_codes(lut[column.codes], len(bins))
     return Column(codes, [None if b < 0 else b for b in bins.tolist()], merged=True), cuts
-
-
-def _kind_of_times(values: Sequence[Any]) -> str | None:
-    """The kind of times that values write, if they are nothing but times."""
-    if set(map(type, values)) <= {str, type(None)}:
-        return kind_of_times(values)
-    return None
 
 
 def cut_columns(

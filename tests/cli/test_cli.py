@@ -205,7 +205,7 @@ BAD = [
     (("reduce", "good.csv", "-d", "d", "--bins", "mdlp", "--decimal", "x"), ["'x'", "decimal"]),
     (
         ("schema", "perform"),
-        ["'perform'", "select, check, relevant, reducts, rules, approximations, core, theta, engines, proof."],
+        ["'perform'", "reduce, select, check, relevant, reducts, rules, approximations, core, theta, engines, proof"],
     ),
     (("reduce", "table.xyz", "-d", "d"), ["table.xyz", ".csv"]),
     (("reduce", "cut.gz", "-d", "d"), ["cut.gz"]),

@@ -243,6 +243,9 @@ def test_what_rules_refuses(saved: str) -> None:
     assert said("--reduct", "r.json") == "Cannot read 'r.json': No such file or directory."
     assert said("--reduct", saved).startswith(f"{saved!r} holds no chosen columns. ")
     assert said("-o", PASSENGERS) == f"{PASSENGERS!r} is the input. Choose another name for the output."
+    assert said("-o", "r.csv") == (
+        "Rules are written as JSON. Got 'r.csv'; name it .json. 'plar predict' writes tables of predictions."
+    )
     assert said("-o", "r.html", "--report", "r.html") == "-o and --report both name 'r.html'. Choose two names."
     assert said("-d", "sex").startswith("Rules predict one column, but 2 decisions are given: 'survived', 'sex'.")
     assert refused("rules", PASSENGERS).startswith("No decision is given. Pass --decision, a column of the table.")

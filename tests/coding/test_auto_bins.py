@@ -326,9 +326,7 @@ def test_words_are_named_where_quantities_are_not_cut_for_them(tmp_path: Path) -
 
 def test_auto_cuts_no_decision_and_has_a_number_of_bins() -> None:
     assert plar.granulate(MIXED, "d", bins="auto:4").cuts == plar.granulate(MIXED, "d", bins="auto").cuts
-    with pytest.raises(
-        plar.ParameterError, match=r"bins='auto:1' needs a number of bins from 2 .* auto:k, quantile"
-    ):
+    with pytest.raises(plar.ParameterError, match=r"bins='auto:1' needs a number of bins from 2 .* auto:k, quantile"):
         plar.reduce(MIXED, "d", bins="auto:1")
     with pytest.raises(plar.ParameterError, match=r"decision_bins='auto' cuts only .*\. Choose quantile:k, width:k or"):
         plar.reduce(MIXED, "d", decision_bins="auto")

@@ -445,7 +445,6 @@ def test_after_the_time_limit_there_are_the_rules_so_far() -> None:
         ({"n_jobs": 0}, "'n_jobs' parameter"),
         ({"time_limit": "soon"}, "soon"),
     ],
-    ids=str,
 )
 def test_bad_parameters_are_refused_by_fit(options: dict[str, Any], message: str) -> None:
     with pytest.raises(plar.PlarError, match=message):

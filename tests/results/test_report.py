@@ -21,7 +21,7 @@ from plar.results.reduct import from_dict
 from plar.results.report.pages import page
 from plar.results.report.ranking import ranked
 from plar.results.report.reproduce import python_call, shell_command
-from plar.results.report.words import chance_words
+from plar.results.report.words import chance_words, half_open, intervals
 from support.environment import TIC_TAC_TOE
 from support.odd_names import MARKUP_DECISION, MARKUP_NAMES, markup_table
 from support.reports import markup_reduct, wide_reduct
@@ -333,6 +333,13 @@ def test_bins_are_shown_as_intervals() -> None:
     text = told(reduct)
     for interval in ("≤ 1.5 | 1.5 to 2.5 | > 2.5", "All columns, ranked"):
         assert interval in text
+
+
+def test_cut_points_have_no_exponent_that_nobody_reads() -> None:
+    assert intervals([20190801.0, 20201215.0]) == ["≤ 20190801", "20190801 to 20201215", "> 20201215"]
+    assert half_open([1_234_567.4, 1e9]) == ["≤ 1234567", "(1234567, 1000000000]", "> 1000000000"]
+    assert half_open([1e-7, 1e18]) == ["≤ 1e-07", "(1e-07, 1e+18]", "> 1e+18"]
+    assert half_open([0.00012345]) == ["≤ 0.00012345", "> 0.00012345"]
 
 
 def test_report_of_a_saved_reduct_is_the_same(tmp_path: Path, hostile: plar.Reduct) -> None:

@@ -169,6 +169,18 @@ def test_what_no_rule_covers() -> None:
         ),
         (contradictory(kind="certain", attributes=["a"], weights=None, min_support=20), "No certain rule for y"),
         (
+            plar.rules(TIC_TAC_TOE, "x_wins", kind="certain", max_conditions=1),
+            "Only rules of at most 1 condition were asked for, and there is none.",
+        ),
+        (
+            plar.rules(TIC_TAC_TOE, "x_wins", kind="possible", max_conditions=1, min_support=7),
+            "Only rules of at least 7 rows of their class and of at most 1 condition were asked for",
+        ),
+        (
+            weather(min_support=1000),
+            "No condition that matches at least 1,000 rows of its class says more about play than chance explains",
+        ),
+        (
             plar.rules({"a": [0, 0], "y": [0, 1]}, "y", kind="certain"),
             "No row is certain: each equals a row of another class in all columns.",
         ),
@@ -178,11 +190,30 @@ def test_what_no_rule_covers() -> None:
         (contradictory(kind="possible"), "They describe the rows that may be of a class"),
         (contradictory(kind="certain"), "It describes the rows whose class is certain"),
     ],
-    ids=["noise", "too few", "nothing certain", "one class", "stopped early", "stopped", "possible", "one rule"],
+    ids=[
+        "noise",
+        "too few",
+        "too long",
+        "too long or too few",
+        "too few for the test",
+        "nothing certain",
+        "one class",
+        "stopped early",
+        "stopped",
+        "possible",
+        "one rule",
+    ],
 )
 def test_headline_and_lead(rules: plar.Rules, words: str) -> None:
     assert words in told(rules)
     assert words in Text(rules._repr_html_()).text
+
+
+@pytest.mark.parametrize("kind", ["tested", "certain", "possible"])
+def test_the_terminal_says_why_limits_leave_no_rule(kind: str) -> None:
+    text = " ".join(str(plar.rules(TIC_TAC_TOE, "x_wins", kind=kind, min_support=1000)).split())
+    assert text.startswith(f"No {kind} rule for 'x_wins' (2 classes, 958 rows) ")
+    assert "at least 1,000 rows of " in text
 
 
 def test_columns_are_counted_once_for_each_rule() -> None:

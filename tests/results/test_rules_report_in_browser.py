@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -124,11 +124,11 @@ def test_rules_are_ordered(browser: Browser) -> None:
     rules = plar.rules(EXAMPLES / "passengers.csv", "survived")
     assert len({rule.confidence for rule in rules}) > 10
     browser.open(rules_page(rules))
-    keys = {
+    keys: dict[str, Callable[[plar.Rule], float]] = {
         "rows": lambda rule: -rule.n_matched,
         "right": lambda rule: -rule.confidence,
         "lift": lambda rule: -rule.lift,
-        "p": lambda rule: rule.p_value,
+        "p": lambda rule: rule.p_value or 0.0,
         "conditions": lambda rule: len({condition.column for condition in rule.conditions}),
         "": lambda rule: 0,
     }

@@ -133,7 +133,7 @@ def test_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     kinds: list[Any] = ["forest", 3, ["selection"], {}]
     for kind in kinds:
         (tmp_path / "s.json").write_text(json.dumps({"kind": kind}))
-        with pytest.raises(plar.TableError, match="must be one of: .*relevant, rules, selection; or none"):
+        with pytest.raises(plar.TableError, match=r"must be one of: .*relevant, rules, selection; or none"):
             plar.load(tmp_path / "s.json")
 
 

@@ -201,6 +201,41 @@ def test_columns_of_other_results() -> None:
     assert plar.approximations(TIC_TAC_TOE, "x_wins", attributes=plar.reduce(TIC_TAC_TOE, "x_wins")).quality == 1.0
 
 
+def test_results_that_chose_no_columns_are_refused() -> None:
+    rules = plar.rules(TIC_TAC_TOE, "x_wins", attributes=[0, 1])
+    all_reducts = plar.reducts(TIC_TAC_TOE, "x_wins", limit=2)
+    for result in (rules, all_reducts, plar.approximations(TIC_TAC_TOE, "x_wins")):
+        for function in (plar.rules, plar.approximations):
+            given: Any = result
+            with pytest.raises(plar.ParameterError) as caught:
+                function(TIC_TAC_TOE, "x_wins", attributes=given)
+            assert str(caught.value) == (
+                "The 'attributes' parameter must be None, a list of columns, a Reduct, a Relevant or a Selection. "
+                f"Got {type(result).__name__} instead."
+            )
+    assert plar.approximations(TIC_TAC_TOE, "x_wins", attributes=all_reducts[0].attributes).quality == 1.0
+
+
+def test_rows_that_are_left_out_are_told_of() -> None:
+    table = {"a": [0, None, 1, 1], "b": [0, 1, None, 1], "d": ["p", "q", None, "p"]}
+    result = plar.approximations(table, "d", missing="drop", missing_decision="drop")
+    assert result.n_objects == 2
+    assert result.notes == (
+        "1 row without a target was left out.",
+        "1 row with a missing value was left out (option missing).",
+    )
+    for text in (str(result), result._repr_html_()):
+        assert all(note in text for note in result.notes)
+    assert plar.approximations({"a": [0, 1], "d": [0, 1]}, "d", missing="drop").notes == ()
+
+
+def test_blank_values_are_seen() -> None:
+    text = str(plar.approximations({"a": [" "] * 3, " ": [""] * 3, "d": ["p", "  ", ""]}, "d", na=()))
+    assert "0.000  '  '" in text
+    assert "'' 1 · '  ' 1 · p 1" in text
+    assert "a = ' ', ' ' = ''" in text
+
+
 def test_unknown_columns_are_refused() -> None:
     unknown = ((["winds"], "Did you mean 'wind'"), (["play"], "is the decision"), ([7], "Unknown column 7"))
     for attributes, message in unknown:

@@ -369,6 +369,27 @@ def test_words_of_decisions_are_never_quantities() -> None:
         plar.reduce({"a": np.arange(40) // 4, "d": [f"{i}.5" for i in range(40)]}, "d")
 
 
+def test_a_decision_of_many_times_should_be_cut(tmp_path: Path) -> None:
+    days = [dt.date(2026, 1, 1) + dt.timedelta(days=i // 3) for i in range(N)]
+    frame = pl.DataFrame({"a": FEW["a"], "b": FEW["b"], "d": days})
+    frame.write_csv(tmp_path / "t.csv")
+    for data in (frame, frame.to_pandas(), tmp_path / "t.csv", plar.granulate(frame, "d")):
+        decision = None if isinstance(data, plar.Granules) else "d"
+        for function in (plar.reduce, plar.rules, plar.approximations):
+            with pytest.warns(plar.PlarWarning) as caught:
+                function(data, decision)
+            assert told(caught) == (
+                "The decision 'd' holds 40 different dates or times, and each counts as a class of its own. "
+                "Cut it into a few classes: decision_bins='quantile:4'."
+            )
+            if decision:
+                function(data, decision, decision_bins="quantile:4")
+    few = frame.with_columns(d=pl.lit(days[0]) + pl.duration(days=pl.col("a")))
+    plar.rules(few, "d")
+    names = frame.with_columns(d=pl.lit("day ") + pl.col("d").cast(pl.String))
+    plar.rules(names, "d")
+
+
 def test_numbers_that_are_declared_to_be_classes_are_no_quantity() -> None:
     a = np.arange(320) // 8
     d = pl.Series((np.arange(320) % 50 * 10).astype(str)).cast(pl.Categorical)

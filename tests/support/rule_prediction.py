@@ -79,35 +79,6 @@ def prior_shares(class_sizes: Sequence[int]) -> list[float]:
     return [(size + 1) / (sum(class_sizes) + len(class_sizes)) for size in class_sizes]
 
 
-def fitted_evidence(
-    matching: Sequence[Sequence[int]], decisions: Sequence[int], n_rules: int, rounds: int, smoothing: float
-) -> list[list[int]]:
-    """What rules add when each, in turn, is brought to agree with the rows that it matches.
-
-    `matching` has the rules of every row, `decisions` the number of its decision.
-    """
-    n_decisions = max(decisions) + 1
-    prior = prior_shares([decisions.count(decision) for decision in range(n_decisions)])
-    evidence = [[0] * n_decisions for _ in range(n_rules)]
-    for _ in range(rounds):
-        for rule in range(n_rules):
-            rows = [row for row, rules in enumerate(matching) if rule in rules]
-            predicted = [_predicted(prior, [evidence[other] for other in matching[row]]) for row in rows]
-            for decision in range(n_decisions):
-                added_rows = smoothing * prior[decision]
-                n_observed = sum(decisions[row] == decision for row in rows) + added_rows
-                n_expected = math.fsum(shares[decision] for shares in predicted) + added_rows
-                evidence[rule][decision] += micro_nats(math.log(n_observed / n_expected))
-    return evidence
-
-
-def _predicted(prior: Sequence[float], evidence: Sequence[Sequence[int]]) -> list[float]:
-    """The shares that rules with this evidence predict together."""
-    nats = [math.fsum(units[decision] for units in evidence) / 1e6 for decision in range(len(prior))]
-    weights = [share * math.exp(added) for share, added in zip(prior, nats, strict=True)]
-    return [weight / math.fsum(weights) for weight in weights]
-
-
 def meets(value: Any, operator: str, asked: Any, others: Sequence[Any], mark: str) -> bool:
     """Whether a value meets a condition; `others` are all values that rules ask of its column with =."""
     if is_missing(value):
@@ -125,7 +96,7 @@ def meets(value: Any, operator: str, asked: Any, others: Sequence[Any], mark: st
 
 def is_missing(value: Any) -> bool:
     """Whether a value is none."""
-    return value is None or value != value or (isinstance(value, str) and value in MISSING)
+    return value is None or bool(value != value) or (isinstance(value, str) and value in MISSING)
 
 
 def is_same(value: Any, asked: Any, others: Sequence[Any], mark: str) -> bool:
@@ -134,7 +105,7 @@ def is_same(value: Any, asked: Any, others: Sequence[Any], mark: str) -> bool:
     if any(exactly(value, other) for other in others):
         return exactly(value, asked)
     if isinstance(value, str) != isinstance(asked, str):
-        return written(value, mark) == written(asked, mark)
+        return bool(written(value, mark) == written(asked, mark))
     moments = moment(value), moment(asked)
     return moments[0] is not None and moments[0] == moments[1]
 

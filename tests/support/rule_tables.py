@@ -116,7 +116,8 @@ def random_rule_table(pick: random.Random, max_rows: int, max_weight: int) -> Ru
         has_missing = pick.random() < 0.3
         columns[name] = [None if has_missing and pick.random() < 0.2 else value for value in column]
         if kind == "cut":
-            bins[name] = sorted(pick.sample([-0.5, 0.5, 1.0, 1.5, 2.0, 2.5, 9.0], k=pick.randint(1, 4)))
+            points = pick.sample([-0.5, 0.5, 1.0, 1.5, 2.0, 2.5, 9.0], k=pick.randint(1, 4))
+            bins[name] = pick.choice([sorted(points)] * 4 + [[9.0]])  # the last puts all numbers into one bin
         if kind == "deciles":
             bins[name] = pick.choice(["auto:10", "quantile:3", "width:4"])
     columns[DECISION] = _decisions(columns, hidden, pick)

@@ -64,6 +64,13 @@ def test_the_comparison_is_what_was_measured(monkeypatch: pytest.MonkeyPatch) ->
         assert comparison.written(text, scores, every_table) == text
 
 
+def test_the_figures_of_rules_are_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("rules")
+    text = benchmark.PAGE.read_text(encoding="utf-8")
+    assert benchmark.written(text, benchmark.measured()) == text
+
+
 def test_every_make_target_of_the_readme_exists() -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
     assert set(re.findall(r"make ([\w-]+)", (ROOT / "README.md").read_text())) <= targets

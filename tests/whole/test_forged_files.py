@@ -94,7 +94,7 @@ def test_forged_rules(kind: str) -> None:
     rules = plar.rules(RULED, "d", kind=kind, alpha=0.5, max_conditions=2)
     asked = {condition.operator for rule in rules for condition in rule.conditions}
     assert asked == {"=", "<=", ">"}
-    saved = json.loads(json.dumps(replace(rules, rules=rules.rules[:4]).to_dict()))
+    saved = json.loads(json.dumps(replace(rules, rules=rules.rules[:3]).to_dict()))
     assert {"x", "word"} <= {condition["column"] for rule in saved["rules"] for condition in rule["conditions"]}
     new = {name: values[:7] for name, values in RULED.items()}
     accepted = 0

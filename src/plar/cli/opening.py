@@ -178,6 +178,16 @@ def _check_files(table: TableOptions, place: Place, targets: Targets) -> None:
             check_place(page, inputs)
     if targets.report and targets.report != STREAM:
         check_report_name(targets.report)
+    if targets.result and targets.result != STREAM:
+        _check_rules_name(targets.result)
+
+
+def _check_rules_name(path: str) -> None:
+    """Refuse names of other formats; a name without a suffix is taken."""
+    if Path(path).suffix.lower() not in ("", ".json"):
+        raise TableError(
+            f"Rules are written as JSON. Got {path!r}; name it .json. 'plar predict' writes tables of predictions."
+        )
 
 
 def input_files(file: str) -> list[Path]:

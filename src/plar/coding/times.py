@@ -132,14 +132,15 @@ def written_times(texts: Sequence[str | None]) -> NDArray[np.float64] | None:
     return seconds
 
 
-def kind_of_times(texts: Sequence[str | None]) -> str | None:
-    """Whether texts write points in time, times of day or durations; None if they do not, or there are none.
+def kind_of_times(values: Sequence[Any]) -> str | None:
+    """Whether values write points in time, times of day or durations; None if they do not, or there are none.
 
-    >>> kind_of_times(["2024-02-29", None]), kind_of_times(["PT5S"]), kind_of_times(["5"])
-    ('point', 'duration', None)
+    >>> kind_of_times(["2024-02-29", None]), kind_of_times(["PT5S"]), kind_of_times(["5"]), kind_of_times([5])
+    ('point', 'duration', None, None)
     """
-    present = [text for text in texts if text is not None]
-    if not present or times_as_numbers(present) is None:
+    present = [value for value in values if value is not None]
+    are_texts = all(isinstance(value, str) for value in present)
+    if not present or not are_texts or times_as_numbers(present) is None:
         return None
     matching = (kind for kind, (pattern, _) in _KINDS_OF_TIMES.items() if pattern.fullmatch(present[0].strip()))
     return next(matching)

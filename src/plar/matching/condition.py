@@ -52,7 +52,7 @@ class Condition:
     @property
     def kind_of_time(self) -> str | None:
         """The kind of times that it compares by size, as `kind_of_times` names it; None for numbers."""
-        return kind_of_times([self.value]) if self.is_ordered and isinstance(self.value, str) else None
+        return kind_of_times([self.value]) if self.is_ordered else None
 
     @property
     def is_valid(self) -> bool:

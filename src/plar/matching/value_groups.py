@@ -158,7 +158,7 @@ def _numbers(column: str, conditions: Sequence[Condition], values: Sequence[Any]
         return np.array([np.nan if value is None else 0.0 for value in values])
     asked = next((kind for condition in conditions if (kind := condition.kind_of_time) is not None), None)
     present = [value for value in values if value is not None]
-    if all(_kind_of_time(value) == asked for value in present[:1]):
+    if all(kind_of_times([value]) == asked for value in present[:1]):
         with suppress(NoNumber):
             return as_numbers(values, column, decimal)
     odd = next(value for value in present if not _is_of_kind(value, asked, column, decimal))
@@ -171,14 +171,10 @@ def _numbers(column: str, conditions: Sequence[Condition], values: Sequence[Any]
 
 def _is_of_kind(value: Any, kind: str | None, column: str, decimal: str) -> bool:
     """Whether a value is a time of this kind, or if there is none a number."""
-    if kind is not None or _kind_of_time(value) is not None:
-        return _kind_of_time(value) == kind
+    if kind is not None or kind_of_times([value]) is not None:
+        return kind_of_times([value]) == kind
     try:
         as_numbers([value], column, decimal)
     except NoNumber:
         return False
     return True
-
-
-def _kind_of_time(value: Any) -> str | None:
-    return kind_of_times([value]) if isinstance(value, str) else None

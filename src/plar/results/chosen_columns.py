@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from plar.errors import Parameter, ParameterError
 from plar.options import Columns
+from plar.results.approximations import Approximations
 from plar.results.reduct import Reduct
+from plar.results.reduct_list import Reducts
 from plar.results.relevant import Relevant
+from plar.results.rules import Rules
 from plar.results.selection import Selection
 
 
@@ -18,6 +22,12 @@ def chosen_columns(attributes: object) -> Columns | None:
         return attributes.columns
     if isinstance(attributes, Relevant):
         return tuple(name for layer in attributes.layers for name in layer.attributes)
+    if isinstance(attributes, (Approximations, Reducts, Rules)):
+        raise ParameterError(
+            Parameter("attributes"),
+            " must be None, a list of columns, a Reduct, a Relevant or a Selection. "
+            f"Got {type(attributes).__name__} instead.",
+        )
     if isinstance(attributes, Iterator):
         return tuple(attributes)  # they are looked at more than once
     return attributes  # type: ignore[return-value]  # refused later if it names no columns

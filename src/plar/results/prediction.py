@@ -229,8 +229,7 @@ def _intervals(cuts: Cuts, name: str, values: Sequence[Any], decimal: str) -> Se
         numbers = as_numbers(values, name, decimal)
     except NoNumber:
         return values
-    present = [value for value in values if value is not None]
-    kind = kind_of_times(present) if all(isinstance(value, str) for value in present) else None
+    kind = kind_of_times(values)
     intervals = half_open(cuts if kind is None else TimeCuts(cuts, kind))
     return [None if number < 0 else intervals[number] for number in place(numbers, cuts).tolist()]
 

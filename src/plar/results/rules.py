@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from plar.coding.row_limit import MAX_OBJECTS
 from plar.errors import TableError
 from plar.matching.condition import Condition, ConditionValue
+from plar.options import RULE_KINDS
 from plar.results.from_json import from_json
 from plar.results.saved import check_settings, save, writable
 from plar.runtime.interrupts import SafeInterrupts
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Condition", "Rule", "RuleCertificate", "Rules"]
 
-#: what rules may be
-KINDS: Final = ("tested", "certain", "possible")
 #: evidence is counted in millionths of a nat, so that sums do not depend on their order
 EVIDENCE_UNITS: Final = 1_000_000
 #: no rule adds more: sums of a million rules stay far below 2^63
@@ -57,6 +56,9 @@ class Rule:
     p_value : float or None
         Of tested rules: how likely it is by chance that a condition says as much as each of these, for the one where
         that is likeliest, times the number of conditions that were tried.
+    evidence : tuple of int
+        What it adds to each decision of the rows that it matches, beside the other rules, in millionths of a nat; in
+        the order of `Rules.decisions`.
     """
 
     conditions: tuple[Condition, ...]
@@ -178,9 +180,13 @@ class Rules:
         """Return the number of rules."""
         return len(self.rules)
 
-    def __getitem__(self, number: int) -> Rule:
-        """Return one rule."""
-        return self.rules[number]
+    @overload
+    def __getitem__(self, place: int) -> Rule: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Rule, ...]: ...
+    def __getitem__(self, place: int | slice) -> Rule | tuple[Rule, ...]:
+        """Return a rule, or some of them."""
+        return self.rules[place]
 
     def __iter__(self) -> Iterator[Rule]:
         """Go through the rules."""
@@ -228,7 +234,7 @@ class Rules:
     def predict_proba(self, data: Any) -> Any:
         """How likely each row has each decision, in the order of `decisions`, as an array whose rows add up to 1.
 
-        The numbers rank decisions; they are no calibrated probabilities, since rules that say the same are all counted.
+        They are fitted to the rows that the rules were found in; on others they are a little too sure.
         Of a Spark DataFrame, the result is a DataFrame with a column of arrays more, ``probability``.
         """
         from plar.results.prediction import predict_proba
@@ -394,7 +400,7 @@ def _checks(rules: Rules) -> Iterator[tuple[str, bool]]:
     """Fields, and whether each fits those before it."""
     n_decisions = len(rules.decisions)
     sizes = rules.class_sizes
-    yield "rule_kind", rules.rule_kind in KINDS
+    yield "rule_kind", rules.rule_kind in RULE_KINDS
     yield "n_objects", 0 <= rules.n_objects <= MAX_OBJECTS
     yield "decision", len(rules.decision) == 1
     yield "decisions", n_decisions > 0 and len(set(map(repr, rules.decisions))) == n_decisions

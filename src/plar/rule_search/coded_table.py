@@ -153,8 +153,10 @@ class CodedTable:
         """Whether each row, or each of some rows, meets a condition."""
         block, place = self.place_of[condition.column]
         codes = self.blocks[block].codes[:, place]
-        if rows is not None:
-            codes = codes[rows]
+        return self.is_met(condition, codes if rows is None else codes[rows])
+
+    def is_met(self, condition: CodedCondition, codes: NDArray[np.integer[Any]]) -> Mask:
+        """Whether each of some values of its column, given by their numbers, meets a condition."""
         is_met: Mask
         if condition.operator == EQUAL:
             is_met = codes == condition.rank

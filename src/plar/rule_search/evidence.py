@@ -19,7 +19,7 @@ import numpy as np
 
 from plar.results.rules import EVIDENCE_UNITS, prior_shares
 from plar.rule_search.coded_rule import CodedRule
-from plar.rule_search.coded_table import CodedTable
+from plar.rule_search.coded_table import CodedCondition, CodedTable
 from plar.rule_search.kernels import fit_rule
 from plar.rule_search.row_sets import RowSets
 
@@ -33,16 +33,22 @@ SMOOTHING: Final = 10.0
 
 
 def fit_evidence(table: CodedTable, row_sets: RowSets, rules: Sequence[CodedRule], rounds: int = ROUNDS) -> Evidence:
-    """Fit what the rules add, in their order."""
+    """Fit what the rules add: those that match most rows come first, so that names of decisions change nothing."""
     class_sizes = table.counts_by_decision(table.all_rows()).tolist()
     prior = np.array(prior_shares(class_sizes))
-    numbers_of_rules = [row_sets.numbers(rule.conditions) for rule in rules]
+    smoothing = SMOOTHING * prior
     evidence = np.zeros((len(rules), table.n_decisions), np.int64)
     shares = np.tile(prior, (len(table), 1)) if rules else np.empty((0, table.n_decisions))
+    order = sorted(range(len(rules)), key=lambda number: _size(rules[number]))
+    conditions = [row_sets.numbers(rule.conditions) for rule in rules]
     for _ in range(rounds):
-        for rule, numbers, units in zip(rules, numbers_of_rules, evidence, strict=True):
-            smoothed = np.array(rule.counts) + SMOOTHING * prior
-            fit_rule(
-                row_sets.matching(numbers), table.weights, shares, smoothed, SMOOTHING * prior, EVIDENCE_UNITS, units
-            )
+        for number in order:
+            members = row_sets.matching(conditions[number])
+            observed = np.array(rules[number].counts) + smoothing
+            fit_rule(members, table.weights, shares, observed, smoothing, EVIDENCE_UNITS, evidence[number])
     return [tuple(units) for units in evidence.tolist()]
+
+
+def _size(rule: CodedRule) -> tuple[int, int, tuple[CodedCondition, ...]]:
+    """What orders rules, those that match most rows first."""
+    return -sum(rule.counts), -rule.support, rule.conditions

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -242,13 +242,11 @@ def reading_for_rules(reading: ReadOptions, attributes: Columns | None) -> ReadO
 
 def _at_deciles(bins: Spec | None) -> Spec | None:
     """Bins of `auto`, which by itself means quartiles, at the deciles."""
+    if bins == "auto":
+        return DECILES
     if isinstance(bins, Mapping):
-        return {name: _rule_at_deciles(rule) for name, rule in bins.items()}
-    return _rule_at_deciles(bins)
-
-
-def _rule_at_deciles(rule: Any) -> Any:
-    return DECILES if isinstance(rule, str) and rule == "auto" else rule
+        return {name: DECILES if isinstance(rule, str) and rule == "auto" else rule for name, rule in bins.items()}
+    return bins
 
 
 def _check_one_decision(names: Sequence[str]) -> None:

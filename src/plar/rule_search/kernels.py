@@ -49,6 +49,13 @@ def add_rows(
 
 
 @jit
+def add_totals(rows: Rows, weights: Counts, kinds: NDArray[np.uint8], sign: int, totals: Counts) -> None:
+    """Add the weights of some rows to the total of the kind of each."""
+    for i in range(len(rows)):
+        totals[kinds[rows[i]]] += sign * weights[rows[i]]
+
+
+@jit
 def stirling_error(n: float) -> float:
     """How much ln n! is above Stirling's formula, ln(n/e)^n + ln √(2πn)."""
     if n < _FEW:
@@ -231,7 +238,7 @@ def have_common(some: Words, others: Words) -> bool:
     while common == np.uint64(0) and place < len(some):
         common = some[place] & others[place]
         place += 1
-    return common != np.uint64(0)
+    return bool(common != np.uint64(0))
 
 
 @jit
@@ -258,7 +265,47 @@ def weigh(word: np.uint64, place: int, weights: Counts, is_weighted: bool) -> np
 
 
 @jit
-def count_rows(members: Words, of_decision: Words, weights: Counts, is_weighted: bool) -> tuple[int, int]:
+def rows_of(members: Words) -> Rows:
+    """The numbers of the rows of a set."""
+    n_rows = np.int64(0)
+    for place in range(len(members)):
+        n_rows += n_bits(members[place])
+    rows = np.empty(n_rows, np.uint32)
+    n = 0
+    for place in range(len(members)):
+        word = members[place]
+        while word != np.uint64(0):
+            others = word & (word - np.uint64(1))
+            rows[n] = 64 * place + n_bits((word ^ others) - np.uint64(1))
+            n += 1
+            word = others
+    return rows
+
+
+@jit
+def mark_present(
+    codes: NDArray[np.unsignedinteger[Any]],
+    first_values: NDArray[np.int64],
+    rows: Rows,
+    n_possible: NDArray[np.int64],
+    is_present: NDArray[np.int64],
+) -> None:
+    """Mark, with 1, the values that some rows have; `n_possible` says how many values of each column there may be.
+
+    Most columns have shown all of them after a few rows.
+    """
+    for column in range(codes.shape[1]):
+        n_unseen = n_possible[column]
+        i = 0
+        while i < len(rows) and n_unseen > 0:
+            value = first_values[column] + np.int64(codes[rows[i], column])
+            n_unseen -= 1 - is_present[value]
+            is_present[value] = 1
+            i += 1
+
+
+@jit
+def count_rows(members: Words, of_decision: Words, weights: Counts, is_weighted: bool) -> tuple[np.int64, np.int64]:
     """How many rows of a set have the decision, and how many rows it has."""
     n_hits = np.int64(0)
     n_rows = np.int64(0)
@@ -323,7 +370,7 @@ def fit_rule(
             others = word & (word - np.uint64(1))
             row = 64 * place + n_bits((word ^ others) - np.uint64(1))
             for decision in range(n_decisions):
-                sums[decision] += weights[row] * np.int64(round(shares[row, decision] * _SHARE_UNITS))
+                sums[decision] += weights[row] * np.int64(shares[row, decision] * _SHARE_UNITS + 0.5)
             word = others
     factors = np.empty(n_decisions)
     for decision in range(n_decisions):

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from plar.grouping.bit_sets import Words, as_truth, as_words
+from plar.grouping.bit_sets import Words, as_words
 from plar.rule_search.coded_table import CodedCondition, CodedTable, Rows
-from plar.rule_search.kernels import count_rows, count_without_each
+from plar.rule_search.kernels import count_rows, count_without_each, rows_of
 
 #: sets that are kept, in bytes, if the table itself is smaller
 _LEAST_BYTES = 1 << 24
@@ -75,7 +75,8 @@ class RowSets:
 
     def rows(self, members: Words) -> Rows:
         """The numbers of the rows of a set."""
-        return np.flatnonzero(as_truth(members, len(self._table))).astype(np.uint32)
+        numbers: Rows = rows_of(members)
+        return numbers
 
     def count(self, members: Words, of_decision: Words) -> Share:
         """Count the rows of a set."""

@@ -23,7 +23,7 @@ from plar.grouping.bit_sets import Words, as_words
 from plar.options import RuleOptions
 from plar.rule_search.coded_rule import AddRule, CodedRule, IsLate
 from plar.rule_search.coded_table import CodedTable
-from plar.rule_search.counting import ConditionCounts
+from plar.rule_search.counting import Candidates, ConditionCounts
 from plar.rule_search.kernels import as_good_as, beating_chance, have_common, log_tail, ties
 from plar.rule_search.row_sets import RowSets, Share
 
@@ -41,17 +41,14 @@ class _Continuations:
 
     Parameters
     ----------
-    matched : Share
-        The rows that the beginning matches.
     n_candidates : int
-        How many conditions tell these rows apart.
+        How many conditions tell the rows apart that the beginning matches.
     numbers : (n,) array
         Those that beat chance, best first.
     n_used_up : int
         How many of the first of them match no new row any more.
     """
 
-    matched: Share
     n_candidates: int
     numbers: NDArray[np.int32]
     n_used_up: int = 0
@@ -82,6 +79,7 @@ class TestedRules:
         #: rows of the decision that no rule has matched yet
         self._new_rows = self._of_decision.copy()
         self._counts = ConditionCounts(table, 2)
+        self._candidates = Candidates(table)
         self._continuations: dict[frozenset[int], _Continuations] = {}
 
     def find(self, add: AddRule, is_late: IsLate) -> bool:
@@ -149,11 +147,11 @@ class TestedRules:
         order = np.argsort(log_tails, kind="stable")
         numbers = numbers[order]
         most_hits_first = np.lexsort((numbers, -of_conditions[numbers, _HIT], ties(log_tails[order])))
-        return _Continuations(Share(n_hits, n_rows), n_candidates, numbers[most_hits_first].astype(np.int32))
+        return _Continuations(n_candidates, numbers[most_hits_first].astype(np.int32))
 
     def _beats_chance_of_all(self, number: int) -> bool:
         """Whether the first condition of all beats chance although it was chosen for one decision of several."""
-        n_tried = self._following(()).n_candidates * self._table.n_decisions
+        n_tried = self._n_candidates(()) * self._table.n_decisions
         return bool(self._log_tail((number,)) <= as_good_as(math.log(self._options.alpha / n_tried)))
 
     def _p_value(self, conditions: Beginning, is_first: bool) -> float:
@@ -161,14 +159,22 @@ class TestedRules:
 
         For the first of all it is multiplied by the number of decisions too.
         """
-        n_tried = self._following(conditions[:-1]).n_candidates
+        n_tried = self._n_candidates(conditions[:-1])
         if is_first and len(conditions) == 1:
             n_tried *= self._table.n_decisions
         return min(1.0, math.exp(self._log_tail(conditions)) * n_tried)
 
+    def _n_candidates(self, beginning: Beginning) -> int:
+        """How many conditions tell the rows apart that a beginning of a rule matches."""
+        continuations = self._continuations.get(frozenset(beginning))
+        if continuations is not None:
+            return continuations.n_candidates
+        conditions = [self._table.conditions[number] for number in beginning]
+        return self._candidates.count(self._row_sets.rows(self._row_sets.matching(beginning)), conditions)
+
     def _log_tail(self, conditions: Beginning) -> float:
         """Ln of the tail of the last of some conditions among the rows that the others match."""
-        among = self._following(conditions[:-1]).matched
+        among = self._count(conditions[:-1])
         matched = self._count(conditions)
         if matched.n_hits * among.n_rows <= matched.n_rows * among.n_hits:
             return 0.0

@@ -8,6 +8,7 @@ from typing import Any
 
 from plar.engines.base import GranuleSet
 from plar.errors import NoRows
+from plar.input.tables import DecisionTable
 from plar.matching.condition import ConditionValue, plain_value
 from plar.options import Columns
 from plar.results.approximations import (
@@ -22,6 +23,7 @@ from plar.results.approximations import (
 )
 from plar.results.decision_words import DecisionWords
 from plar.results.report.words import half_open
+from plar.search.selection_notes import n_dropped, on_dropped, on_rows
 from plar.session.session import Session
 from plar.session.warnings import warn_before
 from plar.uncertainty.approximation import Approximation
@@ -68,12 +70,18 @@ def _result(
         largest_contradictions=tuple(_contradictions(names, intervals, number_of, approximation)),
         cuts={name: tuple(points) for name, points in cuts.items()},
         intervals=intervals,
-        notes=(),
+        notes=tuple(_notes(granules, session.table)),
         engine=session.engine.name,
         source=session.table.path,
         settings=session.table.settings(),
         seconds={**session.take_seconds(), "approximate": seconds},
     )
+
+
+def _notes(granules: GranuleSet, table: DecisionTable) -> list[str]:
+    """The rows that were left out, a line each for what they lack."""
+    notes = [on_rows(granules.n_without_decision), on_dropped(n_dropped(granules, table))]
+    return [note for note in notes if note]
 
 
 def _decision(

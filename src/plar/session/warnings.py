@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from plar.bins import MOST_DECISIONS, are_numbers, is_quantity
+from plar.coding.codes import sample_of
+from plar.coding.times import kind_of_times
 from plar.engines.base import GranuleSet
 from plar.errors import Given, printable, warn
 from plar.session.session import Session
@@ -60,12 +62,17 @@ def warn_of_quantity(session: Session) -> None:
         return
     values = session.engine.sample_values(session.table, granules, name)
     if is_quantity(values, granules.n_decisions, lambda: granules.class_sizes().tolist()):
-        warn(
-            f"The decision {printable(name)!r} holds {granules.n_decisions:,} different numbers, and each counts as a "
-            "class of its own. Cut it into a few classes: ",
-            Given("decision_bins", "quantile:4"),
-            ".",
-        )
+        kind = "numbers"
+    elif kind_of_times(sample_of(value for value in values if value is not None)):
+        kind = "dates or times"
+    else:
+        return
+    warn(
+        f"The decision {printable(name)!r} holds {granules.n_decisions:,} different {kind}, and each counts as a "
+        "class of its own. Cut it into a few classes: ",
+        Given("decision_bins", "quantile:4"),
+        ".",
+    )
 
 
 def warn_of_target(session: Session, n_classes: int | None) -> None:

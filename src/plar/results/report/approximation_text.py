@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from plar.coding.shown_values import shown_value
 from plar.errors import printable
 from plar.matching.condition import ConditionValue
-from plar.results.report.words import counted
+from plar.results.report.words import counted, visible
 
 if TYPE_CHECKING:
     from plar.results.approximations import Approximations, Contradiction
@@ -74,7 +74,7 @@ def _decision_lines(result: Approximations) -> list[str]:
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = [f"  {_aligned(heads, widths)}  {', '.join(map(printable, result.decision))}"]
     for one, row in zip(shown, rows, strict=True):
-        lines.append(f"  {_aligned(row, widths)}  {printable(one.label)}")
+        lines.append(f"  {_aligned(row, widths)}  {visible(one.label)}")
     if len(result.by_decision) > _SHOWN_DECISIONS:
         lines.append(f"  and {len(result.by_decision) - _SHOWN_DECISIONS:,} more")
     return lines
@@ -114,7 +114,7 @@ def _contradiction_lines(result: Approximations, n: int) -> list[str]:
 def counts_parts(result: Approximations, contradiction: Contradiction) -> list[str]:
     """Which decisions the rows of a contradiction have, and how many each: the most frequent first."""
     counts = sorted(contradiction.counts, key=lambda pair: -pair[1])
-    parts = [f"{printable(result.by_decision[number].label)} {n_rows:,}" for number, n_rows in counts[:_SHOWN_COUNTS]]
+    parts = [f"{visible(result.by_decision[number].label)} {n_rows:,}" for number, n_rows in counts[:_SHOWN_COUNTS]]
     n_unshown = len(counts) - _SHOWN_COUNTS
     if n_unshown > 0:
         parts.append(f"{n_unshown:,} more")
@@ -133,12 +133,12 @@ def values_parts(result: Approximations, contradiction: Contradiction) -> list[s
 
 def _equal(name: str, value: ConditionValue, *, is_cut: bool) -> str:
     """A column and its value, or the bin that it is in."""
-    shown = printable(shown_value(value))
+    shown = visible(shown_value(value))
     if not is_cut or value is None:
-        return f"{printable(name)} = {shown}"
+        return f"{visible(name)} = {shown}"
     if shown.startswith(("≤", ">")):
-        return f"{printable(name)} {shown}"
-    return f"{printable(name)} in {shown}"
+        return f"{visible(name)} {shown}"
+    return f"{visible(name)} in {shown}"
 
 
 def _filled(begin: str, parts: Sequence[str], between: str) -> list[str]:

@@ -96,9 +96,8 @@ def lead(rules: Rules) -> list[str]:
         sentences += _tested_words(rules)
     elif rules.rule_kind == "certain":
         sentences += _certain_words(rules)
-    elif len(rules):
-        which = "that may be of a class: those that equal a row of that class"
-        sentences.append(f"{_describe(rules)} the rows {which}.")
+    else:
+        sentences += _possible_words(rules)
     if not rules.complete:
         sentences.append("The search was stopped, by its time limit or by hand, before all rules were found.")
     if len(rules):
@@ -113,7 +112,9 @@ def _tested_words(rules: Rules) -> list[str]:
     if len(rules):
         return [f"Each condition says more about {target_name(rules)} than chance explains {test}."]
     if rules.complete:
-        return [f"No condition says more about {target_name(rules)} than chance explains {test}."]
+        min_support = rules.settings.get("min_support", 1)
+        which = f" that matches at least {min_support:,} rows of its class" if min_support > 1 else ""
+        return [f"No condition{which} says more about {target_name(rules)} than chance explains {test}."]
     return []
 
 
@@ -123,7 +124,32 @@ def _certain_words(rules: Rules) -> list[str]:
         return [f"{_describe(rules)} the rows {which}."]
     if rules.complete and rules.certificate is not None and rules.certificate.complete:
         return ["No row is certain: each equals a row of another class in all columns."]
-    return []
+    return _none_within_limits(rules)
+
+
+def _possible_words(rules: Rules) -> list[str]:
+    if len(rules):
+        which = "that may be of a class: those that equal a row of that class"
+        return [f"{_describe(rules)} the rows {which}."]
+    return _none_within_limits(rules)
+
+
+def _none_within_limits(rules: Rules) -> list[str]:
+    """Why there is no rule, if it is for what was asked."""
+    limits = _limits(rules)
+    return [f"Only rules {limits} were asked for, and there is none."] if rules.complete and limits else []
+
+
+def _limits(rules: Rules) -> str:
+    """Which rules were asked for, if not all."""
+    min_support = rules.settings.get("min_support", 1)
+    max_conditions = rules.settings.get("max_conditions")
+    limits = []
+    if min_support > 1:
+        limits.append(f"of at least {min_support:,} rows of their class")
+    if max_conditions is not None:
+        limits.append(f"of at most {counted(max_conditions, 'condition')}")
+    return " and ".join(limits)
 
 
 def _describe(rules: Rules) -> str:
@@ -176,15 +202,9 @@ def _completeness(rules: Rules, is_complete: bool, is_certain: bool) -> Check:
     if is_complete:
         return Check(True, f"every {which} is matched", meaning)
     why = "The search was stopped before all rules were found."
-    min_support = rules.settings.get("min_support", 1)
-    max_conditions = rules.settings.get("max_conditions")
-    limits = []
-    if min_support > 1:
-        limits.append(f"of at least {min_support:,} rows of their class")
-    if max_conditions is not None:
-        limits.append(f"of at most {counted(max_conditions, 'condition')}")
+    limits = _limits(rules)
     if rules.complete and limits:
-        why = f"Only rules {' and '.join(limits)} were asked for."
+        why = f"Only rules {limits} were asked for."
     return Check(False, f"not every {which} is matched", why)
 
 

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from plar.coding.shown_values import shown_value
 from plar.errors import printable
 from plar.matching.condition import ABOVE, AT_MOST, Condition, ConditionValue
-from plar.results.report.words import shortened, visible
+from plar.results.report.words import cut_digits, cut_words, shortened, visible
 
 if TYPE_CHECKING:
     from plar.results.rules import Rule
 
 #: what stands for a rule without conditions
 ALWAYS: Final = "in every row"
-#: digits of cut points, or as many as distinguish them
-_LEAST_DIGITS: Final = 6
-_MOST_DIGITS: Final = 17
-#: numbers between these are written without an exponent
-_SMALLEST_PLAIN: Final = 1e-4
-_LARGEST_PLAIN: Final = 1e15
 
 
 class Part(NamedTuple):
@@ -61,7 +55,7 @@ class RuleWords:
             for condition in rule.conditions:
                 if condition.is_ordered and not isinstance(condition.value, (str, type(None))):
                     cuts.setdefault(condition.column, set()).add(float(condition.value))
-        self._digits = {column: _digits(numbers) for column, numbers in cuts.items()}
+        self._digits = {column: cut_digits(numbers) for column, numbers in cuts.items()}
 
     def rule(self, rule: Rule) -> str:
         """The whole rule."""
@@ -111,7 +105,7 @@ class RuleWords:
     def _cut_point(self, condition: Condition) -> str:
         value = condition.value
         if isinstance(value, (int, float)):
-            return _written(float(value), self._digits[condition.column])
+            return cut_words(float(value), self._digits[condition.column])
         return visible(shown_value(value))
 
 
@@ -135,23 +129,3 @@ def _cut(text: str, longest: int | None) -> str:
 
 def _number(condition: Condition) -> float:
     return condition.number
-
-
-def _digits(numbers: set[float]) -> int:
-    """How many digits tell numbers apart."""
-    for digits in range(_LEAST_DIGITS, _MOST_DIGITS):
-        if len({f"{number:.{digits}g}" for number in numbers}) == len(numbers):
-            return digits
-    return _MOST_DIGITS
-
-
-def _written(number: float, digits: int) -> str:
-    """Write a cut point with so many digits, or more where it would need an exponent.
-
-    >>> _written(1014292.46, 6), _written(0.00012345, 6), _written(1e-9, 6), _written(-7.0, 6)
-    ('1014292', '0.00012345', '1e-09', '-7')
-    """
-    text = f"{number:.{digits}g}"
-    if "e" in text and _SMALLEST_PLAIN <= abs(number) < _LARGEST_PLAIN:
-        return f"{number:.0f}"
-    return text

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 LONGEST = 48
 #: columns that a sentence about an update names
 MOST_CHANGES = 10
+#: digits of cut points, or as many as distinguish them
+_LEAST_DIGITS = 6
+_MOST_DIGITS = 17
+#: cut points between these are written without an exponent
+_SMALLEST_PLAIN = 1e-4
+_LARGEST_PLAIN = 1e15
 
 MEASURES = {
     "PR": "positive region, minus the share of rows whose decision is certain",
@@ -490,15 +496,31 @@ def half_open(cuts: Sequence[float]) -> list[str]:
 
 
 def _marks(cuts: Sequence[float]) -> list[str]:
-    """Cut points, with six digits or as many as distinguish them; those of times as times."""
+    """Cut points, with as many digits as distinguish them; those of times as times."""
     if isinstance(cuts, TimeCuts):
         return [spelled_seconds(cut, cuts.kind) or f"{cut:g}" for cut in cuts]
-    marks: list[str] = []
-    for digits in range(6, 18):
-        marks = [f"{cut:.{digits}g}" for cut in cuts]
-        if len(set(marks)) == len(cuts):
-            break
-    return marks
+    digits = cut_digits(cuts)
+    return [cut_words(cut, digits) for cut in cuts]
+
+
+def cut_digits(cuts: Collection[float]) -> int:
+    """How many digits distinguish cut points, at least six."""
+    for digits in range(_LEAST_DIGITS, _MOST_DIGITS):
+        if len({f"{cut:.{digits}g}" for cut in cuts}) == len(cuts):
+            return digits
+    return _MOST_DIGITS
+
+
+def cut_words(cut: float, digits: int) -> str:
+    """Write a cut point with so many digits, or more where it would need an exponent.
+
+    >>> cut_words(1014292.46, 6), cut_words(0.00012345, 6), cut_words(1e-9, 6), cut_words(-7.0, 6)
+    ('1014292', '0.00012345', '1e-09', '-7')
+    """
+    text = f"{cut:.{digits}g}"
+    if "e" in text and _SMALLEST_PLAIN <= abs(cut) < _LARGEST_PLAIN:
+        return f"{cut:.0f}"
+    return text
 
 
 #: a word of a name with the separators after it; longer words are cut
