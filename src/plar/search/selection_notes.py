@@ -54,7 +54,7 @@ def notes_on(
         on_dropped(n_dropped(granules, table)),
         on_index(index_like, "keep"),
         on_cuts(cut, table.settings()["bins"]),
-        _on_unread([name for name in _unread(granules) if left_out.get(name) != "excluded"]),
+        on_unread([name for name in unread(granules) if left_out.get(name) != "excluded"]),
         *(_on_rare_values(name, n_values_of[name], granules.n_objects) for name in selected),
         _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
     ]
@@ -104,7 +104,8 @@ def on_cuts(names: Sequence[str], bins: object) -> str:
     return f"{what} compared in {kind} bins: {listed(names, _SHOWN)} (option bins)."
 
 
-def _on_unread(names: Sequence[str]) -> str:
+def on_unread(names: Sequence[str]) -> str:
+    """Columns that `unread` finds."""
     if not names:
         return ""
     look = "looks" if len(names) == 1 else "look"
@@ -115,7 +116,7 @@ def _on_unread(names: Sequence[str]) -> str:
     )
 
 
-def _unread(granules: GranuleSet) -> Iterator[str]:
+def unread(granules: GranuleSet) -> Iterator[str]:
     """The uncut columns whose values people would read as amounts, or as dates, though plar reads them as text.
 
     Dictionaries that only a cluster has are not looked at.
