@@ -3,6 +3,7 @@
 from plar.options.checks import MAX_COST
 from plar.options.declare import Heading, Option
 from plar.options.table import (
+    DECILES,
     DEFAULT_ALPHA,
     NO_NA,
     OPTIONS,
@@ -24,6 +25,7 @@ from plar.options.table import (
 )
 
 __all__ = [
+    "DECILES",
     "DEFAULT_ALPHA",
     "MAX_COST",
     "NO_NA",

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from plar.engines.base import GranuleSet
 from plar.errors import printable
 from plar.input.tables import DecisionTable
+from plar.options import DECILES
 from plar.results.report.selection_text import listed
 
 #: a column that says this share of all there is to say may be the target in disguise
 SHARE_OF_A_LEAK = 0.99
 #: what bins of `auto` are called
-_AUTO_BINS = {"auto": "quartile", "auto:10": "decile"}
+_AUTO_BINS = {"auto": "quartile", DECILES: "decile"}
 #: columns that a note names before it says how many more there are
 _SHOWN = 4
 #: amounts with marks between thousands, or with a unit: 1,234.56 or 1.234,56; $5, 5 €, 12.3%
