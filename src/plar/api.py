@@ -15,6 +15,7 @@ from plar.granules.granules import Granules
 from plar.input.tables import DecisionTable, open_table
 from plar.measures import Measure, as_measure
 from plar.options import (
+    DECILES,
     DEFAULT_ALPHA,
     CheckOptions,
     Columns,
@@ -36,7 +37,7 @@ from plar.results.reduct import Reduct
 from plar.results.relevant import Relevant
 from plar.results.rules import Rules
 from plar.results.selection import Selection
-from plar.rule_search.find import DECILES, RuleSearch, reading_for_rules
+from plar.rule_search.find import RuleSearch, reading_for_rules
 from plar.search.approximation import approximations_in
 from plar.search.core import CoreSearch
 from plar.search.relevance import Relevance

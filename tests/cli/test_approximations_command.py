@@ -22,7 +22,7 @@ def test_text() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         f"{TABLE}: approximations of 'x_wins' (2 classes, 958 rows); 2 columns known\n"
-        "  0 rows (0.0 %) are certain; 958 equal rows of another decision in these columns\n"
+        "  no row is certain: each equals a row of another decision in these columns\n"
         "\n"
         "  rows  certain  possible  undecided  accuracy  x_wins\n"
         "   332        0       958        958     0.000  negative\n"

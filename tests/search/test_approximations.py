@@ -329,11 +329,26 @@ def test_the_frame_of_contradictions() -> None:
     assert result.contradictions(100).equals(frame)
 
 
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([0, 0, 1], "1 row (33.3 %) is certain; each of the other 2 equals a row of another decision"),
+        ([0, 0, 1, 1], "2 rows (50.0 %) are certain; each of the other 2 equals a row of another decision"),
+        ([0, 0], "no row is certain: each equals a row of another decision in these columns"),
+        ([0], "every row is certain: rows that are equal in these columns have the same decision"),
+    ],
+)
+def test_what_is_certain_in_words(values: list[int], words: str) -> None:
+    result = plar.approximations({"a": values, "d": [0] + [1] * (len(values) - 1)}, "d")
+    assert f"\n  {words}\n" in str(result)
+    assert f"{words[0].upper()}{words[1:]}." in result._repr_html_()
+
+
 def test_text_and_notebook() -> None:
     result = plar.approximations(TIC_TAC_TOE, "x_wins", attributes=[0, 1])
     text = str(result)
     assert "approximations of 'x_wins' (2 classes, 958 rows); 2 columns known" in text
-    assert "0 rows (0.0 %) are certain; 958 equal rows of another decision" in text
+    assert "  no row is certain: each equals a row of another decision in these columns\n" in text
     assert "contradictions: 9 of 9 combinations of values, 958 rows; most rows first" in text
     assert max(map(len, text.splitlines())) <= 90
     html = result._repr_html_()

@@ -4,6 +4,7 @@ from plar.options.checks import MAX_COST
 from plar.options.declare import Heading, Option
 from plar.options.table import (
     CHECK_OPTIONS,
+    DECILES,
     DEFAULT_ALPHA,
     NO_NA,
     OPTIONS,
@@ -28,6 +29,7 @@ from plar.options.table import (
 
 __all__ = [
     "CHECK_OPTIONS",
+    "DECILES",
     "DEFAULT_ALPHA",
     "MAX_COST",
     "NO_NA",

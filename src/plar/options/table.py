@@ -51,6 +51,8 @@ POLICIES: Final = ("value", "drop", "error")
 DEFAULT_ALPHA: Final = 0.05
 #: what a target may be
 TARGET_TYPES: Final = ("classes", "numbers")
+#: how rules cut numbers of many values
+DECILES: Final = "auto:10"
 #: what rules may be
 RULE_KINDS: Final = ("tested", "certain", "possible")
 #: how shells write na=()

@@ -15,7 +15,7 @@ from plar.errors import Given, Interrupted, TableError
 from plar.granules.granule_set import GranuleSet
 from plar.granules.granules import Granules
 from plar.matching.condition import ConditionValue, plain_value
-from plar.options import Columns, ReadOptions, RuleOptions
+from plar.options import DECILES, Columns, ReadOptions, RuleOptions
 from plar.results.report.words import half_open
 from plar.results.rules import RuleCertificate, Rules, make_rule
 from plar.rule_search.certificate import certify, concepts_of
@@ -34,9 +34,6 @@ from plar.session.warnings import (
     warn_of_quantity,
     warn_supervised_bins,
 )
-
-#: numbers of many values are cut at deciles
-DECILES = "auto:10"
 
 
 class _RulesOfDecision(Protocol):

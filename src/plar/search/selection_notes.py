@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from plar.engines.base import GranuleSet
 from plar.errors import printable
 from plar.input.tables import DecisionTable
+from plar.options import DECILES
 from plar.results.report.selection_text import listed
 
 #: a column that says this share of all there is to say may be the target in disguise
 SHARE_OF_A_LEAK = 0.99
 #: what bins of `auto` are called
-_AUTO_BINS = {"auto": "quartile", "auto:10": "decile"}
+_AUTO_BINS = {"auto": "quartile", DECILES: "decile"}
 #: columns that a note names before it says how many more there are
 _SHOWN = 4
 #: amounts with marks between thousands, or with a unit: 1,234.56 or 1.234,56; $5, 5 €, 12.3%
@@ -54,7 +55,7 @@ def notes_on(
         on_dropped(n_dropped(granules, table)),
         on_index(index_like, "keep"),
         on_cuts(cut, table.settings()["bins"]),
-        _on_unread([name for name in _unread(granules) if left_out.get(name) != "excluded"]),
+        on_unread([name for name in unread(granules) if left_out.get(name) != "excluded"]),
         *(_on_rare_values(name, n_values_of[name], granules.n_objects) for name in selected),
         _on_leaks([name for name, share in alone.items() if share >= SHARE_OF_A_LEAK]),
     ]
@@ -104,7 +105,8 @@ def on_cuts(names: Sequence[str], bins: object) -> str:
     return f"{what} compared in {kind} bins: {listed(names, _SHOWN)} (option bins)."
 
 
-def _on_unread(names: Sequence[str]) -> str:
+def on_unread(names: Sequence[str]) -> str:
+    """Columns that `unread` finds."""
     if not names:
         return ""
     look = "looks" if len(names) == 1 else "look"
@@ -115,7 +117,7 @@ def _on_unread(names: Sequence[str]) -> str:
     )
 
 
-def _unread(granules: GranuleSet) -> Iterator[str]:
+def unread(granules: GranuleSet) -> Iterator[str]:
     """The uncut columns whose values people would read as amounts, or as dates, though plar reads them as text.
 
     Dictionaries that only a cluster has are not looked at.

@@ -55,11 +55,13 @@ def lead(result: Approximations) -> str:
         return "there are no rows"
     if not result.n_undecided:
         return "every row is certain: rows that are equal in these columns have the same decision"
+    if not result.n_certain:
+        return "no row is certain: each equals a row of another decision in these columns"
     share = f"{min(100 * result.quality, 99.9):.1f} %"  # not all, however few are undecided
-    verb = "equals a row" if result.n_undecided == 1 else "equal rows"
+    are = "is" if result.n_certain == 1 else "are"
     return (
-        f"{result.n_certain:,} rows ({share}) are certain; {result.n_undecided:,} {verb} of another decision "
-        "in these columns"
+        f"{counted(result.n_certain, 'row')} ({share}) {are} certain; "
+        f"each of the other {result.n_undecided:,} equals a row of another decision"
     )
 
 

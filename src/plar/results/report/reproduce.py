@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from plar.options import DEFAULT_ALPHA, NO_NA, ReadOptions, RuleOptions, SearchOptions, SelectOptions
+from plar.options import DECILES, DEFAULT_ALPHA, NO_NA, ReadOptions, RuleOptions, SearchOptions, SelectOptions
 from plar.results.report.words import MEASURES
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _SELECT_READING: Mapping[str, Any] = {"bins": "auto", "missing_decision": "drop"
 _SELECT_NAMES = {"decision_bins": "target_bins"}
 _RULES: Mapping[str, Any] = {field.name: field.default for field in fields(RuleOptions)}
 #: where `plar.rules` has other defaults of reading
-_RULES_READING: Mapping[str, Any] = {"bins": "auto:10", "missing_decision": "drop"}
+_RULES_READING: Mapping[str, Any] = {"bins": DECILES, "missing_decision": "drop"}
 #: how shells switch the bins of `plar.select` and `plar.rules` off
 _NO_BINS = "none"
 #: the longest call on one line
