@@ -201,6 +201,17 @@ def test_predictions_through_pipes(rules: plar.Rules, saved: str, tmp_path: Path
     assert pl.read_parquet(tmp_path / "out.parquet")["prediction"].to_list() == rules.predict(PASSENGERS).tolist()
 
 
+def test_rows_that_are_written_in_another_way(tmp_path: Path) -> None:
+    numbers = [i / 10 for i in range(100)]
+    pl.DataFrame({"x0": numbers, "d": ["low" if number < 5.2 else "high" for number in numbers]}).write_csv("t.csv")
+    assert run("rules", "t.csv", "-d", "d", "-o", "r.json", "-q").returncode == 0
+    (tmp_path / "new.csv").write_text("2,95|ä\n9,9|ö\n-9|ü\n", "latin-1")
+    words = ["--decimal", ",", "--encoding", "latin-1", "--na", "-9", "--no-header", "--separator", "pipe"]
+    done = run("predict", "r.json", "new.csv", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split(",")[-2] for line in done.stdout.splitlines()[1:3]] == ["low", "high"]
+
+
 def test_quiet(saved: str) -> None:
     done = run("predict", saved, PASSENGERS, "-q", "-o", "p.csv")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

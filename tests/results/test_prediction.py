@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import plar
+from plar.options import TextKwargs
 from plar.results.prediction import PredictedTable
 from plar.results.rules import as_array
 from plar.runtime.parallel import threads
@@ -125,6 +126,33 @@ def test_a_decimal_comma(tmp_path: Path) -> None:
     # a table that was opened is read as it was opened
     new.write_text("n;m\n4.95;1\n0.1;2\n")
     check(rules, plar.read_table(new, "m"), [{"n": 4.95}, {"n": 0.1}])
+
+
+def test_rows_that_are_written_in_another_way(tmp_path: Path) -> None:
+    numbers = [i / 10 for i in range(100)]
+    rules = plar.rules({"n": numbers, "d": ["low" if number < 5.2 else "high" for number in numbers]}, "d")
+    path = tmp_path / "new.csv"
+    path.write_text("n;m\n2,95;ä\n9,9;ö\n-9;ü\n", "latin-1")
+    reading: TextKwargs = {"decimal": ",", "encoding": "latin-1", "na": "-9"}
+    right = rules.predict({"n": [2.95, 9.9, None]}).tolist()
+    assert right[:2] == ["low", "high"]
+    assert rules.predict(path, **reading).tolist() == right
+    assert rules.predict_proba(path, **reading).tolist() == rules.predict_proba({"n": [2.95, 9.9, None]}).tolist()
+    assert rules.explain(path, **reading)["prediction"].to_list()[0] == "low"
+    with pytest.raises(plar.TableError, match="'2,95', which is not a number"):
+        rules.predict(path, encoding="latin-1")
+    path.write_text("9.9|1\n0.1|2\n")
+    of_x0 = plar.rules({"x0": numbers, "d": ["low" if number < 5.2 else "high" for number in numbers]}, "d")
+    assert of_x0.predict(path, header=False, separator="|").tolist() == ["high", "low"]
+    # the options of the rules hold unless others are given
+    texts = [str(number).replace(".", ",") for number in numbers]
+    with_comma = plar.rules({"n": texts, "d": [number < 5 for number in numbers]}, "d", decimal=",")
+    assert with_comma.predict({"n": ["0.5", "9.5"]}, decimal=".").tolist() == [True, False]
+    with pytest.raises(TypeError, match=r"Unexpected keyword argument 'bins'\. Rows are read by: header, separator"):
+        rules.predict(path, bins="auto")  # type: ignore[call-arg]
+    opened = plar.read_table(path, 1, header=False, separator="|")
+    with pytest.raises(plar.ParameterError, match=r"open already\. Leave decimal= out, or pass it to read_table"):
+        of_x0.predict(opened, decimal=",")
 
 
 def test_a_separator_is_for_text(tmp_path: Path) -> None:

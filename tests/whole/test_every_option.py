@@ -12,7 +12,7 @@ import inspect
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 import plar
 import plar.sklearn
 from plar.cli import app
+from plar.cli.options import TextReading
 from plar.engines import Engine, LocalEngine
 from support.signatures import options_of
 
@@ -361,8 +362,10 @@ def test_commands(tmp_path: Path, entry: str, option: str, capsys: pytest.Captur
         assert outcome == json.loads(json.dumps(FUNCTIONS[entry](path, case, **asked)))
 
 
-def test_predict_has_no_options_but_those_of_what_is_written() -> None:
-    assert {parameter.name for parameter in COMMANDS["predict"]} <= PRINTED | {"rules"}
+def test_predict_has_no_options_but_those_of_what_is_read_and_written() -> None:
+    """That those of reading have their effect is tested with the command."""
+    read = {field.name for field in fields(TextReading)}
+    assert {parameter.name for parameter in COMMANDS["predict"]} <= PRINTED | read | {"rules"}
 
 
 # -- options that change how a result is found, or what is said meanwhile --------------------------------------

@@ -72,7 +72,7 @@ def test_the_options_by_keyword_are_those_of_reading() -> None:
 
 def test_a_check_has_the_options_of_reading_that_choose_and_cut_no_columns() -> None:
     beside = ("decision", "y", "conditions", "drop", "bins", "decision_bins")
-    assert [*FormatKwargs.__annotations__] == [name for name in READING if name not in beside]
+    assert {*FormatKwargs.__annotations__} == {name for name in READING if name not in beside}
     assert FormatKwargs.__annotations__.items() <= ReadingKwargs.__annotations__.items()
     in_shell = {"header" if field.name == "no_header" else field.name for field in fields(CheckReading)}
     assert in_shell == {*FormatKwargs.__annotations__}

@@ -49,6 +49,7 @@ from plar.cli.options import (
     TableOptions,
     TargetTableOptions,
     Text,
+    TextReading,
     TimeLimit,
     Writing,
     check_option,
@@ -451,6 +452,7 @@ def predict(
     *,
     rules: Annotated[str, typer.Argument(metavar="RULES", help="What 'plar rules -o' wrote.")],
     file: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP)],
+    reading: TextReading,
     format: StdinFormat = None,
     output: Annotated[str, shell_option(Heading.OUTPUT, _PREDICTIONS, "--output", "-o", metavar="FILE")] = STREAM,
     output_format: OutputFormat = None,
@@ -470,7 +472,7 @@ def predict(
         raise TableError(f"{rules!r} holds no rules. Make them with plar rules -o.")
     with messages.reporting() as reporter, spooled(table) as opened:
         reporter.phase("predict", 0, 0)
-        predicted = PredictedTable(loaded, opened.file)
+        predicted = PredictedTable(loaded, opened.file, reading.given())
         with written(output, stdout_suffix(writing), messages) as path:
             predicted.sink(path)
     if predicted.n_known and not messages.quiet:

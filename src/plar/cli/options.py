@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
 import typer
 
@@ -27,11 +27,13 @@ from plar.options import (
     POLICIES,
     RULE_OPTIONS,
     SELECT_OPTIONS,
+    FormatKwargs,
     Heading,
     ReadOptions,
     RuleOptions,
     SearchOptions,
     SelectOptions,
+    TextKwargs,
     shell_flag,
 )
 
@@ -265,33 +267,52 @@ class RuleTableOptions(TableOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class CheckReading:
-    """How new rows are read, where that is not as for the result."""
+class TextReading:
+    """How new rows are written, where that is not as for the result."""
 
-    missing: Annotated[Text, library_option("missing", metavar="RULE")] = None
-    missing_decision: Annotated[Text, library_option("missing_decision", metavar="RULE")] = None
     na: Annotated[Texts, library_option("na", "Repeatable. 'none' switches all of these off.", metavar="TEXT")] = None
-    weights: Annotated[ShellColumn | None, library_columns("weights", "", metavar="NAME")] = None
     no_header: Annotated[bool, shell_option(Heading.READING, _NO_HEADER, "--no-header")] = False
     separator: Annotated[Text, library_option("separator", metavar="MARK")] = None
     decimal: Annotated[Text, library_option("decimal", metavar="MARK")] = None
     encoding: Annotated[Text, library_option("encoding", metavar="NAME")] = None
+
+    def given(self) -> TextKwargs:
+        """The options that are given, as the library takes them; the others are those of the result."""
+        reading: TextKwargs = {}
+        if self.na is not None:
+            reading["na"] = _na(self.na)
+        if self.no_header:
+            reading["header"] = False
+        if self.separator is not None:
+            reading["separator"] = self.separator
+        if self.decimal is not None:
+            reading["decimal"] = self.decimal
+        if self.encoding is not None:
+            reading["encoding"] = self.encoding
+        return reading
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReading(TextReading):
+    """How new rows are read, where that is not as for the result."""
+
+    missing: Annotated[Text, library_option("missing", metavar="RULE")] = None
+    missing_decision: Annotated[Text, library_option("missing_decision", metavar="RULE")] = None
+    weights: Annotated[ShellColumn | None, library_columns("weights", "", metavar="NAME")] = None
     numeric: Annotated[ColumnList, library_columns("numeric")] = None
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> FormatKwargs:
         """The options that are given, as the library takes them; the others are those of the result."""
-        values: dict[str, Any] = {
-            "missing": self.missing,
-            "missing_decision": self.missing_decision,
-            "na": _na(self.na),
-            "weights": self.weights,
-            "header": False if self.no_header else None,
-            "separator": self.separator,
-            "decimal": self.decimal,
-            "encoding": self.encoding,
-            "numeric": self.numeric or None,
-        }
-        return {name: value for name, value in values.items() if value is not None}
+        reading = cast(FormatKwargs, TextReading.given(self))
+        if self.missing is not None:
+            reading["missing"] = self.missing
+        if self.missing_decision is not None:
+            reading["missing_decision"] = self.missing_decision
+        if self.weights is not None:
+            reading["weights"] = self.weights
+        if self.numeric:
+            reading["numeric"] = self.numeric
+        return reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,15 +59,20 @@ RULE_KINDS: Final = ("tested", "certain", "possible")
 NO_NA: Final = "none"
 
 
-class FormatKwargs(TypedDict, total=False):
-    """The options of reading as `plar.check` takes them, which has columns and cut points from a result."""
+class TextKwargs(TypedDict, total=False):
+    """The options that say how a table is written, as predictions take them."""
 
     header: bool
     separator: str | None
     decimal: str
     encoding: str
-    numeric: Columns
     na: str | float | Iterable[str | float] | None
+
+
+class FormatKwargs(TextKwargs, total=False):
+    """The options of reading as `plar.check` takes them, which has columns and cut points from a result."""
+
+    numeric: Columns
     missing: str
     missing_decision: str
     weights: ColumnName | None

@@ -14,7 +14,7 @@ from plar.bins import Cuts, NoNumber, as_numbers, place
 from plar.coding.column_names import free_name
 from plar.coding.shown_values import shown_value
 from plar.coding.times import TimeCuts, kind_of_times
-from plar.errors import TableError, shown_names
+from plar.errors import Given, ParameterError, TableError, shown_names
 from plar.input.tables.frames import FrameSource
 from plar.input.tables.source import ColumnChoice, RowSource, sink_frame
 from plar.input.tables.spark import SharedFiles, SparkSource
@@ -22,7 +22,7 @@ from plar.input.tables.table import DecisionTable, open_source
 from plar.matching.condition import EQUAL, Condition, ConditionValue
 from plar.matching.matcher import CodedConditions, RuleMatcher
 from plar.matching.value_groups import group_values
-from plar.options import ReadOptions
+from plar.options import ReadOptions, TextKwargs
 from plar.results.reading import reading_as
 from plar.results.report.rule_words import RuleWords
 from plar.results.report.words import half_open
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-#: options with which the table of the rules was read, and others are read too
-_READING = ("header", "separator", "decimal", "encoding", "na")
+#: options with which the table of the rules was read, and others are read too, unless they are given
+_READING = tuple(TextKwargs.__annotations__)
 #: the predictions, in the tasks that compute them
 _NEW = "new"
 #: beyond this, whole numbers are no longs
@@ -65,17 +65,17 @@ class ClusterRows(NamedTuple):
 ValuesOf: TypeAlias = "Callable[[Rules, NewRows], pyarrow.Array]"
 
 
-def predict(rules: Rules, data: Any) -> Any:
+def predict(rules: Rules, data: Any, reading: TextKwargs) -> Any:
     """Predict the decision of every row; see `Rules.predict`."""
-    rows = open_rows(rules, data)
+    rows = open_rows(rules, data, reading)
     if isinstance(rows, ClusterRows):
         return _on_spark(rules, rows, PREDICTION, _spark_type(rules.decisions), _spark_predictions)
     return as_array(rules.decisions)[_decision_codes(rules, rows)]
 
 
-def predict_proba(rules: Rules, data: Any) -> Any:
+def predict_proba(rules: Rules, data: Any, reading: TextKwargs) -> Any:
     """How likely each row has each decision; see `Rules.predict_proba`."""
-    rows = open_rows(rules, data)
+    rows = open_rows(rules, data, reading)
     if isinstance(rows, ClusterRows):
         from pyspark.sql.types import ArrayType, DoubleType
 
@@ -90,10 +90,12 @@ class PredictedTable:
     ----------
     rules : Rules
     data : path or table in memory
+    reading : mapping
+        How it is written, where that is not as the table of the rules.
     """
 
-    def __init__(self, rules: Rules, data: Any) -> None:
-        rows = open_rows(rules, data)
+    def __init__(self, rules: Rules, data: Any, reading: TextKwargs | None = None) -> None:
+        rows = open_rows(rules, data, reading or {})
         if isinstance(rows, ClusterRows):
             raise TableError("The rows are on a Spark cluster. Call Rules.predict with the DataFrame.")
         self._rows = rows
@@ -136,9 +138,9 @@ class PredictedTable:
         sink_frame(frame.with_columns(predictions, shares).lazy(), path)
 
 
-def explain(rules: Rules, data: Any) -> polars.DataFrame:
+def explain(rules: Rules, data: Any, reading: TextKwargs) -> polars.DataFrame:
     """The rules that match each row; see `Rules.explain`."""
-    rows = open_rows(rules, data)
+    rows = open_rows(rules, data, reading)
     if isinstance(rows, ClusterRows):
         raise TableError("explain shows single rows. Collect some first: frame.limit(10).toPandas().")
     matcher, coded = _coded(rules, rows)
@@ -169,13 +171,14 @@ def explain(rules: Rules, data: Any) -> polars.DataFrame:
     return pl.DataFrame(lines, schema=schema, orient="row")
 
 
-def open_rows(rules: Rules, data: Any) -> NewRows | ClusterRows:
-    """Open a table that has the columns of the rules: as it was opened, or else with the options of their own table."""
+def open_rows(rules: Rules, data: Any, reading: TextKwargs) -> NewRows | ClusterRows:
+    """Open a table that has the columns of the rules: as given, and else with the options of their own table."""
+    _check_reading(reading, data)
     if isinstance(data, DecisionTable):
         source = data.source
         options = data.options
     else:
-        options = _reading_of(rules, data)
+        options = ReadOptions(**{**reading_as(rules.settings, _READING, data), **reading})
         source = open_source(data, options)
     if isinstance(source, SharedFiles):
         source = source.data
@@ -190,9 +193,13 @@ def open_rows(rules: Rules, data: Any) -> NewRows | ClusterRows:
     return ClusterRows(source.data, options) if isinstance(source, SparkSource) else NewRows(source, options)
 
 
-def _reading_of(rules: Rules, data: Any) -> ReadOptions:
-    """How a table is read to be compared with that of the rules."""
-    return ReadOptions(**reading_as(rules.settings, _READING, data))
+def _check_reading(reading: TextKwargs, data: Any) -> None:
+    """Refuse unknown options, and any for a table that is open already."""
+    for name in reading:
+        if name not in _READING:
+            raise TypeError(f"Unexpected keyword argument {name!r}. Rows are read by: {', '.join(_READING)}.")
+        if isinstance(data, DecisionTable):
+            raise ParameterError("The table is open already. Leave ", Given(name), " out, or pass it to read_table.")
 
 
 def _coded(rules: Rules, rows: NewRows) -> tuple[RuleMatcher, CodedConditions]:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from plar.coding.row_limit import MAX_OBJECTS
 from plar.errors import TableError
 from plar.matching.condition import Condition, ConditionValue
-from plar.options import RULE_KINDS
+from plar.options import RULE_KINDS, TextKwargs
 from plar.results.from_json import from_json
 from plar.results.saved import check_settings, save, writable
 from plar.runtime.interrupts import SafeInterrupts
@@ -212,12 +212,13 @@ class Rules:
         """What each decision has before any rule: ln of its smoothed share, in millionths of a nat."""
         return tuple(round(math.log(share) * EVIDENCE_UNITS) for share in prior_shares(self.class_sizes))
 
-    def predict(self, data: Any) -> Any:
+    def predict(self, data: Any, **reading: Unpack[TextKwargs]) -> Any:
         """Predict the decision of every row of any kind of table that has the columns of the rules.
 
         The rules that match a row add their `Rule.evidence` to the `prior`; the decision that has most is predicted, of
         equals the first. Of a Spark DataFrame, the result is a DataFrame with one column more, ``prediction``;
-        otherwise an array.
+        otherwise an array. Files are read as the table of the rules was, except for the options given: `header`,
+        `separator`, `decimal`, `encoding` and `na` of `plar.reduce`.
 
         Examples
         --------
@@ -229,9 +230,9 @@ class Rules:
         from plar.results.prediction import predict
 
         with SafeInterrupts():
-            return predict(self, data)
+            return predict(self, data, reading)
 
-    def predict_proba(self, data: Any) -> Any:
+    def predict_proba(self, data: Any, **reading: Unpack[TextKwargs]) -> Any:
         """How likely each row has each decision, in the order of `decisions`, as an array whose rows add up to 1.
 
         They are fitted to the rows that the rules were found in; on others they are a little too sure.
@@ -240,9 +241,9 @@ class Rules:
         from plar.results.prediction import predict_proba
 
         with SafeInterrupts():
-            return predict_proba(self, data)
+            return predict_proba(self, data, reading)
 
-    def explain(self, data: Any) -> polars.DataFrame:
+    def explain(self, data: Any, **reading: Unpack[TextKwargs]) -> polars.DataFrame:
         """The rules that match each row, and what they add to the decision that is predicted, as a polars frame.
 
         For each row there is first a line without a rule, the prior, then one for each rule. Columns: ``row`` from 0
@@ -252,7 +253,7 @@ class Rules:
         from plar.results.prediction import explain
 
         with SafeInterrupts():
-            return explain(self, data)
+            return explain(self, data, reading)
 
     def to_frame(self) -> polars.DataFrame:
         """One row for each rule, as a polars frame.
