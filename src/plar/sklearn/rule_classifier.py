@@ -98,7 +98,7 @@ class RuleClassifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]  # 
     >>> print(model.rules_[0])
     if petal length (cm) ≤ 1.7 then setosa
     >>> model.predict(iris.data[:2]).tolist(), round(model.score(iris.data, species), 2)
-    (['setosa', 'setosa'], 0.95)
+    (['setosa', 'setosa'], 0.94)
     """
 
     def __init__(
