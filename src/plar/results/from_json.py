@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass
+from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -52,8 +53,14 @@ def _union_from_json(kinds: Sequence[Any], value: Any) -> Any:
     return from_json(kind, value)
 
 
+@cache
+def _types_of_fields(kind: Any) -> dict[str, Any]:
+    """The types of the fields of a dataclass; they are worked out from text, which takes long for many objects."""
+    return get_type_hints(kind)
+
+
 def _dataclass_from_json(kind: Any, value: Mapping[str, Any]) -> Any:
-    kinds = get_type_hints(kind)
+    kinds = _types_of_fields(kind)
     missing = [name for name in kinds if name not in value]
     if missing:
         raise TypeError(repr(missing[0]))
