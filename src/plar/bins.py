@@ -158,7 +158,7 @@ def parse_decision_bins(spec: Any) -> Rule | None:
 def _rule(spec: Any, option: str = "bins", methods: Sequence[str] = _METHODS) -> Rule:
     _refuse_bare_number(spec, option)
     if not isinstance(spec, str):
-        return Rule("cuts", cuts=_cut_points(spec, methods))
+        return Rule("cuts", cuts=_cut_points(spec, methods), text=True)
     method, _, number = spec.strip().partition(":")
     if method in ("auto", "mdlp") and not number:
         return Rule(method, text=method == "auto")

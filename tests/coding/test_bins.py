@@ -706,3 +706,14 @@ def test_the_work_for_one_more_column(kind: str, most: int, tmp_path: Path) -> N
             reduce()  # loads and compiles
             calls.append(python_calls(reduce))
     assert (calls[1] - calls[0]) / 100 < most
+
+
+def test_given_cut_points_cut_numbers_that_a_frame_holds_as_text() -> None:
+    written = {"a": ["0.5", "1.5", "2.5", None], "d": [0, 1, 1, 0]}
+    numbers = {**written, "a": [0.5, 1.5, 2.5, None]}
+    bins = {"a": [1.0, 2.0]}
+    assert (
+        plar.granulate(written, "d", bins=bins).fingerprint() == plar.granulate(numbers, "d", bins=bins).fingerprint()
+    )
+    with pytest.raises(plar.TableError, match=r"cannot be cut into bins: it holds '0\.5', which is not a number"):
+        plar.granulate(written, "d", bins={"a": "quantile:2"})

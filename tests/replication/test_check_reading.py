@@ -299,3 +299,17 @@ def test_time_limit() -> None:
     assert not check.mending.is_fewest
     mended = [*reduct.attributes, *check.mending.columns]
     assert plar.theta({**old, "d": target}, mended, decision="d") == check.theta_all
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_numbers_that_a_frame_holds_as_text(library: Any) -> None:
+    """`select` cuts them, so they are cut at the same points again."""
+    written = library({**OLD, "x": [str(number) for number in OLD["x"]]})
+    selection = plar.select(written, "d")
+    assert {"x", "t"} <= {*selection.columns}
+    assert "x" in selection.cuts
+    check = plar.check(selection, written)
+    assert check.stands
+    assert [one.p_value for one in check.columns] == [one.p_value for one in plar.check(selection, OLD).columns]
+    broken = library({**OLD, "x": ["?", *(str(number) for number in OLD["x"][1:])]})
+    assert not plar.check(selection, broken).stands
