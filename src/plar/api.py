@@ -292,8 +292,8 @@ def relevant(
     --------
     >>> import plar
     >>> bits = [[i >> j & 1 for i in range(256)] for j in range(4)]
-    >>> found = plar.relevant({"a": bits[0], "copy": bits[0], "noise": bits[3], "d": bits[0]}, "d")
-    >>> [layer.attributes for layer in found.layers], found.rejected
+    >>> informative = plar.relevant({"a": bits[0], "copy": bits[0], "noise": bits[3], "d": bits[0]}, "d")
+    >>> [layer.attributes for layer in informative.layers], informative.rejected
     ([('a',), ('copy',)], {'noise': 1.0})
     """
     read = ReadOptions.of(relevant, decision, y, _without_smallest(reading))

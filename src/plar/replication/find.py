@@ -330,27 +330,27 @@ class Checking:
         """Values that columns never had, where the old ones are known."""
         if local is None:
             return {}
-        found_of: dict[str, NeverSeen] = {}
+        new_values_of: dict[str, NeverSeen] = {}
         for place, name in enumerate(local.conditions):
             if name in old.values:
                 values = local.dictionaries[place]
                 self._retype(name, old.values[name], values)
                 words = [self._word(name, value) for value in values]
                 sizes = never_seen.sizes_of(local, place)
-                found_of[name] = never_seen.new_values(old.values[name], values, sizes, words)
-        return found_of
+                new_values_of[name] = never_seen.new_values(old.values[name], values, sizes, words)
+        return new_values_of
 
     def _new_combinations(self, old: OldRows, local: Granules | None) -> NeverSeen | None:
         """Combinations of values that no old row has."""
         if old.granules is None or local is None:
             return None
-        found = never_seen.new_combinations(old.granules, local)
+        combinations = never_seen.new_combinations(old.granules, local)
         examples = []
-        for row in found.examples:
+        for row in combinations.examples:
             values = [values[codes[row]] for codes, values in zip(local.columns, local.dictionaries, strict=True)]
             pairs = zip(local.conditions, values, strict=True)
             examples.append(", ".join(f"{printable(name)} = {self._word(name, value)}" for name, value in pairs))
-        return NeverSeen(found.n, found.n_rows, tuple(examples))
+        return NeverSeen(combinations.n, combinations.n_rows, tuple(examples))
 
     def _new_decisions(self, old: OldRows) -> NeverSeen | None:
         """Decisions that no old row has."""

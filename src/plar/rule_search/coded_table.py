@@ -19,6 +19,7 @@ from plar.coding.times import TimeCuts, spelled_seconds
 from plar.granules.granules import Granules
 from plar.grouping.partition import Codes, Index
 from plar.matching.condition import LOWEST, OPERATORS, Condition, ConditionValue, plain_value
+from plar.uncertainty.approximation import sum_by_decision
 
 Rows: TypeAlias = NDArray[np.uint32]
 Counts: TypeAlias = NDArray[np.int64]
@@ -187,18 +188,7 @@ class CodedTable:
 
     def counts_by_decision(self, rows: Rows) -> Counts:
         """How many of some rows, by their weight, have each decision."""
-        return sum_by(self.decisions[rows], self.weights[rows], self.n_decisions)
-
-
-def sum_by(groups: Index, weights: Counts, n_groups: int) -> Counts:
-    """The sum of the weights of each group, exact beyond the whole numbers that floats hold.
-
-    >>> sum_by(np.array([1, 0, 1]), np.array([1, 2, 2**53]), 2).tolist()
-    [2, 9007199254740993]
-    """
-    sums = np.zeros(n_groups, np.int64)
-    np.add.at(sums, groups, weights)
-    return sums
+        return sum_by_decision(self.decisions[rows], self.weights[rows], self.n_decisions)
 
 
 class _OrderedColumn(NamedTuple):

@@ -118,7 +118,7 @@ def sum_classes(granules: Granules, limit: int) -> tuple[ClassSums, Contradictor
         sizes=sizes[is_mixed],
     )
     decisions = granules.decision_codes[order]
-    by_decision = partial(_sum_by_decision, n_decisions=granules.n_decisions)
+    by_decision = partial(sum_by_decision, n_decisions=granules.n_decisions)
     class_sizes = by_decision(decisions, weights)
     lower = by_decision(decisions[~is_mixed_row], weights[~is_mixed_row])
     upper = by_decision(decisions, np.repeat(sizes, n_in_class))
@@ -138,7 +138,7 @@ def sum_classes(granules: Granules, limit: int) -> tuple[ClassSums, Contradictor
     return sums, contradictory
 
 
-def _sum_by_decision(decisions: Index, weights: Counts, n_decisions: int) -> Counts:
+def sum_by_decision(decisions: Index, weights: Counts, n_decisions: int) -> Counts:
     """The sum of the weights of each decision: exact, as there are at most `MAX_OBJECTS`."""
     return np.bincount(decisions, weights, n_decisions).astype(np.int64)
 
